@@ -1,0 +1,56 @@
+"""The admission plugins of a cluster, in the order of kube-apiserver.
+
+The order matters: what an earlier plugin adds, a later one checks; quotas are counted last, when nothing
+can change any more.
+"""
+
+from __future__ import annotations
+
+from podling.apiserver.admission.base import Plugin
+from podling.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
+from podling.apiserver.admission.limit_ranger import LimitRanger
+from podling.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from podling.apiserver.admission.node_restriction import NodeRestriction
+from podling.apiserver.admission.pod_resize_validator import PodResizeValidator
+from podling.apiserver.admission.pod_security import PodSecurity
+from podling.apiserver.admission.pod_topology_labels import PodTopologyLabels
+from podling.apiserver.admission.priority import Priority
+from podling.apiserver.admission.resource_quota import ResourceQuotaAdmission
+from podling.apiserver.admission.runtime_class import RuntimeClassAdmission
+from podling.apiserver.admission.service_account import ServiceAccountAdmission
+from podling.apiserver.admission.service_allocation import ServiceAllocation
+from podling.apiserver.admission.storage_defaults import (
+    DefaultIngressClass,
+    DefaultStorageClass,
+    PersistentVolumeClaimResize,
+)
+from podling.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from podling.apiserver.admission.unserved_kinds import UnservedKinds
+
+
+def default_plugins() -> tuple[Plugin, ...]:
+    """What a cluster has unless it is told otherwise."""
+    return (
+        NamespaceLifecycle(),
+        LimitRanger(),
+        ServiceAccountAdmission(),
+        NodeRestriction(),
+        TaintNodesByCondition(),
+        PodSecurity(),
+        Priority(),
+        DefaultTolerationSeconds(),
+        DefaultStorageClass(),
+        PersistentVolumeClaimResize(),
+        RuntimeClassAdmission(),
+        DefaultIngressClass(),
+        PodTopologyLabels(),
+        PodResizeValidator(),
+        ServiceAllocation(),
+        UnservedKinds(),
+        ResourceQuotaAdmission(),
+    )
+
+
+def plugins_without_controllers() -> tuple[Plugin, ...]:
+    """For an API server on its own: all but the plugin that needs what a controller makes (accounts)."""
+    return tuple(plugin for plugin in default_plugins() if plugin.name != ServiceAccountAdmission.name)

@@ -1,0 +1,91 @@
+"""ResourceQuota: a namespace's objects together stay below what its quotas allow.
+
+Kubernetes counts in the quota's status and reserves by writing it; plugins here do not write, so what is
+used is counted from the stored objects each time. That is exact but for requests that overlap in the
+moment between this check and the store, where a namespace may end up one object above its limit.
+
+Upstream: ``staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from podling.api.core_v1 import Pod, ResourceQuota
+from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.machinery import quotas
+from podling.machinery.pods import Resources
+from podling.machinery.quantity import ZERO, Quantity, parse
+from podling.machinery.scheme import Resource
+
+_MAY_GROW = {("pods", "resize"), ("services", ""), ("persistentvolumeclaims", "")}
+"""Core kinds, and the door, through which an object that exists may come to use more."""
+
+
+class ResourceQuotaAdmission(Plugin):
+    name = "ResourceQuota"
+
+    def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
+        if not resource.namespaced or not resource.stored:
+            return False
+        if operation is Operation.CREATE:
+            return not subresource
+        return (
+            operation is Operation.UPDATE
+            and not resource.group
+            and (resource.plural, subresource) in _MAY_GROW
+        )
+
+    async def validate(self, request: Request, objects: Objects) -> None:
+        found = await objects.list(ResourceQuota, request.namespace)
+        if not found:
+            return
+        more = self._growth(request)
+        for quota in found:
+            if not quotas.in_scope(quota.spec, request.object):
+                continue
+            _check_specified(request, quota)
+            limited = {name: parse(value) for name, value in quota.spec.hard.items() if name in more}
+            if not limited:
+                continue
+            used = await _used(request, objects, quota, limited)
+            broken = quotas.exceeded(limited, used, more)
+            if broken:
+                raise request.forbidden(
+                    f"exceeded quota: {quota.metadata.name}, requested: {_text(broken, more)}, "
+                    f"used: {_text(broken, used)}, limited: {_text(broken, limited)}"
+                )
+
+    def _growth(self, request: Request) -> Resources:
+        """What the request adds to what is counted."""
+        new = _usage(request, request.object)
+        if request.old is None:
+            return new
+        old = _usage(request, request.old)
+        return {name: amount - old.get(name, ZERO) for name, amount in new.items()}
+
+
+def _usage(request: Request, obj: Any) -> Resources:
+    return quotas.usage(obj, request.resource.plural, request.resource.group, request.now)
+
+
+def _check_specified(request: Request, quota: ResourceQuota) -> None:
+    if not isinstance(request.object, Pod):
+        return
+    missing = quotas.unspecified(request.object, quota.spec.hard)
+    if missing:
+        texts = (f"{name} for: {','.join(sorted(who))}" for name, who in missing.items())
+        raise request.forbidden(f"failed quota: {quota.metadata.name}: must specify {'; '.join(texts)}")
+
+
+async def _used(
+    request: Request, objects: Objects, quota: ResourceQuota, limited: Iterable[str]
+) -> Resources:
+    stored = await objects.list(request.resource.storage_resource.type, request.namespace)
+    counted = (_usage(request, obj) for obj in stored if quotas.in_scope(quota.spec, obj))
+    return quotas.total(counted, limited)
+
+
+def _text(names: Iterable[str], amounts: dict[str, Quantity]) -> str:
+    return ",".join(f"{name}={amounts[name]}" for name in names)

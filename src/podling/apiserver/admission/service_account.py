@@ -1,0 +1,160 @@
+"""ServiceAccount: every pod acts as some account, which must exist, and gets its token mounted.
+
+The token, the cluster's CA certificate and the namespace come in one projected volume, so the token is
+bound to the pod and renewed by the kubelet.
+
+Upstream: ``plugin/pkg/admission/serviceaccount``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podling import clock, ids
+from podling.api.core_v1 import (
+    ConfigMapProjection,
+    Container,
+    DownwardAPIProjection,
+    DownwardAPIVolumeFile,
+    KeyToPath,
+    ObjectFieldSelector,
+    Pod,
+    PodSpec,
+    ProjectedVolumeSource,
+    ServiceAccount,
+    ServiceAccountTokenProjection,
+    Volume,
+    VolumeMount,
+    VolumeProjection,
+)
+from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.kinds.filling import change, each
+from podling.machinery.pods import is_mirror
+from podling.machinery.scheme import Resource
+
+DEFAULT_ACCOUNT = "default"
+MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+VOLUME_PREFIX = "kube-api-access-"
+ROOT_CA = "kube-root-ca.crt"
+"""The ConfigMap in every namespace that holds the cluster's CA certificate."""
+
+TOKEN_SECONDS = 3607
+"""An hour and seven seconds: the odd number tells these tokens from those that pods asked for."""
+
+ATTEMPTS = 10
+"""How often the default account is looked for: a controller makes it soon after its namespace."""
+
+
+class ServiceAccountAdmission(Plugin):
+    name = "ServiceAccount"
+
+    def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
+        return (
+            operation is Operation.CREATE
+            and (resource.group, resource.plural) == ("", "pods")
+            and not subresource
+        )
+
+    async def admit(self, request: Request, objects: Objects) -> Any:
+        pod: Pod = request.object
+        if is_mirror(pod):
+            return pod
+        name = pod.spec.service_account_name or DEFAULT_ACCOUNT
+        account = await _find(objects, name, request.namespace)
+        if account is None:
+            raise request.forbidden(
+                f"error looking up service account {request.namespace}/{name}: "
+                f'serviceaccount "{name}" not found'
+            )
+        spec = change(pod.spec, service_account_name=name, service_account=name)
+        if automounts(account, spec):
+            spec = _with_token(spec)
+        if not spec.image_pull_secrets and account.image_pull_secrets:
+            spec = change(spec, image_pull_secrets=account.image_pull_secrets)
+        return change(pod, spec=spec)
+
+    async def validate(self, request: Request, objects: Objects) -> None:
+        pod: Pod = request.object
+        if not is_mirror(pod):
+            return
+        if pod.spec.service_account_name:
+            raise request.forbidden("a mirror pod may not reference service accounts")
+        if _refers_to_secrets(pod.spec):
+            raise request.forbidden("a mirror pod may not reference secrets")
+        if any(
+            source.service_account_token
+            for volume in pod.spec.volumes
+            for source in (volume.projected.sources if volume.projected else ())
+        ):
+            raise request.forbidden("a mirror pod may not use ServiceAccountToken volume projections")
+
+
+async def _find(objects: Objects, name: str, namespace: str) -> ServiceAccount | None:
+    attempts = ATTEMPTS if name == DEFAULT_ACCOUNT else 1
+    for attempt in range(attempts):
+        if attempt:
+            await clock.sleep(ids.uniform(0.1, 0.2))
+        account = objects.get(ServiceAccount, name, namespace)
+        if account is not None:
+            return account
+    return None
+
+
+def automounts(account: ServiceAccount, spec: PodSpec) -> bool:
+    """Whether the pod wants the token: its own word counts before the account's; the default is yes."""
+    own = spec.automount_service_account_token
+    if own is None:
+        own = account.automount_service_account_token
+    return own is not False
+
+
+def _with_token(spec: PodSpec) -> PodSpec:
+    """``spec`` with the token in every container that has nothing of its own in the place."""
+    present = [
+        volume for volume in spec.volumes if volume.name.startswith(VOLUME_PREFIX) and volume.projected
+    ]
+    name = present[0].name if present else VOLUME_PREFIX + ids.suffix(5)
+    mount = VolumeMount(name=name, mount_path=MOUNT_PATH, read_only=True)
+
+    def mounted(container: Container) -> Container:
+        if any(each.mount_path == MOUNT_PATH for each in container.volume_mounts):
+            return container
+        return change(container, volume_mounts=(*container.volume_mounts, mount))
+
+    changed = change(
+        spec,
+        init_containers=each(spec.init_containers, mounted),
+        containers=each(spec.containers, mounted),
+    )
+    if changed is spec or present:
+        return changed
+    return change(changed, volumes=(*spec.volumes, token_volume(name)))
+
+
+def token_volume(name: str) -> Volume:
+    """The projected volume with everything a client in the pod needs."""
+    namespace = DownwardAPIVolumeFile(
+        path="namespace", field_ref=ObjectFieldSelector(api_version="v1", field_path="metadata.namespace")
+    )
+    sources = (
+        VolumeProjection(
+            service_account_token=ServiceAccountTokenProjection(
+                path="token", expiration_seconds=TOKEN_SECONDS
+            )
+        ),
+        VolumeProjection(
+            config_map=ConfigMapProjection(name=ROOT_CA, items=(KeyToPath(key="ca.crt", path="ca.crt"),))
+        ),
+        VolumeProjection(downward_api=DownwardAPIProjection(items=(namespace,))),
+    )
+    return Volume(name=name, projected=ProjectedVolumeSource(sources=sources, default_mode=0o644))
+
+
+def _refers_to_secrets(spec: PodSpec) -> bool:
+    if any(volume.secret for volume in spec.volumes) or spec.image_pull_secrets:
+        return True
+    return any(
+        any(source.secret_ref for source in container.env_from)
+        or any(variable.value_from and variable.value_from.secret_key_ref for variable in container.env)
+        for container in (*spec.init_containers, *spec.containers)
+    )

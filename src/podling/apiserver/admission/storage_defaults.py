@@ -1,0 +1,109 @@
+"""DefaultStorageClass, DefaultIngressClass and PersistentVolumeClaimResize: classes that choose for users.
+
+Upstream: ``plugin/pkg/admission/storage/storageclass/setdefault``,
+``plugin/pkg/admission/network/defaultingressclass`` and
+``plugin/pkg/admission/storage/persistentvolume/resize``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from podling.api.core_v1 import PersistentVolumeClaim
+from podling.api.networking_v1 import Ingress, IngressClass
+from podling.api.storage_v1 import StorageClass
+from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.kinds.filling import change
+from podling.machinery.quantity import parse
+from podling.machinery.scheme import Resource
+
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
+BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
+INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+_NOT_EXPANDABLE = (
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+    "support resize"
+)
+
+
+class DefaultStorageClass(Plugin):
+    name = "DefaultStorageClass"
+
+    def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
+        claims = (resource.group, resource.plural) == ("", "persistentvolumeclaims")
+        return operation is Operation.CREATE and claims and not subresource
+
+    async def admit(self, request: Request, objects: Objects) -> Any:
+        claim: PersistentVolumeClaim = request.object
+        if claim.spec.storage_class_name is not None or BETA_CLASS in claim.metadata.annotations:
+            return claim
+        chosen = default_storage_class(await objects.list(StorageClass))
+        if chosen is None:
+            return claim
+        return change(claim, spec=change(claim.spec, storage_class_name=chosen.metadata.name))
+
+
+def default_storage_class(classes: Sequence[StorageClass]) -> StorageClass | None:
+    """The newest class marked as default; of several as new, the first by name."""
+    marked = [
+        each
+        for each in classes
+        if "true"
+        in (each.metadata.annotations.get(DEFAULT_CLASS), each.metadata.annotations.get(BETA_DEFAULT_CLASS))
+    ]
+    marked.sort(key=lambda each: each.metadata.name or "")
+    return max(marked, key=lambda each: each.metadata.creation_timestamp or _NEVER, default=None)
+
+
+class DefaultIngressClass(Plugin):
+    name = "DefaultIngressClass"
+
+    def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
+        ingresses = (resource.group, resource.plural) == ("networking.k8s.io", "ingresses")
+        return operation is Operation.CREATE and ingresses and not subresource
+
+    async def admit(self, request: Request, objects: Objects) -> Any:
+        ingress: Ingress = request.object
+        if ingress.spec.ingress_class_name is not None:
+            return ingress
+        if INGRESS_CLASS_ANNOTATION in ingress.metadata.annotations:
+            return ingress
+        marked = [
+            each
+            for each in await objects.list(IngressClass)
+            if each.metadata.annotations.get(DEFAULT_INGRESS_CLASS) == "true"
+        ]
+        if not marked:
+            return ingress
+        newest = max(marked, key=lambda each: each.metadata.creation_timestamp or _NEVER)
+        return change(ingress, spec=change(ingress.spec, ingress_class_name=newest.metadata.name))
+
+
+class PersistentVolumeClaimResize(Plugin):
+    name = "PersistentVolumeClaimResize"
+
+    def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
+        claims = (resource.group, resource.plural) == ("", "persistentvolumeclaims")
+        return operation is Operation.UPDATE and claims and not subresource
+
+    async def validate(self, request: Request, objects: Objects) -> None:
+        new, old = _storage(request.object), _storage(request.old)
+        if parse(new) <= parse(old):
+            return
+        claim: PersistentVolumeClaim = request.old
+        if claim.status.phase != "Bound":
+            raise request.forbidden("Only bound persistent volume claims can be expanded")
+        name = claim.spec.storage_class_name
+        found = objects.get(StorageClass, name) if name else None
+        if found is None or not found.allow_volume_expansion:
+            raise request.forbidden(_NOT_EXPANDABLE)
+
+
+def _storage(claim: PersistentVolumeClaim) -> str:
+    return claim.spec.resources.requests.get("storage", "0")

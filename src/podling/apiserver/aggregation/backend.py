@@ -1,0 +1,148 @@
+"""The server behind an APIService, spoken to as a trusted front: our client certificate says that the headers
+about the user can be believed.
+
+Upstream: ``kube-aggregator/pkg/apiserver/handler_proxy.go`` and the request header authentication of
+``k8s.io/apiserver``.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from podling import ids
+from podling.api.apiregistration_v1 import APIService
+from podling.api.core_v1 import Service
+from podling.api.discovery_v1 import EndpointSlice
+from podling.apiserver.admission.base import Objects
+from podling.apiserver.pki import KeyPair
+from podling.client.local import User
+from podling.machinery import errors
+
+if TYPE_CHECKING:
+    import aiohttp
+    from aiohttp import web
+
+CHECK_TIMEOUT_SECONDS = 5.0
+CONNECT_SECONDS = 10.0
+DEFAULT_PORT = 443
+OURS = ("x-remote-user", "x-remote-uid", "x-remote-group", "impersonate-")
+"""Headers that only we may write: a client that sends them must not be believed."""
+
+
+class Unavailable(Exception):
+    """The server did not answer as it should."""
+
+
+def user_headers(user: User) -> list[tuple[str, str]]:
+    """How the server behind learns who asks."""
+    extra = [
+        (f"X-Remote-Extra-{quote(name.lower(), safe='')}", value)
+        for name, values in user.extra.items()
+        for value in values
+    ]
+    uid = [("X-Remote-Uid", user.uid)] if user.uid else []
+    return [("X-Remote-User", user.name), *(("X-Remote-Group", each) for each in user.groups), *uid, *extra]
+
+
+def without_ours(headers: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in headers.items()
+        if not name.lower().startswith((*OURS, "x-remote-extra-"))
+    }
+
+
+class Backend:
+    """Speaks to the servers behind APIServices.
+
+    Args:
+        objects: finds their services and endpoints.
+        front: our certificate as a front; without one they will not believe who asks.
+    """
+
+    def __init__(self, objects: Objects, front: KeyPair | None) -> None:
+        self._objects, self._front = objects, front
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def read(self, service: APIService, path: str) -> bytes:
+        """GET ``path`` as the server itself. Raises ``Unavailable``, or 503 when there is no endpoint."""
+        import aiohttp
+
+        user = User("system:kube-aggregator", ("system:masters",))
+        try:
+            answer = await self._send(service, "GET", path, user_headers(user), CHECK_TIMEOUT_SECONDS)
+            async with answer:
+                body = await answer.read()
+                if answer.status != 200:
+                    raise Unavailable(f"bad status from {answer.url}: {answer.status}")
+                return body
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unavailable(str(error) or type(error).__name__) from None
+
+    async def serve(self, request: web.BaseRequest, service: APIService, user: User) -> web.StreamResponse:
+        """Pass a request on, as ``user``. Raises 503 when nobody answers."""
+        import aiohttp
+
+        from podling.apiserver.proxying import forwarded, relay
+
+        headers = [*without_ours(forwarded(request.headers)).items(), *user_headers(user)]
+        data = request.content if request.can_read_body else None
+        try:
+            answer = await self._send(service, request.method, request.raw_path, headers, None, data)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise errors.service_unavailable(f"error trying to reach service: {error}") from None
+        return await relay(request, answer)
+
+    async def _send(
+        self,
+        service: APIService,
+        method: str,
+        path: str,
+        headers: list[tuple[str, str]],
+        seconds: float | None,
+        data: Any = None,
+    ) -> aiohttp.ClientResponse:
+        import aiohttp
+        from yarl import URL
+
+        from podling.apiserver.proxying import service_addresses
+
+        ref = service.spec.service
+        assert ref is not None, "only APIServices with a service have a server behind them"
+        name, namespace = ref.name or "", ref.namespace or ""
+        found = self._objects.get(Service, name, namespace)
+        if found is None:
+            raise errors.service_unavailable("service unavailable")
+        slices = await self._objects.list(EndpointSlice, namespace)
+        host, port = ids.choice(service_addresses(found, slices, str(ref.port or DEFAULT_PORT)))
+        if self._session is None:
+            self._session = aiohttp.ClientSession(auto_decompress=False)
+        return await self._session.request(
+            method,
+            URL(f"https://{host}:{port}{path}", encoded=True),
+            headers=headers,
+            data=data,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS),
+            ssl=self._context(service),
+            server_hostname=f"{name}.{namespace}.svc",
+        )
+
+    def _context(self, service: APIService) -> ssl.SSLContext:
+        bundle = service.spec.ca_bundle
+        context = ssl.create_default_context(cadata=base64.b64decode(bundle).decode() if bundle else None)
+        if service.spec.insecure_skip_tls_verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self._front is not None:
+            context.load_cert_chain(self._front.certificate, self._front.key)
+        return context

@@ -1,0 +1,182 @@
+"""Which APIServices there are, whether the servers behind them answer, and what they serve.
+
+Requests are found by group and version alone. An APIService is looked at when it appears or changes and
+every half a minute: whether its service has endpoints, and whether the server behind it lists its
+resources, which is both the health check and what discovery shows. Conditions are Kubernetes'.
+Upstream: ``kube-aggregator/pkg/controllers/status/remote``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from podling import clock
+from podling.api.apiregistration_v1 import APIService, APIServiceCondition
+from podling.api.core_v1 import Service
+from podling.api.meta_v1 import APIResourceList
+from podling.apiserver.aggregation.backend import Backend, Unavailable
+from podling.client.local import LocalClient
+from podling.machinery.errors import ApiError, is_conflict, is_not_found
+from podling.machinery.resource import Resource, Subresource
+from podling.store.base import StoreClosed, StoreError
+
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 30.0
+AVAILABLE = "Available"
+LOCAL = ("True", "Local", "Local APIServices are always available")
+PASSED = ("True", "Passed", "all checks passed")
+
+
+@dataclass(frozen=True, eq=False)
+class External:
+    """An APIService with a server of its own, as it was last looked at."""
+
+    service: APIService
+    available: bool = False
+    resources: tuple[Resource, ...] = ()
+
+    @property
+    def group_version(self) -> tuple[str, str]:
+        return self.service.spec.group or "", self.service.spec.version or ""
+
+
+def with_condition(service: APIService, text: tuple[str, str, str], now: datetime) -> APIService:
+    """``service`` with its ``Available`` condition; itself if that says the same already."""
+    status, reason, message = text
+    old = next((each for each in service.status.conditions if each.type == AVAILABLE), None)
+    if old is not None and (old.status, old.reason, old.message) == text:
+        return service
+    since = old.last_transition_time if old is not None and old.status == status else None
+    new = APIServiceCondition(
+        type=AVAILABLE,
+        status=status,
+        reason=reason,
+        message=message,
+        last_transition_time=since or clock.seconds_precision(now),
+    )
+    others = tuple(each for each in service.status.conditions if each.type != AVAILABLE)
+    return structs.replace(service, status=structs.replace(service.status, conditions=(*others, new)))
+
+
+def resources_of(listed: APIResourceList, group: str, version: str) -> tuple[Resource, ...]:
+    """What a server says that it serves, in the form that discovery shows. Pure."""
+    parts: dict[str, dict[str, Subresource]] = {}
+    for each in listed.resources:
+        plural, _, part = each.name.partition("/")
+        if part:
+            own = (each.group or group, each.version or version)
+            parts.setdefault(plural, {})[part] = Subresource(part, *own, each.kind, each.verbs)
+    return tuple(
+        Resource(
+            group=group,
+            version=version,
+            plural=each.name,
+            singular=each.singular_name,
+            kind=each.kind,
+            namespaced=each.namespaced,
+            short_names=each.short_names,
+            categories=each.categories,
+            subresources=parts.get(each.name, {}),
+            verbs=each.verbs,
+        )
+        for each in listed.resources
+        if "/" not in each.name
+    )
+
+
+class Aggregation:
+    """The APIServices of one server; ``run`` keeps them looked at."""
+
+    def __init__(self, client: LocalClient, backend: Backend) -> None:
+        self._client, self.backend = client, backend
+        self._externals: dict[tuple[str, str], External] = {}
+        self._resources: tuple[Resource, ...] = ()
+
+    def resources(self) -> tuple[Resource, ...]:
+        """Everything that other servers serve; the same tuple until something changes."""
+        return self._resources
+
+    def find(self, path: str) -> External | None:
+        """The APIService that answers ``path``."""
+        parts = path.split("/", 4)
+        if len(parts) < 4 or parts[1] != "apis" or not self._externals:
+            return None
+        return self._externals.get((parts[2], parts[3]))
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._follow()
+            except StoreClosed:
+                return
+            except (ApiError, StoreError) as error:
+                log.warning("APIServices: %s", error)
+                await clock.sleep(CHECK_SECONDS)
+
+    async def _follow(self) -> None:
+        """Look at all of them, and again when one changes or some time has passed."""
+        listing = await self._client.list(APIService)
+        found = [await self._looked_at(each) for each in listing.items]
+        self._externals = {each.group_version: each for each in found if each is not None}
+        resources = tuple(each for external in self._externals.values() for each in external.resources)
+        if [_identity(each) for each in resources] != [_identity(each) for each in self._resources]:
+            self._resources = resources
+        watch = self._client.watch(APIService, resource_version=listing.resource_version)
+        try:
+            async with asyncio.timeout(CHECK_SECONDS if self._externals else None):
+                await anext(aiter(watch), None)
+        except TimeoutError:
+            pass  # time for the next check
+        finally:
+            close: Any = getattr(watch, "aclose", None)
+            if close is not None:
+                await close()
+
+    async def _looked_at(self, service: APIService) -> External | None:
+        external, text = await self._checked(service)
+        shown = with_condition(service, text, clock.now())
+        if shown is not service:
+            try:
+                await self._client.update(shown, subresource="status")
+            except ApiError as error:
+                if not (is_conflict(error) or is_not_found(error)):
+                    raise
+        return external
+
+    async def _checked(self, service: APIService) -> tuple[External | None, tuple[str, str, str]]:
+        ref = service.spec.service
+        if ref is None:
+            return None, LOCAL
+        external = External(service)
+        try:
+            await self._client.get(Service, ref.name or "", ref.namespace)
+        except ApiError as error:
+            if not is_not_found(error):
+                raise
+            missing = f'service/{ref.name} in "{ref.namespace}" is not present'
+            return external, ("False", "ServiceNotFound", missing)
+        group, version = external.group_version
+        try:
+            body = await self.backend.read(service, f"/apis/{group}/{version}")
+            listed = msgspec.json.decode(body, type=APIResourceList)
+        except ApiError:
+            missing = f'endpoints for service/{ref.name} in "{ref.namespace}" have no addresses'
+            return external, ("False", "MissingEndpoints", missing)
+        except (Unavailable, msgspec.DecodeError) as error:
+            failed = f"failing or missing response: {error}"
+            return external, ("False", "FailedDiscoveryCheck", failed)
+        return External(service, True, resources_of(listed, group, version)), PASSED
+
+
+def _identity(resource: Resource) -> tuple[Any, ...]:
+    parts = tuple((part.name, part.verbs) for part in resource.subresources.values())
+    head = (resource.group, resource.version, resource.plural, resource.kind, resource.namespaced)
+    return (*head, resource.verbs, resource.short_names, resource.categories, parts)

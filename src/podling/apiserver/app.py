@@ -1,0 +1,215 @@
+"""The HTTP edge: sockets, TLS, and who is asking. Everything else is decided further in.
+
+There is no table of routes: a path either names a resource (``requests.parse_path``) or is one of a few
+documents. Every error becomes a ``Status``; an error that nobody foresaw is logged with the request's
+audit ID and answered as 500.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from podling import clock
+from podling.apiserver import impersonation
+from podling.apiserver.aggregation.attributes import attributes_of
+from podling.apiserver.aggregation.services import External
+from podling.apiserver.authn import ANONYMOUS, Authenticator
+from podling.apiserver.authz import refusal
+from podling.apiserver.documents import Check, Documents
+from podling.apiserver.metrics import Labels, RequestMetrics, stored_objects
+from podling.apiserver.object_requests import ObjectRequests
+from podling.apiserver.options import flag
+from podling.apiserver.pki import KeyPair
+from podling.apiserver.replies import reply_error
+from podling.apiserver.requests import Parsed, parse_path, verb_of
+from podling.apiserver.server import ApiServer
+from podling.apiserver.streams import StreamRequests
+from podling.client.local import User
+from podling.machinery import errors
+from podling.machinery.errors import ApiError
+
+log = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 3 * 1024 * 1024
+MAX_LINE_BYTES = 64 * 1024
+"""Selectors make long paths, tokens make long headers."""
+BACKLOG = 1024
+SHUTDOWN_SECONDS = 5.0
+KEEPALIVE_SECONDS = 120.0
+STREAMS = ("log", "exec", "attach", "portforward", "proxy")
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Where and how to serve.
+
+    ``client_ca`` signs client certificates; without ``certificate`` the server speaks plain HTTP, which is
+    for sockets that nobody else can reach.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 6443
+    certificate: KeyPair | None = None
+    client_ca: KeyPair | None = None
+    checks: Mapping[str, Check] = field(default_factory=dict)
+
+
+class HttpServer:
+    """Serves an ``ApiServer`` to the world."""
+
+    def __init__(
+        self,
+        api: ApiServer,
+        authenticator: Authenticator,
+        serving: Serving,
+        streams: StreamRequests | None = None,
+    ) -> None:
+        self._api = api
+        self._authenticator = authenticator
+        self._serving = serving
+        self._streams = streams
+        self._metrics = RequestMetrics(lambda: stored_objects(api.store))
+        self._objects = ObjectRequests(api.registry, self._metrics)
+        self._documents = Documents(
+            lambda: f"{serving.host}:{self.port}",
+            serving.checks,
+            self._metrics,
+            api.catalogue.resources,
+            api.discovered,
+        )
+        self._server = web.Server(
+            self._handle,
+            request_factory=_request,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
+        )
+        self._runner: web.ServerRunner | None = None
+        self.port = serving.port
+
+    async def start(self) -> None:
+        """Listen. Port 0 takes a free one; ``port`` says which."""
+        runner = web.ServerRunner(self._server, shutdown_timeout=SHUTDOWN_SECONDS)
+        await runner.setup()
+        site = web.TCPSite(
+            runner,
+            self._serving.host,
+            self._serving.port,
+            ssl_context=tls_context(self._serving),
+            reuse_address=True,
+            backlog=BACKLOG,
+        )
+        await site.start()
+        self._runner = runner
+        self.port = runner.addresses[0][1]
+        await self._api.announce(self._serving.host, self.port)
+
+    async def stop(self) -> None:
+        """End every watch and stream, let running requests finish, and close."""
+        self._objects.close()
+        if self._streams is not None:
+            await self._streams.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        started = clock.monotonic()
+        labels: Labels = (request.method, "", "", "", "")
+        self._metrics.running += 1
+        try:
+            if request.headers.get("Expect", "").lower() == "100-continue":
+                await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                request.writer.output_size = 0
+            parsed = parse_path(request.path) or self._api.catalogue.parse_path(request.path)
+            if parsed is None:
+                external = self._api.aggregation.find(request.path)
+                if external is None:
+                    response = await self._document(request)
+                else:
+                    response = await self._external(request, external)
+            else:
+                watch = request.method == "GET" and (  # a HEAD has an end
+                    parsed.watch or ("watch" in request.query_string and flag(request.query, "watch"))
+                )
+                verb = verb_of(request.method, parsed.target, watch=watch)
+                resource = parsed.target.resource
+                labels = (verb, resource.group, resource.version, resource.plural, parsed.target.subresource)
+                response = await self._resource(request, parsed, verb)
+        except ApiError as error:
+            response = await reply_error(request, error)
+        except web.HTTPRequestEntityTooLarge:
+            too_large = errors.too_large(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+            response = await reply_error(request, too_large)
+        except Exception as error:
+            log.exception("%s %s failed", request.method, request.path)
+            response = await reply_error(request, errors.internal(f"{type(error).__name__}: {error}"))
+        finally:
+            self._metrics.running -= 1
+        self._metrics.record(labels, response.status, clock.monotonic() - started)
+        return response
+
+    async def _resource(self, request: web.BaseRequest, parsed: Parsed, verb: str) -> web.StreamResponse:
+        user = self._user(request)
+        if parsed.target.subresource in STREAMS:
+            if self._streams is None:
+                raise errors.service_unavailable("this server reaches no nodes")
+            return await self._streams.serve(request, parsed, verb, user)
+        return await self._objects.serve(request, parsed, verb, user)
+
+    async def _external(self, request: web.BaseRequest, external: External) -> web.StreamResponse:
+        """What another server answers, to whoever may ask it."""
+        user = self._user(request)
+        watch = "watch" in request.query_string and flag(request.query, "watch")
+        asked = attributes_of(request.method, request.path, watch=watch)
+        if not self._api.authorizer.decide(user, asked).allowed:
+            raise refusal(user, asked)
+        if not external.available:
+            raise errors.service_unavailable("service unavailable")
+        return await self._api.aggregation.backend.serve(request, external.service, user)
+
+    async def _document(self, request: web.BaseRequest) -> web.StreamResponse:
+        self._api.authorizer.check_path(self._user(request), "get", request.path)
+        return await self._documents.serve(request)
+
+    def _user(self, request: web.BaseRequest) -> User:
+        transport = request.transport
+        tls = transport.get_extra_info("ssl_object") if transport is not None else None
+        certificate = tls.getpeercert(True) if tls is not None else None
+        authorization = request.headers.get("Authorization", "")
+        if certificate is None and not authorization:
+            return ANONYMOUS
+        user = self._authenticator.user_of(certificate, authorization)
+        if impersonation.USER not in request.headers:
+            return user
+        return impersonation.impersonated(user, request.headers, self._api.authorizer)
+
+
+def _request(
+    message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]
+) -> web.BaseRequest:
+    """A request whose body may be as large as Kubernetes allows."""
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
+
+
+def tls_context(serving: Serving) -> ssl.SSLContext | None:
+    """TLS 1.2 and up, asking clients for a certificate without insisting on one."""
+    if serving.certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(serving.certificate.certificate, serving.certificate.key)
+    context.set_alpn_protocols(["http/1.1"])
+    if serving.client_ca is not None:
+        context.load_verify_locations(serving.client_ca.certificate)
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context

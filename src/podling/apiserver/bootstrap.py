@@ -1,0 +1,154 @@
+"""What a new cluster holds before anyone asks for anything: namespaces, roles, priority classes, and the
+Service under which pods find the server.
+
+Run at every start. What is missing is created; roles that ask to be kept up to date are; everything else
+belongs to the cluster's users from then on.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from podling.api.core_v1 import (
+    EndpointAddress,
+    EndpointPort,
+    Endpoints,
+    EndpointSubset,
+    Namespace,
+    Service,
+    ServicePort,
+    ServiceSpec,
+)
+from podling.api.discovery_v1 import Endpoint as SliceEndpoint
+from podling.api.discovery_v1 import EndpointConditions, EndpointSlice
+from podling.api.discovery_v1 import EndpointPort as SlicePort
+from podling.api.meta_v1 import ObjectMeta
+from podling.api.rbac_v1 import ClusterRole
+from podling.api.scheduling_v1 import PriorityClass
+from podling.apiserver.policy import bootstrap_bindings, bootstrap_roles
+from podling.apiserver.rest import Registry
+from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.machinery import errors
+from podling.machinery.scheme import resource_of
+
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+CRITICAL = (
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node "
+        "if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where pods reach the server: the Service's cluster address, and the address and port behind it.
+
+    An empty ``address`` (or a loopback one, which no pod could reach) leaves the Service without endpoints.
+    """
+
+    cluster_ip: str = "10.96.0.1"
+    port: int = 6443
+    address: str = ""
+
+    @property
+    def reachable(self) -> bool:
+        if not self.address:
+            return False
+        ip = ipaddress.ip_address(self.address)
+        return not (ip.is_loopback or ip.is_unspecified)
+
+
+async def bootstrap(registry: Registry) -> None:
+    """Create what is missing."""
+    for obj in initial_objects():
+        await _ensure(registry, obj)
+
+
+async def announce(registry: Registry, endpoint: Endpoint) -> None:
+    """Make the Service ``kubernetes`` lead to where the server listens now."""
+    for obj in service_objects(endpoint):
+        resource = resource_of(type(obj))
+        target = Target(resource, obj.metadata.namespace or "", obj.metadata.name or "")
+        stored = await _ensure(registry, obj)
+        wanted = (
+            structs.replace(stored, spec=structs.replace(stored.spec, ports=obj.spec.ports))
+            if isinstance(obj, Service)
+            else structs.replace(obj, metadata=stored.metadata)
+        )
+        await registry.update(target, SYSTEM, wanted, WriteOptions())
+
+
+def initial_objects() -> Iterator[Any]:
+    """Everything a new cluster holds, in the order of creation."""
+    for name in NAMESPACES:
+        yield Namespace(metadata=ObjectMeta(name=name))
+    yield from bootstrap_roles()
+    yield from bootstrap_bindings()
+    for name, value, description in CRITICAL:
+        yield PriorityClass(metadata=ObjectMeta(name=name), value=value, description=description)
+
+
+def service_objects(endpoint: Endpoint) -> Iterator[Any]:
+    """The Service ``kubernetes`` and, if pods can reach the server at all, its endpoints."""
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    yield Service(
+        metadata=ObjectMeta(name="kubernetes", namespace="default", labels=labels),
+        spec=ServiceSpec(
+            type="ClusterIP",
+            cluster_ip=endpoint.cluster_ip,
+            cluster_ips=(endpoint.cluster_ip,),
+            ports=(ServicePort(name="https", protocol="TCP", port=443, target_port=endpoint.port),),
+        ),
+    )
+    if not endpoint.reachable:
+        return
+    port = EndpointPort(name="https", port=endpoint.port, protocol="TCP")
+    subset = EndpointSubset(addresses=(EndpointAddress(ip=endpoint.address),), ports=(port,))
+    skip = {"endpointslice.kubernetes.io/skip-mirror": "true"}
+    metadata = ObjectMeta(name="kubernetes", namespace="default", labels=skip)
+    yield Endpoints(metadata=metadata, subsets=(subset,))
+    named = {"kubernetes.io/service-name": "kubernetes"}
+    ready = EndpointConditions(ready=True)
+    yield EndpointSlice(
+        metadata=ObjectMeta(name="kubernetes", namespace="default", labels=named),
+        address_type="IPv6" if ":" in endpoint.address else "IPv4",
+        endpoints=(SliceEndpoint(addresses=(endpoint.address,), conditions=ready),),
+        ports=(SlicePort(name="https", port=endpoint.port, protocol="TCP"),),
+    )
+
+
+async def _ensure(registry: Registry, obj: Any) -> Any:
+    resource = resource_of(type(obj))
+    target = Target(resource, obj.metadata.namespace or "", obj.metadata.name)
+    try:
+        stored = await registry.get(target, SYSTEM)
+    except errors.ApiError as error:
+        if not errors.is_not_found(error):
+            raise
+        return await registry.create(_collection(target), SYSTEM, obj, WriteOptions())
+    if isinstance(obj, ClusterRole) and stored.rules != obj.rules and _updates(stored):
+        wanted = structs.replace(stored, rules=obj.rules)
+        return await registry.update(target, SYSTEM, wanted, WriteOptions())
+    return stored
+
+
+def _collection(target: Target) -> Target:
+    """The collection that ``target`` is in."""
+    return Target(target.resource, target.namespace)
+
+
+def _updates(stored: ClusterRole) -> bool:
+    return stored.metadata.annotations.get("rbac.authorization.kubernetes.io/autoupdate") == "true"

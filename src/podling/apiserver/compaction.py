@@ -1,0 +1,50 @@
+"""How much history is kept: minutes of it, so that every watcher may come back, but only so many changes.
+
+Pure but for ``Compaction.run``, which carries the decision out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from podling import clock
+from podling.store.base import Store
+
+KEPT_SECONDS = 300.0
+"""History younger than this is kept (the default of Kubernetes), unless there is too much of it."""
+KEPT_CHANGES = 50_000
+CHECK_SECONDS = 30.0
+FORGOTTEN_AT_ONCE = 5_000
+"""Changes let go of before others get a turn: letting go of an object takes time, too."""
+
+
+@dataclass(slots=True)
+class History:
+    """When which revision was the newest: looked at every now and then."""
+
+    _seen: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def look(self, now: float, revision: int) -> int:
+        """The revision up to which history may go, as of ``now``; 0 for none of it."""
+        self._seen.append((now, revision))
+        old = 0
+        while self._seen and now - self._seen[0][0] >= KEPT_SECONDS:
+            old = self._seen.popleft()[1]
+        return max(old, revision - KEPT_CHANGES)
+
+
+class Compaction:
+    """Compacts a store until cancelled."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._history = History()
+
+    async def run(self) -> None:
+        while True:
+            target = self._history.look(clock.monotonic(), self._store.revision)
+            while self._store.compacted < target:
+                await self._store.compact(min(target, self._store.compacted + FORGOTTEN_AT_ONCE))
+                await clock.sleep(0)
+            await clock.sleep(CHECK_SECONDS)

@@ -1,0 +1,155 @@
+"""What one server serves beside the built-in resources: the definitions in its store, ready for use.
+
+Nothing has to be told that a definition changed: whoever asks first takes in what the store has since seen
+(as authorisation does with roles), so a resource is served with the very write that establishes it and is
+gone with its definition. A definition that is not established is known but not served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from podling.api.apiextensions_v1 import CustomResourceDefinition
+from podling.apiserver.customresources.rules import CustomRules, served_version
+from podling.apiserver.customresources.versions import priority
+from podling.apiserver.kinds.base import KindRules
+from podling.apiserver.objects import object_of
+from podling.apiserver.requests import Parsed, find_path
+from podling.machinery import errors
+from podling.machinery.custom import CustomResource, is_established, version_resource
+from podling.machinery.scheme import RESOURCES, Resource, resource_of
+from podling.store.base import EventType, Store, Watch
+
+PATHS_MAX = 4096
+"""Paths remembered before the cache starts afresh."""
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """One definition: a resource and its rules for each of its versions."""
+
+    definition: CustomResourceDefinition
+    resources: tuple[CustomResource, ...] = ()
+    """The served versions, the preferred one first; empty until the definition is established."""
+    rules: dict[str, CustomRules] = field(default_factory=dict)
+    """The rules of every version, served or not."""
+
+
+def serve(definition: CustomResourceDefinition) -> Served:
+    """A definition made ready. Pure."""
+    versions = definition.spec.versions
+    made = {version.name: served_version(definition, version) for version in versions}
+    rules = {name: CustomRules(each) for name, each in made.items()}
+    if not is_established(definition):
+        return Served(definition, rules=rules)
+    stored = next(version for version in versions if version.storage)
+    storage = None
+    if len(versions) > 1 or definition.status.stored_versions != (stored.name,):
+        storage = version_resource(definition, stored, made[stored.name].schema)
+    resources = [
+        version_resource(definition, version, made[version.name].schema, storage)
+        for version in sorted(versions, key=lambda each: priority(each.name))
+        if version.served
+    ]
+    return Served(definition, tuple(resources), rules)
+
+
+class Catalogue:
+    """Every definition in ``store`` and what is served by it."""
+
+    def __init__(self, store: Store, built_in: Callable[[Resource], KindRules[Any]]) -> None:
+        self._store = store
+        self._built_in = built_in
+        self._prefix = resource_of(CustomResourceDefinition).key_prefix
+        self._watch: Watch | None = None
+        self._served: dict[str, Served] = {}
+        self._by_path: dict[tuple[str, str, str], CustomResource] = {}
+        self._rules: dict[tuple[str, str, str], CustomRules] = {}
+        self._paths: dict[str, Parsed | None] = {}
+        self._resources: tuple[CustomResource, ...] = ()
+
+    async def load(self) -> None:
+        """Read every definition and follow them from here on."""
+        page = await self._store.list(self._prefix)
+        for entry in page.entries:
+            self._served[entry.key] = serve(object_of(entry, CustomResourceDefinition))
+        self._watch = self._store.watch(self._prefix, after=page.revision)
+        self._index()
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def definitions(self) -> tuple[CustomResourceDefinition, ...]:
+        self._catch_up()
+        return tuple(each.definition for each in self._served.values())
+
+    def resources(self) -> tuple[CustomResource, ...]:
+        """Every custom resource that is served; the same tuple until something changes."""
+        self._catch_up()
+        return self._resources
+
+    def by_path(self, group: str, version: str, plural: str) -> Resource | None:
+        self._catch_up()
+        return self._by_path.get((group, version, plural))
+
+    def parse_path(self, path: str) -> Parsed | None:
+        """What ``path`` names among the custom resources."""
+        self._catch_up()
+        if not self._by_path:
+            return None
+        if path not in self._paths:
+            if len(self._paths) >= PATHS_MAX:
+                self._paths.clear()
+            self._paths[path] = find_path(path, self.by_path)
+        return self._paths[path]
+
+    def rules_for(self, resource: Resource) -> KindRules[Any]:
+        """The rules of any resource, custom or not. Raises 404 for one whose definition is gone."""
+        if not isinstance(resource, CustomResource):
+            return self._built_in(resource)
+        self._catch_up()
+        found = self._rules.get((resource.group, resource.version, resource.plural))
+        if found is None:
+            raise errors.failure(404, "NotFound", "the server could not find the requested resource")
+        return found
+
+    def definition_of(self, resource: CustomResource) -> CustomResourceDefinition | None:
+        """The definition that ``resource`` comes from, as it is now."""
+        self._catch_up()
+        found = self._served.get(f"{self._prefix}{resource.plural}.{resource.group}")
+        return found.definition if found is not None else None
+
+    def _catch_up(self) -> None:
+        events = self._watch.ready() if self._watch is not None else ()
+        for event in events:
+            if event.type is EventType.DELETE:
+                self._served.pop(event.entry.key, None)
+            else:
+                definition = object_of(event.entry, CustomResourceDefinition)
+                self._served[event.entry.key] = serve(definition)
+        if events:
+            self._index()
+
+    def _index(self) -> None:
+        self._paths.clear()
+        self._resources = tuple(
+            resource for each in self._served.values() for resource in each.resources if _is_new(resource)
+        )
+        self._by_path = {(each.group, each.version, each.plural): each for each in self._resources}
+        self._rules = {
+            (each.definition.spec.group, version, each.definition.spec.names.plural): rules
+            for each in self._served.values()
+            for version, rules in each.rules.items()
+        }
+
+
+_BUILT_IN = {(each.group, each.version, each.plural) for each in RESOURCES}
+
+
+def _is_new(resource: Resource) -> bool:
+    """What is built in cannot be defined over."""
+    return (resource.group, resource.version, resource.plural) not in _BUILT_IN

@@ -1,0 +1,119 @@
+"""Which names a definition gets, and what its conditions say of that. Pure.
+
+The names of one group are given away first come, first served: plural, singular and short names share one
+space, kinds and list kinds another. A definition whose names are taken keeps those that it already has.
+Upstream: ``pkg/controller/status/naming_controller.go`` and ``establish``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.apiextensions_v1 import (
+    CustomResourceDefinition,
+    CustomResourceDefinitionCondition,
+    CustomResourceDefinitionNames,
+    CustomResourceDefinitionStatus,
+)
+
+NAMES_ACCEPTED = "NamesAccepted"
+ESTABLISHED = "Established"
+TERMINATING = "Terminating"
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+
+
+def condition(definition: CustomResourceDefinition, type_: str) -> CustomResourceDefinitionCondition | None:
+    return next((each for each in definition.status.conditions if each.type == type_), None)
+
+
+def is_true(definition: CustomResourceDefinition, type_: str) -> bool:
+    found = condition(definition, type_)
+    return found is not None and found.status == "True"
+
+
+def with_condition(
+    status: CustomResourceDefinitionStatus, type_: str, text: tuple[str, str, str], now: datetime
+) -> CustomResourceDefinitionStatus:
+    """``status`` with a condition (status, reason, message); when it began changes only with its status."""
+    value, reason, message = text
+    moment = clock.seconds_precision(now)
+    new = CustomResourceDefinitionCondition(
+        type=type_, status=value, reason=reason, message=message, last_transition_time=moment
+    )
+    conditions = list(status.conditions)
+    for position, old in enumerate(conditions):
+        if old.type == type_:
+            since = old.last_transition_time if old.status == value else moment
+            conditions[position] = structs.replace(new, last_transition_time=since)
+            break
+    else:
+        conditions.append(new)
+    return structs.replace(status, conditions=tuple(conditions))
+
+
+def accepted_names(
+    definition: CustomResourceDefinition, others: Iterable[CustomResourceDefinition]
+) -> tuple[CustomResourceDefinitionNames, tuple[str, str, str]]:
+    """The names that ``definition`` may use beside ``others``, and its ``NamesAccepted`` condition."""
+    resources, kinds = _taken(definition, others)
+    wanted = definition.spec.names
+    own = definition.status.accepted_names or CustomResourceDefinitionNames()
+    accepted, problem = own, ("", "")
+    for field, reason, taken in (
+        ("plural", "PluralConflict", resources),
+        ("singular", "SingularConflict", resources),
+        ("short_names", "ShortNamesConflict", resources),
+        ("kind", "KindConflict", kinds),
+        ("list_kind", "ListKindConflict", kinds),
+    ):
+        value = getattr(wanted, field)
+        asked = value if isinstance(value, tuple) else (value,)
+        mine = (own.plural, own.singular, own.kind, own.list_kind, *own.short_names)
+        found = [
+            f"{json.dumps(each)} is already in use" for each in asked if each in taken and each not in mine
+        ]
+        if found:
+            problem = reason, found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+        else:
+            accepted = structs.replace(accepted, **{field: value})
+    accepted = structs.replace(accepted, categories=wanted.categories)
+    if problem[0]:
+        return accepted, ("False", *problem)
+    return accepted, ("True", "NoConflicts", "no conflicts found")
+
+
+def _taken(
+    definition: CustomResourceDefinition, others: Iterable[CustomResourceDefinition]
+) -> tuple[set[str], set[str]]:
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for other in others:
+        names = other.status.accepted_names
+        if other.spec.group != definition.spec.group or names is None:
+            continue
+        if other.metadata.name == definition.metadata.name:
+            continue
+        resources |= {names.plural, names.singular or "", *names.short_names}
+        kinds |= {names.kind, names.list_kind or ""}
+    return resources - {""}, kinds - {""}
+
+
+def named(
+    definition: CustomResourceDefinition, others: Iterable[CustomResourceDefinition], now: datetime
+) -> CustomResourceDefinitionStatus:
+    """The definition's status after its names were judged; equal to the old one when nothing changes."""
+    accepted, text = accepted_names(definition, others)
+    status = structs.replace(definition.status, accepted_names=accepted)
+    status = with_condition(status, NAMES_ACCEPTED, text, now)
+    if is_true(definition, ESTABLISHED):
+        return status
+    if text[0] == "True":
+        installed = ("True", "InitialNamesAccepted", "the initial names have been accepted")
+        return with_condition(status, ESTABLISHED, installed, now)
+    refused = ("False", "NotAccepted", "not all names are accepted")
+    return with_condition(status, ESTABLISHED, refused, now)

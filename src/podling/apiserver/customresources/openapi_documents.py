@@ -1,0 +1,149 @@
+"""Custom resources in the OpenAPI documents: what ``kubectl explain`` shows and clients check against. Pure.
+
+Version 3 has a document for each group and version with the schemas as they are. Version 2 is one document
+for everything and knows less: what it has no words for (alternatives, nulls, int-or-string) is left out, so
+that a client never refuses what the server would take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from podling.api import autoscaling_v1, meta_v1
+from podling.apiserver.customresources.structural import INT_OR_STRING, PRESERVE, RootSchema
+from podling.machinery import openapi, openapi_paths
+from podling.machinery.custom import HEAD, CustomResource, is_custom
+
+_HEAD_TEXTS = {
+    "apiVersion": "The versioned schema that this representation of an object follows.",
+    "kind": "The kind of REST resource that this object is.",
+}
+_V2_KEPT = (
+    "description", "type", "format", "title", "default", "maximum", "exclusiveMaximum", "minimum",
+    "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems",
+    "maxProperties", "minProperties", "required", "enum", "multipleOf", "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys", "x-kubernetes-map-type", "x-kubernetes-embedded-resource",
+)  # fmt: skip
+
+
+class _Schemas(openapi.Schemas):
+    """Definitions of one document that may hold custom kinds."""
+
+    def reference(self, struct: type[Any]) -> dict[str, Any]:
+        resource = _resource_of(struct)
+        if resource is None:
+            return super().reference(struct)
+        listed = struct is resource.list_type
+        name = _definition_name(resource, resource.list_kind if listed else resource.kind)
+        if name not in self.definitions:
+            self.definitions[name] = {}
+            made = self._list(resource) if listed else self._object(resource)
+            self.definitions[name] = made
+        return {"$ref": self.prefix + name}
+
+    def _object(self, resource: CustomResource) -> dict[str, Any]:
+        schema = resource.schema
+        root: Mapping[str, Any] = schema.root.plain if isinstance(schema, RootSchema) else {"type": "object"}
+        plain = dict(root)
+        if self.version == 2:
+            plain = _lowered(plain)
+        properties = {**(plain.get("properties") or {})}
+        for name in HEAD:
+            properties.pop(name, None)
+        plain["properties"] = {**self._head(meta_v1.ObjectMeta), **properties}
+        return {**plain, "x-kubernetes-group-version-kind": [_mark(resource, resource.kind)]}
+
+    def _list(self, resource: CustomResource) -> dict[str, Any]:
+        items = {"type": "array", "items": self.reference(resource.type)}
+        text = f"{resource.list_kind} is a list of {resource.kind}"
+        return {
+            "description": text,
+            "type": "object",
+            "required": ["items"],
+            "properties": {**self._head(meta_v1.ListMeta), "items": items},
+            "x-kubernetes-group-version-kind": [_mark(resource, resource.list_kind)],
+        }
+
+    def _head(self, metadata: type[Any]) -> dict[str, Any]:
+        """The properties that every object has."""
+        found: dict[str, Any] = {
+            name: {"description": text, "type": "string"} for name, text in _HEAD_TEXTS.items()
+        }
+        reference = self.reference(metadata)
+        found["metadata"] = {"allOf": [reference]} if self.version == 3 else reference
+        return found
+
+
+def _resource_of(struct: type[Any]) -> CustomResource | None:
+    if is_custom(struct):
+        return cast("CustomResource", struct.custom_resource)
+    found = getattr(struct, "list_of", None)
+    return found if isinstance(found, CustomResource) else None
+
+
+def _mark(resource: CustomResource, kind: str) -> dict[str, str]:
+    return openapi_paths.kind_mark(resource.group, resource.version, kind)
+
+
+def _definition_name(resource: CustomResource, kind: str) -> str:
+    """``com.example.v1.Widget``: the group's labels in reverse."""
+    return ".".join([*reversed(resource.group.split(".")), resource.version, kind])
+
+
+def _lowered(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema in the words of OpenAPI v2."""
+    if plain.get(INT_OR_STRING) or plain.get("nullable"):
+        text = plain.get("description")
+        return {"description": text} if text else {}
+    made: dict[str, Any] = {name: plain[name] for name in _V2_KEPT if name in plain}
+    if plain.get(PRESERVE):
+        made[PRESERVE] = True
+        if "properties" not in plain:
+            return made  # anything may be inside
+    if plain.get("properties"):
+        made["properties"] = {name: _lowered(each) for name, each in plain["properties"].items()}
+    if isinstance(plain.get("items"), dict):
+        made["items"] = _lowered(plain["items"])
+    if isinstance(plain.get("additionalProperties"), dict):
+        made["additionalProperties"] = _lowered(plain["additionalProperties"])
+    return made
+
+
+def _add(schemas: _Schemas, served: Iterable[CustomResource]) -> None:
+    for struct in (meta_v1.DeleteOptions, meta_v1.Status, meta_v1.WatchEvent):
+        schemas.reference(struct)
+    schemas.definitions.setdefault(f"{openapi.META}.Patch", {"type": "object"})
+    for resource in served:
+        schemas.reference(resource.type)
+        schemas.reference(resource.list_type)
+        if "scale" in resource.subresources:
+            schemas.reference(autoscaling_v1.Scale)
+
+
+def v3_document(served: tuple[CustomResource, ...]) -> bytes:
+    """The document of one group and version."""
+    schemas = _Schemas(3)
+    _add(schemas, served)
+    return msgspec.json.encode({
+        "openapi": "3.0.0",
+        "info": {"title": openapi.TITLE, "version": openapi.RELEASE},
+        "paths": openapi_paths.paths_of(served, schemas.reference, 3),
+        "components": {
+            "schemas": dict(sorted(schemas.definitions.items())),
+            "securitySchemes": {"BearerToken": openapi_paths.BEARER_TOKEN},
+        },
+    })  # fmt: skip
+
+
+def with_custom(built_in: bytes, served: tuple[CustomResource, ...]) -> bytes:
+    """The version 2 document with custom resources added."""
+    document: dict[str, Any] = msgspec.json.decode(built_in)
+    schemas = _Schemas(2)
+    _add(schemas, served)
+    paths = openapi_paths.paths_of(served, schemas.reference, 2)
+    document["paths"] = dict(sorted({**document["paths"], **paths}.items()))
+    document["definitions"] = dict(sorted({**schemas.definitions, **document["definitions"]}.items()))
+    return msgspec.json.encode(document)

@@ -1,0 +1,178 @@
+"""What a definition says about its objects, as the rules that the generic stages ask of every kind.
+
+Upstream: ``apiextensions-apiserver/pkg/registry/customresource`` (strategy, validator, table convertor).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from msgspec import structs
+
+from podling.api.apiextensions_v1 import (
+    CustomResourceDefinition,
+    CustomResourceDefinitionVersion,
+    CustomResourceSubresourceScale,
+)
+from podling.api.autoscaling_v1 import Scale, ScaleSpec, ScaleStatus
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.customresources import printing, values
+from podling.apiserver.customresources.cel import SchemaRules
+from podling.apiserver.customresources.json_paths import JsonPath
+from podling.apiserver.customresources.names import TERMINATING, is_true
+from podling.apiserver.customresources.structural import RootSchema, schema_of
+from podling.apiserver.kinds.base import Context, KindRules, View
+from podling.machinery import codec, errors, fields
+from podling.machinery.custom import CustomObject
+from podling.machinery.fields import FieldError, Path
+from podling.machinery.plain import copied
+
+
+@dataclass(frozen=True, eq=False)
+class ServedVersion:
+    """One version of a definition, ready to be served."""
+
+    definition: CustomResourceDefinition
+    version: CustomResourceDefinitionVersion
+    schema: RootSchema
+
+
+def served_version(
+    definition: CustomResourceDefinition, version: CustomResourceDefinitionVersion
+) -> ServedVersion:
+    found = version.schema.open_apiv3_schema if version.schema is not None else None
+    plain = {} if found is None else codec.to_plain(found)
+    return ServedVersion(definition, version, RootSchema(schema_of(plain)))
+
+
+def full_plain(obj: CustomObject) -> dict[str, Any]:
+    """The whole object as plain data, to be looked at and not changed."""
+    return {**obj.plain(), "metadata": codec.to_plain(obj.metadata)}
+
+
+class CustomRules(KindRules[CustomObject]):
+    """The rules of one version of one custom resource."""
+
+    def __init__(self, served: ServedVersion) -> None:
+        self.served = served
+        version = served.version
+        parts = version.subresources
+        self.status_subresource = parts is not None and parts.status is not None
+        self.generation = True
+        self.returns_deleted = False
+        if parts is not None and parts.scale is not None:
+            self.subresources = {"scale": _scale_view(parts.scale)}
+        self.columns = printing.columns_of(version)
+        self._cells = printing.cells_of(version)
+        self._selectable = {
+            each.json_path.removeprefix("."): JsonPath(each.json_path) for each in version.selectable_fields
+        }
+        self.field_labels = tuple(self._selectable)
+        self._cel = SchemaRules(served.schema.root)
+
+    def default(self, obj: CustomObject) -> CustomObject:
+        resource = self.served
+        content = resource.schema.completed(obj.content)
+        version = f"{resource.definition.spec.group}/{resource.version.name}"
+        kind = (resource.definition.status.accepted_names or resource.definition.spec.names).kind
+        return structs.replace(obj, api_version=version, kind=obj.kind or kind, content=content)
+
+    def prepare_create(self, obj: CustomObject, context: Context) -> CustomObject:
+        if is_true(self.served.definition, TERMINATING):
+            text = "create not allowed while custom resource definition is terminating"
+            raise errors.failure(405, "MethodNotAllowed", text)
+        return _with_status(obj, None) if self.status_subresource else obj
+
+    def prepare_update(self, new: CustomObject, old: CustomObject, context: Context) -> CustomObject:
+        if context.subresource == "status":
+            kept = structs.replace(old.metadata, managed_fields=new.metadata.managed_fields)
+            changed = structs.replace(old, api_version=new.api_version, metadata=kept)
+            return _with_status(changed, new.content.get("status"))
+        return _with_status(new, old.content.get("status")) if self.status_subresource else new
+
+    def intent(self, obj: CustomObject) -> Any:
+        """Everything that a user says: all but the head, and but the status if that has its own door."""
+        if not self.status_subresource:
+            return obj.content
+        return {name: value for name, value in obj.content.items() if name != "status"}
+
+    def validate(self, obj: CustomObject, context: Context) -> list[FieldError]:
+        return self._errors(obj, None)
+
+    def validate_update(self, new: CustomObject, old: CustomObject, context: Context) -> list[FieldError]:
+        return self._errors(new, old)
+
+    def _errors(self, obj: CustomObject, old: CustomObject | None) -> list[FieldError]:
+        names = self.served.definition.status.accepted_names or self.served.definition.spec.names
+        if obj.kind != names.kind:
+            return [fields.invalid(Path("kind"), obj.kind, f"must be {names.kind}")]
+        plain = full_plain(obj)
+        before = None if old is None else full_plain(old)
+        found = values.validate(plain, self.served.schema.root.plain)
+        if before is not None and found:
+            # What was stored already may stay as wrong as it is, where it does not change.
+            known = set(map(str, values.validate(before, self.served.schema.root.plain)))
+            found = [each for each in found if str(each) not in known]
+        return found or self._cel.validate(plain, before)
+
+    def warnings(self, obj: CustomObject, old: CustomObject | None, context: Context) -> list[str]:
+        version, definition = self.served.version, self.served.definition
+        if not version.deprecated:
+            return []
+        group_version = f"{definition.spec.group}/{version.name}"
+        return [version.deprecation_warning or f"{group_version} {definition.spec.names.kind} is deprecated"]
+
+    def selectable_fields(self, obj: CustomObject) -> dict[str, str]:
+        return {name: _text(path.first(obj.content)) for name, path in self._selectable.items()}
+
+    def row(self, obj: CustomObject, now: datetime) -> Sequence[Any]:
+        return printing.row(obj, self._cells, now)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def _with_status(obj: CustomObject, status: Any) -> CustomObject:
+    if status is None and "status" not in obj.content:
+        return obj
+    content = {name: value for name, value in obj.content.items() if name != "status"}
+    if status is not None:
+        content["status"] = status
+    return structs.replace(obj, content=content)
+
+
+def _scale_view(scale: CustomResourceSubresourceScale) -> View:
+    spec, status = JsonPath(scale.spec_replicas_path), JsonPath(scale.status_replicas_path)
+    selector = JsonPath(scale.label_selector_path) if scale.label_selector_path else None
+    steps = scale.spec_replicas_path.strip(".").split(".")
+
+    def show(obj: CustomObject) -> Scale:
+        own = obj.metadata
+        chosen = selector.first(obj.content) if selector is not None else None
+        return Scale(
+            metadata=ObjectMeta(
+                name=own.name,
+                namespace=own.namespace,
+                uid=own.uid,
+                resource_version=own.resource_version,
+                creation_timestamp=own.creation_timestamp,
+            ),
+            spec=ScaleSpec(replicas=spec.first(obj.content) or 0),
+            status=ScaleStatus(replicas=status.first(obj.content) or 0, selector=chosen or None),
+        )
+
+    def put(obj: CustomObject, body: Scale, context: Context) -> CustomObject:
+        content = copied(obj.content)
+        inner = content
+        for step in steps[:-1]:
+            inner = inner.setdefault(step, {})
+        inner[steps[-1]] = body.spec.replicas or 0
+        return structs.replace(obj, content=content)
+
+    return View(Scale, show, put, tuple(steps))

@@ -1,0 +1,249 @@
+"""Paths that are no resource: discovery, version, OpenAPI, health, metrics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache, lru_cache, partial
+
+import msgspec
+from aiohttp import web
+
+from podling.apiserver import discovery, metrics
+from podling.apiserver.replies import reply
+from podling.machinery import errors
+from podling.machinery.custom import CustomResource
+from podling.machinery.scheme import Resource
+
+Check = Callable[[], str]
+"""A health check: empty when all is well, else what is wrong."""
+
+OPENAPI_MEDIA = "application/json"
+OPENAPI_JSON_CLAUSES = ("", "*/*", "application/*", "application/json")
+HEALTH_MEDIA = "text/plain; charset=utf-8"
+HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
+UNKNOWN_PATH = "the server could not find the requested resource"
+
+
+class Documents:
+    """Answers for every path that is not a resource.
+
+    Args:
+        address: host and port under which the server is reached.
+        checks: what readiness depends on, by name.
+        custom: the resources that are served beside the built-in ones, as of now.
+        discovered: those and what other servers serve.
+    """
+
+    def __init__(
+        self,
+        address: Callable[[], str],
+        checks: Mapping[str, Check],
+        own: metrics.RequestMetrics,
+        custom: Callable[[], tuple[CustomResource, ...]],
+        discovered: Callable[[], tuple[Resource, ...]],
+    ) -> None:
+        self._address = address
+        self._checks = checks
+        self._metrics = own
+        self._custom = custom
+        self._discovered = discovered
+
+    async def serve(self, request: web.BaseRequest) -> web.Response:
+        """Raises 404 for paths that nobody knows, 405 for anything but reading."""
+        path = request.path.rstrip("/") or "/"
+        answer = self._find(path)
+        if answer is None:
+            raise errors.failure(404, "NotFound", UNKNOWN_PATH)
+        if request.method not in ("GET", "HEAD"):
+            raise errors.failure(
+                405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
+            )
+        return await answer(request)
+
+    def _find(self, path: str) -> Callable[[web.BaseRequest], Awaitable[web.Response]] | None:
+        parts = path.split("/")[1:]
+        match parts:
+            case ["api" | "apis"]:
+                return self._root
+            case ["api", version] if discovery.resources("", version):
+                return partial(self._resources, "", version)
+            case ["apis", group] if discovery.group(group, self._discovered()):
+                return partial(self._group, group)
+            case ["apis", group, version] if discovery.resources(group, version, self._custom()):
+                return partial(self._resources, group, version)
+            case ["version"]:
+                return self._version
+            case ["openapi", "v2"]:
+                return self._openapi_v2
+            case ["openapi", "v3"]:
+                return self._openapi_v3_index
+            case ["openapi", "v3", *group_version]:
+                return partial(self._openapi_v3, "/".join(group_version))
+            case ["metrics"]:
+                return self._show_metrics
+            case [""]:
+                return self._paths
+            case [endpoint, *name] if f"/{endpoint}" in HEALTH_PATHS and len(name) < 2:
+                return partial(self._health, endpoint, "".join(name))
+        return None
+
+    async def _root(self, request: web.BaseRequest) -> web.Response:
+        core = request.path.rstrip("/") == "/api"
+        if discovery.wants_aggregated(request.headers.get("Accept", "")):
+            body = _aggregated(self._discovered(), core=core)
+            return await _tagged(request, body, discovery.AGGREGATED)
+        document = discovery.core_versions(self._address()) if core else discovery.groups(self._discovered())
+        return await reply(request, msgspec.json.encode(document))
+
+    async def _group(self, name: str, request: web.BaseRequest) -> web.Response:
+        return await reply(request, msgspec.json.encode(discovery.group(name, self._discovered())))
+
+    async def _resources(self, group: str, version: str, request: web.BaseRequest) -> web.Response:
+        found = discovery.resources(group, version, self._custom())
+        return await reply(request, msgspec.json.encode(found))
+
+    async def _version(self, request: web.BaseRequest) -> web.Response:
+        return await reply(request, msgspec.json.encode(discovery.version()))
+
+    async def _paths(self, request: web.BaseRequest) -> web.Response:
+        found = ["/api", "/api/v1", "/apis"]
+        for each in discovery.groups(self._discovered()).groups:
+            found += [f"/apis/{each.name}", *(f"/apis/{version.group_version}" for version in each.versions)]
+        found += [*HEALTH_PATHS, "/metrics", "/openapi/v2", "/openapi/v3", "/version"]
+        return await reply(request, msgspec.json.encode({"paths": sorted(found)}))
+
+    async def _openapi_v2(self, request: web.BaseRequest) -> web.Response:
+        from podling.machinery import openapi_proto
+
+        for clause in request.headers.get("Accept", "").split(","):
+            wanted = clause.partition(";")[0].strip()
+            if wanted in openapi_proto.ASKED_AS:
+                body = await asyncio.to_thread(_openapi_v2_as_protobuf, self._custom())
+                return await _tagged(request, body, openapi_proto.MEDIA_TYPE)
+            if wanted in OPENAPI_JSON_CLAUSES:
+                return await _tagged(
+                    request, await asyncio.to_thread(_openapi_v2, self._custom()), OPENAPI_MEDIA
+                )
+        raise errors.not_acceptable([OPENAPI_MEDIA, openapi_proto.MEDIA_TYPE])
+
+    async def _openapi_v3_index(self, request: web.BaseRequest) -> web.Response:
+        return await reply(request, _openapi_v3_index(self._custom()))
+
+    async def _openapi_v3(self, group_version: str, request: web.BaseRequest) -> web.Response:
+        body = _openapi_v3(group_version, self._custom())
+        if body is None:
+            raise errors.failure(404, "NotFound", UNKNOWN_PATH)
+        return await _tagged(request, body, OPENAPI_MEDIA)
+
+    async def _show_metrics(self, request: web.BaseRequest) -> web.Response:
+        return await reply(request, metrics.exposition(self._metrics), media_type=metrics.CONTENT_TYPE)
+
+    async def _health(self, endpoint: str, name: str, request: web.BaseRequest) -> web.Response:
+        if name and name not in ("ping", *self._checks):
+            raise errors.failure(404, "NotFound", UNKNOWN_PATH)
+        if name:
+            return await _one_check(request, self._checks[name]() if name in self._checks else "")
+        excluded = set(request.query.getall("exclude", ()))
+        lines, failed = _health_lines(self._checks, excluded)
+        if failed:
+            body, code = "".join([*lines, f"{endpoint} check failed\n"]), 500
+        elif "verbose" in request.query:
+            body, code = "".join([*lines, f"{endpoint} check passed\n"]), 200
+        else:
+            body, code = "ok", 200
+        return await reply(request, body.encode(), code=code, media_type=HEALTH_MEDIA)
+
+
+async def _one_check(request: web.BaseRequest, wrong: str) -> web.Response:
+    """The answer of a single check, which says what is wrong: who asks for it may know."""
+    body, code = (f"internal server error: {wrong}\n", 500) if wrong else ("ok", 200)
+    return await reply(request, body.encode(), code=code, media_type=HEALTH_MEDIA)
+
+
+def _health_lines(checks: Mapping[str, Check], excluded: set[str]) -> tuple[list[str], bool]:
+    """A line for each check, and whether any of them failed. Everybody may read it: reasons are withheld."""
+    lines, failed = [], False
+    for each in ("ping", *checks):
+        if each in excluded:
+            lines.append(f"[+]{each} excluded: ok\n")
+            continue
+        wrong = checks[each]() if each in checks else ""
+        failed = failed or bool(wrong)
+        lines.append(f"[-]{each} failed: reason withheld\n" if wrong else f"[+]{each} ok\n")
+    unknown = sorted(excluded - {"ping", *checks})
+    if unknown:
+        names = ", ".join(f'"{each}"' for each in unknown)
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
+    return lines, failed
+
+
+async def _tagged(request: web.BaseRequest, body: bytes, media_type: str) -> web.Response:
+    """A document that clients keep: 304 when they have it already."""
+    tag = _etag(body)
+    if request.headers.get("If-None-Match") == tag:
+        return web.Response(status=304, headers={"ETag": tag})
+    response = await reply(request, body, media_type=media_type, headers={"ETag": tag})
+    response.headers["Vary"] = ", ".join(filter(None, ("Accept", response.headers.get("Vary"))))
+    return response
+
+
+@cache
+def _etag(body: bytes) -> str:
+    return discovery.etag(body)
+
+
+@lru_cache(maxsize=4)
+def _aggregated(custom: tuple[Resource, ...], *, core: bool) -> bytes:
+    return msgspec.json.encode(discovery.aggregated(custom, core=core))
+
+
+@lru_cache(maxsize=1)
+def _openapi_v2(custom: tuple[CustomResource, ...]) -> bytes:
+    from podling.machinery import openapi  # loaded when first asked for, like the descriptions in it
+
+    built_in = openapi.v2_document()
+    if not custom:
+        return built_in
+    from podling.apiserver.customresources import openapi_documents
+
+    return openapi_documents.with_custom(built_in, custom)
+
+
+@lru_cache(maxsize=1)
+def _openapi_v2_as_protobuf(custom: tuple[CustomResource, ...]) -> bytes:
+    from podling.machinery import openapi_proto
+
+    return openapi_proto.v2_document(_openapi_v2(custom))
+
+
+def _openapi_v3(group_version: str, custom: tuple[CustomResource, ...]) -> bytes | None:
+    from podling.machinery import openapi
+
+    if own := _custom_of(group_version, custom):
+        from podling.apiserver.customresources import openapi_documents
+
+        return openapi_documents.v3_document(own)
+
+    match group_version.split("/"):
+        case ["api", version]:
+            return openapi.v3_document("", version)
+        case ["apis", group, version]:
+            return openapi.v3_document(group, version)
+    return None
+
+
+def _custom_of(group_version: str, custom: tuple[CustomResource, ...]) -> tuple[CustomResource, ...]:
+    return tuple(each for each in custom if f"apis/{each.group_version}" == group_version)
+
+
+@lru_cache(maxsize=1)
+def _openapi_v3_index(custom: tuple[CustomResource, ...]) -> bytes:
+    """The index; each path carries the hash of its document, so that clients may keep it for ever."""
+    from podling.machinery import openapi
+
+    index = dict(openapi.v3_index())
+    for path in dict.fromkeys(f"apis/{each.group_version}" for each in custom):
+        body = _openapi_v3(path, custom) or b""
+        index[path] = f"/openapi/v3/{path}?hash={discovery.etag(body).strip(chr(34))}"
+    return msgspec.json.encode({"paths": {path: {"serverRelativeURL": url} for path, url in index.items()}})

@@ -1,0 +1,103 @@
+"""ServiceAccounts, Leases and PriorityClasses: small kinds with few rules.
+
+Upstream: ``pkg/registry/core/serviceaccount``, ``pkg/apis/coordination/validation``,
+``pkg/apis/scheduling/validation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from podling.api.coordination_v1 import Lease
+from podling.api.core_v1 import ServiceAccount
+from podling.api.scheduling_v1 import PriorityClass
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.cells import AGE, NAME, age, flag
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.filling import change, fill_absent
+from podling.machinery import fields
+from podling.machinery.fields import Path
+from podling.machinery.pods import HIGHEST_USER_PRIORITY
+from podling.machinery.tables import Column
+
+SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""The classes that Kubernetes itself has, and the only ones whose names begin with ``system-``."""
+
+LEASE_STRATEGIES = ("OldestEmulationVersion",)
+
+
+class ServiceAccountRules(KindRules[ServiceAccount]):
+    columns = (NAME, Column("Secrets", description="How many secrets the account lists"), AGE)
+
+    def row(self, obj: ServiceAccount, now: datetime) -> Sequence[Any]:
+        return obj.metadata.name, len(obj.secrets), age(obj, now)
+
+
+class LeaseRules(KindRules[Lease]):
+    create_on_update = True
+    unconditional_update = False
+    columns = (NAME, Column("Holder", description="Who holds the lease"), AGE)
+
+    def validate(self, obj: Lease, context: Context) -> Errors:
+        spec, path = obj.spec, Path("spec")
+        errors: Errors = []
+        seconds = spec.lease_duration_seconds
+        if seconds is not None and seconds <= 0:
+            errors.append(
+                fields.invalid(path.child("leaseDurationSeconds"), seconds, "must be greater than 0")
+            )
+        errors += checks.non_negative(path.child("leaseTransitions"), spec.lease_transitions)
+        errors += checks.one_of(path.child("strategy"), spec.strategy, LEASE_STRATEGIES)
+        if spec.preferred_holder and not spec.strategy:
+            text = "may only be specified if `strategy` is defined"
+            errors.append(fields.forbidden(path.child("preferredHolder"), text))
+        return errors
+
+    def row(self, obj: Lease, now: datetime) -> Sequence[Any]:
+        return obj.metadata.name, obj.spec.holder_identity or "", age(obj, now)
+
+
+class PriorityClassRules(KindRules[PriorityClass]):
+    columns = (
+        NAME,
+        Column("Value", type="integer", description="The priority of the class' pods"),
+        Column("Global-Default", type="boolean", description="Whether pods without a class get this one"),
+        AGE,
+        Column("PreemptionPolicy", description="Whether pods of the class may preempt others"),
+    )
+
+    def default(self, obj: PriorityClass) -> PriorityClass:
+        return fill_absent(obj, preemption_policy="PreemptLowerPriority")
+
+    def prepare_create(self, obj: PriorityClass, context: Context) -> PriorityClass:
+        return change(obj, metadata=change(obj.metadata, generation=1))
+
+    def validate(self, obj: PriorityClass, context: Context) -> Errors:
+        name, value = obj.metadata.name or "", obj.value or 0
+        errors: Errors = []
+        if name.startswith("system-"):
+            if SYSTEM_CLASSES.get(name) != value:
+                text = (
+                    "priority class names with 'system-' prefix are reserved for system use only. "
+                    f"error: {name} is not a known system priority class"
+                )
+                errors.append(fields.forbidden(Path("metadata.name"), text))
+        elif value > HIGHEST_USER_PRIORITY:
+            text = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+            errors.append(fields.forbidden(Path("value"), text))
+        policies = ("PreemptLowerPriority", "Never")
+        return errors + checks.one_of(Path("preemptionPolicy"), obj.preemption_policy, policies)
+
+    def validate_update(self, new: PriorityClass, old: PriorityClass, context: Context) -> Errors:
+        errors: Errors = []
+        if (new.value or 0) != (old.value or 0):
+            errors.append(fields.forbidden(Path("value"), "may not be changed in an update."))
+        policy = new.preemption_policy
+        return errors + checks.immutable(Path("preemptionPolicy"), policy, old.preemption_policy)
+
+    def row(self, obj: PriorityClass, now: datetime) -> Sequence[Any]:
+        default = flag(obj.global_default)
+        return obj.metadata.name, obj.value or 0, default, age(obj, now), obj.preemption_policy or ""

@@ -1,0 +1,186 @@
+"""HorizontalPodAutoscalers, whose stored form is ``autoscaling/v2``.
+
+Upstream: ``pkg/apis/autoscaling``, ``printHorizontalPodAutoscaler`` in ``pkg/printers/internalversion``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from podling.api.autoscaling_v2 import (
+    HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerBehavior,
+    HPAScalingPolicy,
+    HPAScalingRules,
+    MetricSpec,
+    MetricStatus,
+    MetricTarget,
+    MetricValueStatus,
+    ResourceMetricSource,
+)
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.cells import AGE, NAME, NONE, UNKNOWN, UNSET, age, as_stored
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.filling import change, fill_absent
+from podling.machinery import fields, names
+from podling.machinery.fields import Path
+from podling.machinery.tables import Column
+
+SPEC = Path("spec")
+DEFAULT_UTILIZATION = 80
+SHOWN_METRICS = 2
+
+
+class AutoscalerRules(KindRules[HorizontalPodAutoscaler]):
+    status_subresource = True
+    columns = (
+        NAME,
+        Column("Reference", description="What is scaled"),
+        Column("Targets", description="Present and wanted values of the metrics"),
+        Column("MinPods", description="The fewest replicas"),
+        Column("MaxPods", description="The most replicas"),
+        Column("Replicas", description="Replicas now"),
+        AGE,
+    )
+
+    def default(self, obj: HorizontalPodAutoscaler) -> HorizontalPodAutoscaler:
+        spec = fill_absent(obj.spec, min_replicas=1)
+        if not spec.metrics:
+            spec = change(spec, metrics=(_cpu_metric(),))
+        if spec.behavior is not None:
+            spec = change(spec, behavior=_default_behavior(spec.behavior))
+        return change(obj, spec=spec)
+
+    def validate(self, obj: HorizontalPodAutoscaler, context: Context) -> Errors:
+        spec = obj.spec
+        errors: Errors = []
+        least = spec.min_replicas
+        if least is not None and least < 1:
+            text = "must be greater than or equal to 1"
+            errors.append(fields.invalid(SPEC.child("minReplicas"), least, text))
+        if spec.max_replicas < 1:
+            errors.append(
+                fields.invalid(SPEC.child("maxReplicas"), spec.max_replicas, "must be greater than 0")
+            )
+        if least is not None and spec.max_replicas < least:
+            text = "must be greater than or equal to `minReplicas`"
+            errors.append(fields.invalid(SPEC.child("maxReplicas"), spec.max_replicas, text))
+        here = SPEC.child("scaleTargetRef")
+        for name, value in (("kind", spec.scale_target_ref.kind), ("name", spec.scale_target_ref.name)):
+            if not value:
+                errors.append(fields.required(here.child(name)))
+            else:
+                errors += checks.invalid_each(here.child(name), value, names.path_segment_errors(value))
+        for position, metric in enumerate(spec.metrics):
+            errors += _metric_errors(SPEC.child("metrics").index(position), metric)
+        return errors
+
+    def validate_update(
+        self, new: HorizontalPodAutoscaler, old: HorizontalPodAutoscaler, context: Context
+    ) -> Errors:
+        return [] if context.subresource == "status" else self.validate(new, context)
+
+    def row(self, obj: Any, now: datetime) -> Sequence[Any]:
+        """The same row for an autoscaler of either version."""
+        obj = as_stored(obj)
+        target = obj.spec.scale_target_ref
+        least = obj.spec.min_replicas
+        return (
+            obj.metadata.name,
+            f"{target.kind}/{target.name}",
+            _targets(obj),
+            UNSET if least is None else str(least),
+            obj.spec.max_replicas,
+            obj.status.current_replicas or 0,
+            age(obj, now),
+        )
+
+
+def _cpu_metric() -> MetricSpec:
+    target = MetricTarget(type="Utilization", average_utilization=DEFAULT_UTILIZATION)
+    return MetricSpec(type="Resource", resource=ResourceMetricSource(name="cpu", target=target))
+
+
+def _default_behavior(behavior: HorizontalPodAutoscalerBehavior) -> HorizontalPodAutoscalerBehavior:
+    up = (HPAScalingPolicy(type="Pods", value=4, period_seconds=15), _percent_policy())
+    scale_up = fill_absent(
+        behavior.scale_up or HPAScalingRules(), stabilization_window_seconds=0, select_policy="Max"
+    )
+    scale_down = fill_absent(behavior.scale_down or HPAScalingRules(), select_policy="Max")
+    return change(
+        behavior,
+        scale_up=scale_up if scale_up.policies else change(scale_up, policies=up),
+        scale_down=scale_down if scale_down.policies else change(scale_down, policies=(_percent_policy(),)),
+    )
+
+
+def _percent_policy() -> HPAScalingPolicy:
+    return HPAScalingPolicy(type="Percent", value=100, period_seconds=15)
+
+
+_SOURCES = {
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+    "External": "external",
+    "ContainerResource": "container_resource",
+}
+
+
+def _metric_errors(path: Path, metric: MetricSpec) -> Errors:
+    if not metric.type:
+        return [fields.required(path.child("type"), "must specify a metric source type")]
+    if metric.type not in _SOURCES:
+        return [fields.not_supported(path.child("type"), metric.type, sorted(_SOURCES))]
+    own = getattr(metric, _SOURCES[metric.type])
+    name = metric.type[0].lower() + metric.type[1:]
+    if own is None:
+        text = "must populate information for the given metric source"
+        return [fields.required(path.child(name), text)]
+    return [
+        fields.forbidden(
+            path.child(other[0].lower() + other[1:]),
+            "must populate the given metric source only",
+        )
+        for other, attribute in _SOURCES.items()
+        if other != metric.type and getattr(metric, attribute) is not None
+    ]
+
+
+def _targets(obj: HorizontalPodAutoscaler) -> str:
+    if not obj.spec.metrics:
+        return NONE
+    statuses = obj.status.current_metrics
+    found = []
+    for position, metric in enumerate(obj.spec.metrics):
+        status = statuses[position] if position < len(statuses) else None
+        found.append(_target_text(metric, status))
+    text = ", ".join(found[:SHOWN_METRICS])
+    more = len(found) - SHOWN_METRICS
+    return f"{text} + {more} more..." if more > 0 else text
+
+
+def _target_text(metric: MetricSpec, status: MetricStatus | None) -> str:
+    attribute = _SOURCES.get(metric.type)
+    source = getattr(metric, attribute) if attribute else None
+    if source is None:
+        return "<unknown type>"
+    seen = getattr(status, attribute) if status is not None and attribute else None
+    current = seen.current if seen is not None else None
+    name = f"{source.name}: " if metric.type in ("Resource", "ContainerResource") else ""
+    return f"{name}{_amounts(source.target, current)}"
+
+
+def _amounts(target: MetricTarget, current: MetricValueStatus | None) -> str:
+    if target.average_utilization is not None:
+        now = None if current is None else current.average_utilization
+        shown = UNKNOWN if now is None else f"{now}%"
+        return f"{shown}/{target.average_utilization}%"
+    if target.average_value is not None:
+        seen = None if current is None else current.average_value
+        return f"{seen or UNKNOWN}/{target.average_value} (avg)"
+    seen = None if current is None else current.value
+    return f"{seen or UNKNOWN}/{target.value}"

@@ -1,0 +1,167 @@
+"""Small checks that many kinds share, each giving Kubernetes' own field errors.
+
+A check takes the path of the field and its value and returns what is wrong with it: an empty list for
+a value that is fine. Checks about formats alone live in ``machinery.names``; here they meet a path.
+
+Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/validation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from podling.api.meta_v1 import LabelSelector, LabelSelectorRequirement
+from podling.machinery import fields, names
+from podling.machinery.fields import FieldError, Path
+
+Errors = list[FieldError]
+
+NOT_NEGATIVE = "must be greater than or equal to 0"
+POSITIVE = "must be greater than zero"
+IMMUTABLE = "field is immutable"
+FILE_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
+MAX_INT32 = 2**31 - 1
+
+
+def invalid_each(path: Path, value: Any, messages: Iterable[str]) -> Errors:
+    """One *Invalid value* per message that a name check gave."""
+    return [fields.invalid(path, value, message) for message in messages]
+
+
+def one_of(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
+    """``value`` must be one of ``supported``; None and empty pass (see ``required_one_of``)."""
+    if not value or value in supported:
+        return []
+    return [fields.not_supported(path, value, supported)]
+
+
+def required_one_of(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
+    """Like ``one_of``, but the value must be there."""
+    return one_of(path, value, supported) if value else [fields.required(path)]
+
+
+def non_negative(path: Path, value: int | None) -> Errors:
+    return [fields.invalid(path, value, NOT_NEGATIVE)] if value is not None and value < 0 else []
+
+
+def within(path: Path, value: int | None, low: int, high: int) -> Errors:
+    if value is None or low <= value <= high:
+        return []
+    return [fields.invalid(path, value, names.inclusive_range_error(low, high))]
+
+
+def port_number(path: Path, value: int | None) -> Errors:
+    return within(path, value, 1, 65535)
+
+
+def port_or_name(path: Path, value: int | str | None) -> Errors:
+    """A target port: a number, or the name of a container's port."""
+    if isinstance(value, str):
+        return invalid_each(path, value, names.port_name_errors(value))
+    return port_number(path, value or 0)
+
+
+def file_mode(path: Path, value: int | None) -> Errors:
+    return [fields.invalid(path, value, FILE_MODE)] if value is not None and not 0 <= value <= 0o777 else []
+
+
+def numeric_id(path: Path, value: int | None) -> Errors:
+    """A user or group ID."""
+    return within(path, value, 0, MAX_INT32)
+
+
+def dns_label(path: Path, value: str) -> Errors:
+    return invalid_each(path, value, names.dns_label_errors(value))
+
+
+def dns_subdomain(path: Path, value: str) -> Errors:
+    return invalid_each(path, value, names.dns_subdomain_errors(value))
+
+
+def label_name(path: Path, key: str) -> Errors:
+    """A label's key, also used for topology keys, resource names and condition types."""
+    return invalid_each(path, key, names.qualified_name_errors(key))
+
+
+def ip(path: Path, value: str) -> Errors:
+    return invalid_each(path, value, names.ip_errors(value))
+
+
+def cidr(path: Path, value: str) -> Errors:
+    return invalid_each(path, value, names.cidr_errors(value))
+
+
+def labels(path: Path, values: Mapping[str, str]) -> Errors:
+    """A map of labels: keys and values."""
+    errors: Errors = []
+    for key, value in values.items():
+        errors += label_name(path, key)
+        errors += invalid_each(path, value, names.label_value_errors(value))
+    return errors
+
+
+def label_selector(path: Path, selector: LabelSelector | None) -> Errors:
+    if selector is None:
+        return []
+    errors = labels(path.child("matchLabels"), selector.match_labels)
+    for position, requirement in enumerate(selector.match_expressions):
+        errors += _label_requirement(path.child("matchExpressions").index(position), requirement)
+    return errors
+
+
+def _label_requirement(path: Path, requirement: LabelSelectorRequirement) -> Errors:
+    errors: Errors = []
+    if requirement.operator in ("In", "NotIn"):
+        if not requirement.values:
+            text = "must be specified when `operator` is 'In' or 'NotIn'"
+            errors.append(fields.required(path.child("values"), text))
+    elif requirement.operator in ("Exists", "DoesNotExist"):
+        if requirement.values:
+            text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            errors.append(fields.forbidden(path.child("values"), text))
+    else:
+        text = "not a valid selector operator"
+        errors.append(fields.invalid(path.child("operator"), requirement.operator, text))
+    errors += label_name(path.child("key"), requirement.key)
+    for position, value in enumerate(requirement.values):
+        errors += invalid_each(path.child("values").index(position), value, names.label_value_errors(value))
+    return errors
+
+
+def immutable(path: Path, new: Any, old: Any) -> Errors:
+    return [fields.invalid(path, new, IMMUTABLE)] if new != old else []
+
+
+def of_the_whole(error: FieldError) -> FieldError:
+    """``error`` as Kubernetes reports what concerns no single field: with an empty path."""
+    return replace(error, field="")
+
+
+def no_backsteps(path: Path, value: str) -> Errors:
+    """No element of a file path may be ``..``."""
+    return [fields.invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []
+
+
+def local_descending_path(path: Path, value: str) -> Errors:
+    """A relative file path that cannot leave where it starts."""
+    errors = [fields.invalid(path, value, "must be a relative path")] if value.startswith("/") else []
+    return errors + no_backsteps(path, value)
+
+
+def local_file_path(path: Path, value: str) -> Errors:
+    """As ``local_descending_path``, and no name may begin like the volume's own ``..data`` links."""
+    errors = local_descending_path(path, value)
+    if value.startswith("..") and not value.startswith("../"):
+        errors.append(fields.invalid(path, value, "must not start with '..'"))
+    return errors
+
+
+def int_or_percent(path: Path, value: int | str | None) -> Errors:
+    """A non-negative number, or a percentage such as ``25%``."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return invalid_each(path, value, names.percent_errors(value))
+    return non_negative(path, value)

@@ -1,0 +1,219 @@
+"""Validation of containers: regular, init and ephemeral ones, and what they have in common.
+
+Upstream: ``validateContainers``, ``validateInitContainers``, ``validateEphemeralContainers`` and
+``validateContainerCommon`` in ``pkg/apis/core/validation/validation.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from podling.api.core_v1 import (
+    Container,
+    ContainerPort,
+    ContainerRestartRule,
+    EphemeralContainer,
+    ResourceRequirements,
+)
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.env_validation import validate_env, validate_env_from
+from podling.apiserver.kinds.mount_validation import validate_devices, validate_mounts
+from podling.apiserver.kinds.pod_scope import AnyContainer, PodScope
+from podling.apiserver.kinds.probe_validation import PROBES, validate_lifecycle, validate_probes
+from podling.apiserver.kinds.resource_validation import validate_resize_policy, validate_resources
+from podling.apiserver.kinds.security_validation import validate_security_context
+from podling.machinery import fields, names
+from podling.machinery.fields import Path
+from podling.machinery.pods import is_sidecar
+
+PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
+PROTOCOLS = ("SCTP", "TCP", "UDP")
+RESTART_POLICIES = ("Always", "Never", "OnFailure")
+
+MAX_RESTART_RULES = 20
+MAX_EXIT_CODES = 255
+
+_NOT_INIT = "may not be set for init containers without restartPolicy=Always"
+_NOT_EPHEMERAL = "cannot be set for an Ephemeral Container"
+
+
+def validate_containers(path: Path, scope: PodScope) -> Errors:
+    """The regular containers: at least one."""
+    containers = scope.spec.containers
+    if not containers:
+        return [fields.required(path)]
+    errors: Errors = []
+    seen: set[str] = set()
+    for position, container in enumerate(containers):
+        here = path.index(position)
+        errors += _common(here, container, scope)
+        errors += _unique(here.child("name"), container.name, seen)
+        errors += validate_lifecycle(here.child("lifecycle"), container.lifecycle, scope)
+        errors += validate_probes(here, container, scope)
+        errors += _restart_policy(here, container)
+    return errors + _host_ports(path, enumerate(containers), set())
+
+
+def validate_init_containers(path: Path, scope: PodScope) -> Errors:
+    """Init containers run one by one, so each may use the same host ports as the next."""
+    errors: Errors = []
+    seen = {container.name for container in scope.spec.containers}
+    for position, container in enumerate(scope.spec.init_containers):
+        here = path.index(position)
+        errors += _common(here, container, scope)
+        errors += _restart_policy(here, container)
+        if container.name:
+            errors += _unique(here.child("name"), container.name, seen)
+        errors += _host_ports(path, [(position, container)], set())
+        if is_sidecar(container):
+            errors += validate_lifecycle(here.child("lifecycle"), container.lifecycle, scope)
+            errors += validate_probes(here, container, scope)
+        else:
+            errors += [fields.forbidden(here.child(name), _NOT_INIT) for name in _serving_fields(container)]
+    return errors
+
+
+def validate_ephemeral_containers(path: Path, scope: PodScope) -> Errors:
+    spec = scope.spec
+    others = {container.name for container in (*spec.containers, *spec.init_containers)}
+    seen = set(others)
+    errors: Errors = []
+    for position, container in enumerate(spec.ephemeral_containers):
+        here = path.index(position)
+        errors += _common(here, container, scope) + image_whitespace(here, container)
+        errors += _unique(here.child("name"), container.name, seen)
+        target = container.target_container_name
+        if target and target not in others:
+            errors.append(fields.not_found(here.child("targetContainerName"), target))
+        errors += [fields.forbidden(where, _NOT_EPHEMERAL) for where in _not_ephemeral(here, container)]
+    return errors
+
+
+def image_whitespace(path: Path, container: AnyContainer) -> Errors:
+    """A real pod's image has no blanks around it (a template's may: some fill it in later)."""
+    image = container.image or ""
+    if image == image.strip():
+        return []
+    return [fields.invalid(path.child("image"), image, "must not have leading or trailing whitespace")]
+
+
+def _common(path: Path, container: AnyContainer, scope: PodScope) -> Errors:
+    errors: Errors = []
+    if not container.name:
+        errors.append(fields.required(path.child("name")))
+    elif problems := names.dns_label_errors(container.name):
+        errors += checks.invalid_each(path.child("name"), container.name, problems)
+    if not container.image:
+        errors.append(fields.required(path.child("image")))
+    errors += checks.required_one_of(
+        path.child("terminationMessagePolicy"), container.termination_message_policy, MESSAGE_POLICIES
+    )
+    errors += _ports(path.child("ports"), container.ports)
+    errors += validate_env(path.child("env"), container.env, scope)
+    errors += validate_env_from(path.child("envFrom"), container.env_from)
+    errors += validate_mounts(path.child("volumeMounts"), container, scope)
+    errors += validate_devices(path.child("volumeDevices"), container, scope)
+    errors += checks.required_one_of(
+        path.child("imagePullPolicy"), container.image_pull_policy, PULL_POLICIES
+    )
+    errors += validate_resources(path.child("resources"), container.resources, scope)
+    errors += validate_resize_policy(
+        path.child("resizePolicy"), container.resize_policy, scope.spec.restart_policy or ""
+    )
+    errors += validate_security_context(path.child("securityContext"), container.security_context, scope)
+    return errors
+
+
+def _unique(path: Path, name: str, seen: set[str]) -> Errors:
+    if name in seen:
+        return [fields.duplicate(path, name)]
+    seen.add(name)
+    return []
+
+
+def _ports(path: Path, ports: tuple[ContainerPort, ...]) -> Errors:
+    errors: Errors = []
+    seen: set[str] = set()
+    for position, port in enumerate(ports):
+        here = path.index(position)
+        if port.name:
+            problems = names.port_name_errors(port.name)
+            errors += checks.invalid_each(here.child("name"), port.name, problems)
+            errors += [] if problems else _unique(here.child("name"), port.name, seen)
+        if not port.container_port:
+            errors.append(fields.required(here.child("containerPort")))
+        else:
+            errors += checks.port_number(here.child("containerPort"), port.container_port)
+        if port.host_port:
+            errors += checks.port_number(here.child("hostPort"), port.host_port)
+        errors += checks.required_one_of(here.child("protocol"), port.protocol, PROTOCOLS)
+    return errors
+
+
+def _host_ports(path: Path, containers: Iterable[tuple[int, Container]], taken: set[str]) -> Errors:
+    """No two containers that run together may claim one port of the host."""
+    errors: Errors = []
+    for position, container in containers:
+        for port_position, port in enumerate(container.ports):
+            if not port.host_port:
+                continue
+            claim = f"{port.protocol}/{port.host_ip or ''}/{port.host_port}"
+            here = path.index(position).child("ports").index(port_position).child("hostPort")
+            errors += _unique(here, claim, taken)
+    return errors
+
+
+def _restart_policy(path: Path, container: Container) -> Errors:
+    """A container's own restart policy and rules (of an init container, ``Always`` makes a sidecar)."""
+    policy, rules = container.restart_policy, container.restart_policy_rules
+    errors = checks.one_of(path.child("restartPolicy"), policy, RESTART_POLICIES)
+    if not rules:
+        return errors
+    if policy is None:
+        text = "must specify restartPolicy when restart rules are used"
+        errors.append(fields.required(path.child("restartPolicy"), text))
+    here = path.child("restartPolicyRules")
+    if len(rules) > MAX_RESTART_RULES:
+        errors.append(fields.too_many(here, len(rules), MAX_RESTART_RULES))
+    for position, rule in enumerate(rules):
+        errors += _restart_rule(here.index(position), rule)
+    return errors
+
+
+def _restart_rule(path: Path, rule: ContainerRestartRule) -> Errors:
+    errors = checks.required_one_of(path.child("action"), rule.action, ("Restart", "RestartAllContainers"))
+    codes = rule.exit_codes
+    if codes is None:
+        return [*errors, fields.required(path.child("exitCodes"), "must be specified")]
+    here = path.child("exitCodes")
+    errors += checks.required_one_of(here.child("operator"), codes.operator, ("In", "NotIn"))
+    if len(codes.values) > MAX_EXIT_CODES:
+        errors.append(fields.too_many(here.child("values"), len(codes.values), MAX_EXIT_CODES))
+    return errors
+
+
+def _serving_fields(container: AnyContainer) -> list[str]:
+    """The fields set that make sense only for containers that stay."""
+    found = ["lifecycle"] if container.lifecycle is not None else []
+    return found + [name for attribute, name in PROBES if getattr(container, attribute) is not None]
+
+
+def _not_ephemeral(path: Path, container: EphemeralContainer) -> list[Path]:
+    """What an ephemeral container may not have: the pod must not come to rely on it."""
+    found = [path.child("ports")] if container.ports else []
+    if container.resources != ResourceRequirements():
+        found.append(path.child("resources"))
+    if container.restart_policy is not None:
+        found.append(path.child("restartPolicy"))
+    if container.restart_policy_rules:
+        found.append(path.child("restartPolicyRules"))
+    if container.resize_policy:
+        found.append(path.child("resizePolicy"))
+    found += [path.child(name) for name in _serving_fields(container)]
+    for position, mount in enumerate(container.volume_mounts):
+        here = path.child("volumeMounts").index(position)
+        found += [here.child("subPath")] if mount.sub_path else []
+        found += [here.child("subPathExpr")] if mount.sub_path_expr else []
+    return found

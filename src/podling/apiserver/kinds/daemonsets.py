@@ -1,0 +1,115 @@
+"""DaemonSets. Upstream: ``pkg/apis/apps``, ``pkg/registry/apps/daemonset``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from podling.api.apps_v1 import DaemonSet, DaemonSetUpdateStrategy, RollingUpdateDaemonSet
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.cells import (
+    AGE,
+    NAME,
+    POD_TEMPLATE_COLUMNS,
+    age,
+    label_text,
+    selector_text,
+    template_cells,
+)
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.deployments import ROLLING_UPDATE, at_most_all, is_zero
+from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
+from podling.apiserver.kinds.pod_defaults import default_pod_template
+from podling.apiserver.kinds.workloads import SPEC, selector_errors, template_errors, template_warnings
+from podling.machinery import fields
+from podling.machinery.fields import Path
+from podling.machinery.tables import Column
+
+ON_DELETE = "OnDelete"
+
+
+class DaemonSetRules(KindRules[DaemonSet]):
+    status_subresource = True
+    generation = True
+    columns = (
+        NAME,
+        Column("Desired", description="Nodes that should run the pod"),
+        Column("Current", description="Nodes that run the pod"),
+        Column("Ready", description="Nodes whose pod is ready"),
+        Column("Up-to-date", description="Nodes whose pod is of the present template"),
+        Column("Available", description="Nodes whose pod has been ready for long enough"),
+        Column("Node Selector", description="Which nodes run the pod"),
+        AGE,
+        *POD_TEMPLATE_COLUMNS,
+    )
+
+    def default(self, obj: DaemonSet) -> DaemonSet:
+        spec = fill_absent(obj.spec, revision_history_limit=10)
+        spec = change(
+            spec,
+            update_strategy=_default_strategy(spec.update_strategy),
+            template=default_pod_template(spec.template),
+        )
+        return change(obj, spec=spec)
+
+    def validate(self, obj: DaemonSet, context: Context) -> Errors:
+        spec = obj.spec
+        errors = selector_errors(spec.selector, "daemonset")
+        errors += template_errors(spec.template, spec.selector, "DaemonSet")
+        errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
+        errors += _strategy_errors(SPEC.child("updateStrategy"), spec.update_strategy)
+        return errors + checks.non_negative(SPEC.child("revisionHistoryLimit"), spec.revision_history_limit)
+
+    def validate_update(self, new: DaemonSet, old: DaemonSet, context: Context) -> Errors:
+        if context.subresource == "status":
+            return []
+        errors = self.validate(new, context)
+        return errors + checks.immutable(SPEC.child("selector"), new.spec.selector, old.spec.selector)
+
+    def warnings(self, obj: DaemonSet, old: DaemonSet | None, context: Context) -> list[str]:
+        return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
+
+    def row(self, obj: DaemonSet, now: datetime) -> Sequence[Any]:
+        status = obj.status
+        return (
+            obj.metadata.name,
+            status.desired_number_scheduled,
+            status.current_number_scheduled,
+            status.number_ready,
+            status.updated_number_scheduled or 0,
+            status.number_available or 0,
+            label_text(obj.spec.template.spec.node_selector),
+            age(obj, now),
+            *template_cells(obj.spec.template.spec),
+            selector_text(obj.spec.selector),
+        )
+
+
+def _default_strategy(strategy: DaemonSetUpdateStrategy) -> DaemonSetUpdateStrategy:
+    strategy = fill_empty(strategy, type=ROLLING_UPDATE)
+    if strategy.type != ROLLING_UPDATE:
+        return strategy
+    rolling = strategy.rolling_update or RollingUpdateDaemonSet()
+    return change(strategy, rolling_update=fill_absent(rolling, max_unavailable=1, max_surge=0))
+
+
+def _strategy_errors(path: Path, strategy: DaemonSetUpdateStrategy) -> Errors:
+    if strategy.type == ON_DELETE:
+        return []
+    if strategy.type != ROLLING_UPDATE:
+        return [fields.not_supported(path, strategy, (ROLLING_UPDATE, ON_DELETE))]
+    if strategy.rolling_update is None:
+        return [fields.required(path.child("rollingUpdate"))]
+    rolling, here = strategy.rolling_update, path.child("rollingUpdate")
+    unavailable, surge = here.child("maxUnavailable"), here.child("maxSurge")
+    errors = checks.int_or_percent(unavailable, rolling.max_unavailable)
+    errors += at_most_all(unavailable, rolling.max_unavailable)
+    errors += checks.int_or_percent(surge, rolling.max_surge) + at_most_all(surge, rolling.max_surge)
+    if is_zero(rolling.max_unavailable) and is_zero(rolling.max_surge):
+        errors.append(fields.required(unavailable, "cannot be 0 when maxSurge is 0"))
+    elif not is_zero(rolling.max_unavailable) and not is_zero(rolling.max_surge):
+        text = "may not be set when maxUnavailable is non-zero"
+        errors.append(fields.invalid(surge, rolling.max_surge, text))
+    return errors

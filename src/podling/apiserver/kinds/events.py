@@ -1,0 +1,142 @@
+"""Events, in both groups: one stored kind, two views of it.
+
+Upstream: ``pkg/registry/core/event``, ``pkg/apis/core/validation/events.go``, ``printEvent`` in
+``pkg/printers/internalversion/printers.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from podling.api.core_v1 import Event, ObjectReference
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.cells import UNKNOWN, age_since, as_stored, wide
+from podling.apiserver.kinds.checks import Errors
+from podling.machinery import fields
+from podling.machinery.fields import Path
+from podling.machinery.tables import Column
+
+MAX_WORD = 128
+MAX_MESSAGE = 1024
+
+_REFERENCE = (
+    ("kind", "kind"), ("namespace", "namespace"), ("name", "name"), ("uid", "uid"),
+    ("apiVersion", "api_version"), ("resourceVersion", "resource_version"), ("fieldPath", "field_path"),
+)  # fmt: skip
+
+
+class EventRules(KindRules[Event]):
+    create_on_update = True
+    columns = (
+        Column("Last Seen", description="When the event happened last"),
+        Column("Type", description="Normal or Warning"),
+        Column("Reason", description="The reason, in one word"),
+        Column("Object", description="What the event is about"),
+        wide("Subobject", "Which part of the object the event is about"),
+        wide("Source", "Who reports the event"),
+        Column("Message", description="What happened"),
+        wide("First Seen", "When the event happened first"),
+        wide("Count", "How often the event happened"),
+        wide("Name", "Name of the event"),
+    )
+    field_labels = (
+        *(f"involvedObject.{name}" for name, _ in _REFERENCE),
+        "reason", "reportingComponent", "source", "type",
+    )  # fmt: skip
+
+    def validate(self, obj: Event, context: Context) -> Errors:
+        """The namespace is that of the object, or ``default`` for objects without one."""
+        wanted = obj.involved_object.namespace or ""
+        namespace = obj.metadata.namespace or ""
+        errors: Errors = []
+        if not wanted:
+            if namespace not in ("default", *(("kube-system",) if obj.event_time else ())):
+                text = "does not match event.namespace"
+                errors.append(fields.invalid(Path("involvedObject.namespace"), wanted, text))
+        elif wanted != namespace:
+            text = "does not match event.namespace"
+            errors.append(fields.invalid(Path("involvedObject.namespace"), wanted, text))
+        if obj.event_time is not None:
+            errors += _new_style(obj)
+        return errors
+
+    def selectable_fields(self, obj: Event) -> dict[str, str]:
+        found = {
+            f"involvedObject.{name}": getattr(obj.involved_object, attribute) or ""
+            for name, attribute in _REFERENCE
+        }
+        source = obj.source.component or obj.reporting_component or ""
+        return {
+            **found,
+            "reason": obj.reason or "",
+            "reportingComponent": obj.reporting_component or "",
+            "source": source,
+            "type": obj.type or "",
+        }
+
+    def row(self, obj: Any, now: datetime) -> Sequence[Any]:
+        """The same row for an event of either group."""
+        obj = as_stored(obj)
+        first, last = _times(obj, now)
+        count = obj.count or 0
+        if obj.series is not None:
+            count = obj.series.count or 0
+        elif count == 0:
+            count = 1
+        return (
+            last,
+            obj.type,
+            obj.reason,
+            _object(obj.involved_object),
+            obj.involved_object.field_path or "",
+            _source(obj),
+            (obj.message or "").strip(),
+            first,
+            count,
+            obj.metadata.name,
+        )
+
+
+def _new_style(obj: Event) -> Errors:
+    """Rules for events that carry ``eventTime``: they come from the newer recorders."""
+    errors: Errors = []
+    for name, value in (
+        ("reportingController", obj.reporting_component),
+        ("reportingInstance", obj.reporting_instance),
+        ("action", obj.action),
+        ("reason", obj.reason),
+    ):
+        if not value:
+            errors.append(fields.required(Path(name)))
+        elif name == "reportingController":
+            errors += checks.label_name(Path(name), value)
+        elif len(value.encode()) > MAX_WORD:
+            text = f"can have at most {MAX_WORD} characters"
+            errors.append(fields.invalid(Path(name), "", text))
+    if len((obj.message or "").encode()) > MAX_MESSAGE:
+        errors.append(fields.invalid(Path("message"), "", f"can have at most {MAX_MESSAGE} characters"))
+    return errors
+
+
+def _times(obj: Event, now: datetime) -> tuple[str, str]:
+    """When it was first and last seen, as ages."""
+    happened = obj.event_time
+    first = age_since(obj.first_timestamp or happened, now)
+    last = first if obj.last_timestamp is None else age_since(obj.last_timestamp, now)
+    if obj.series is not None and obj.series.last_observed_time is not None:
+        last = age_since(obj.series.last_observed_time, now)
+    return first or UNKNOWN, last or UNKNOWN
+
+
+def _object(reference: ObjectReference) -> str:
+    kind, name = (reference.kind or "").lower(), reference.name or ""
+    return f"{kind}/{name}" if name else kind
+
+
+def _source(obj: Event) -> str:
+    component = obj.source.component or obj.reporting_component or ""
+    host = obj.source.host or obj.reporting_instance or ""
+    return f"{component}, {host}" if host else component

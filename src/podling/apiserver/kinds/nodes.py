@@ -1,0 +1,163 @@
+"""Nodes: what a kubelet registers and reports, and who may change what of it.
+
+Upstream: ``pkg/registry/core/node``, ``ValidateNode`` in ``pkg/apis/core/validation/validation.go``,
+``printNode`` in ``pkg/printers/internalversion/printers.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from podling.api.core_v1 import Node, Taint
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.cells import AGE, NAME, NONE, UNKNOWN, age, joined, wide
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.resource_validation import quantity_errors
+from podling.apiserver.kinds.scheduling_validation import TAINT_EFFECTS
+from podling.machinery import fields, names
+from podling.machinery.fields import ErrorType, FieldError, Path
+from podling.machinery.quantity import parse
+from podling.machinery.tables import Column
+
+ROLE_PREFIX = "node-role.kubernetes.io/"
+ROLE_LABEL = "kubernetes.io/role"
+
+SPEC = Path("spec")
+STATUS = Path("status")
+_ONCE = 'node updates may not change {} except from "" to valid'
+
+
+class NodeRules(KindRules[Node]):
+    status_subresource = True
+    returns_deleted = True
+    columns = (
+        NAME,
+        Column("Status", description="Whether the node is ready and takes new pods"),
+        Column("Roles", description="The roles that the node's labels name"),
+        AGE,
+        Column("Version", description="The kubelet's version"),
+        wide("Internal-IP", "Address inside the cluster's network"),
+        wide("External-IP", "Address from outside"),
+        wide("OS-Image", "The operating system's name"),
+        wide("Kernel-Version", "The kernel's version"),
+        wide("Container-Runtime", "The container runtime and its version"),
+    )
+    field_labels = ("spec.unschedulable",)
+
+    def default(self, obj: Node) -> Node:
+        status = obj.status
+        if not status.capacity or status.allocatable:
+            return obj
+        return change(obj, status=change(status, allocatable=dict(status.capacity)))
+
+    def prepare_create(self, obj: Node, context: Context) -> Node:
+        """A kubelet registers with its status: nothing is reset."""
+        return obj
+
+    def validate(self, obj: Node, context: Context) -> Errors:
+        errors = taint_errors(Path("metadata.taints"), obj.spec.taints)
+        errors += _resource_errors(obj)
+        return errors + _pod_cidr_errors(SPEC.child("podCIDRs"), obj.spec.pod_cidrs)
+
+    def validate_update(self, new: Node, old: Node, context: Context) -> Errors:
+        errors = _resource_errors(new)
+        seen = set()
+        for position, address in enumerate(new.status.addresses):
+            key = (address.type, address.address)
+            if key in seen:
+                where = STATUS.child("addresses").index(position)
+                errors.append(fields.duplicate(where, address))
+            seen.add(key)
+        if old.spec.pod_cidrs and new.spec.pod_cidrs != old.spec.pod_cidrs:
+            errors.append(fields.forbidden(SPEC.child("podCIDRs"), _ONCE.format("podCIDR")))
+        if old.spec.provider_id and new.spec.provider_id != old.spec.provider_id:
+            errors.append(fields.forbidden(SPEC.child("providerID"), _ONCE.format("providerID")))
+        if new.spec.external_id != old.spec.external_id:
+            errors.append(fields.forbidden(SPEC.child("externalID"), "may not be updated"))
+        return errors + taint_errors(Path("metadata.taints"), new.spec.taints)
+
+    def warnings(self, obj: Node, old: Node | None, context: Context) -> list[str]:
+        if obj.spec.config_source is not None:
+            return ["spec.configSource: the feature NodeKubeletDynamicConfiguration was removed, no effect"]
+        if obj.spec.external_id and (old is None or not old.spec.external_id):
+            return ["spec.externalID: this field is deprecated, and is unused by Kubernetes"]
+        return []
+
+    def selectable_fields(self, obj: Node) -> dict[str, str]:
+        return {"spec.unschedulable": "true" if obj.spec.unschedulable else "false"}
+
+    def row(self, obj: Node, now: datetime) -> Sequence[Any]:
+        info = obj.status.node_info
+        return (
+            obj.metadata.name,
+            node_status(obj),
+            ",".join(roles(obj)) or NONE,
+            age(obj, now),
+            info.kubelet_version,
+            _address(obj, "InternalIP"),
+            _address(obj, "ExternalIP"),
+            info.os_image or UNKNOWN,
+            info.kernel_version or UNKNOWN,
+            info.container_runtime_version or UNKNOWN,
+        )
+
+
+def node_status(node: Node) -> str:
+    """The STATUS column: readiness, and whether the node is cordoned."""
+    ready = next((each.status for each in node.status.conditions if each.type == "Ready"), None)
+    words = ["Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"]
+    return joined(words + (["SchedulingDisabled"] if node.spec.unschedulable else []))
+
+
+def roles(node: Node) -> list[str]:
+    """The roles that a node's labels give it, sorted."""
+    labels = node.metadata.labels
+    found = {key.removeprefix(ROLE_PREFIX) for key in labels if key.startswith(ROLE_PREFIX)}
+    found.add(labels.get(ROLE_LABEL, ""))
+    return sorted(role for role in found if role)
+
+
+def _address(node: Node, type_: str) -> str:
+    return next((each.address for each in node.status.addresses if each.type == type_), NONE)
+
+
+def taint_errors(path: Path, taints: Sequence[Taint]) -> Errors:
+    errors: Errors = []
+    seen: set[tuple[str, str]] = set()
+    for position, taint in enumerate(taints):
+        here = path.index(position)
+        errors += checks.label_name(here.child("key"), taint.key)
+        problems = names.label_value_errors(taint.value or "")
+        if problems:
+            errors.append(fields.invalid(here.child("value"), taint.value, ";".join(problems)))
+        errors += checks.required_one_of(here.child("effect"), taint.effect, TAINT_EFFECTS)
+        if (taint.effect, taint.key) in seen:
+            text = "taints must be unique by key and effect pair"
+            errors.append(FieldError(ErrorType.DUPLICATE, str(here), taint, text))
+        seen.add((taint.effect, taint.key))
+    return errors
+
+
+def _resource_errors(node: Node) -> Errors:
+    errors: Errors = []
+    for field, resources in (("capacity", node.status.capacity), ("allocatable", node.status.allocatable)):
+        for name, value in resources.items():
+            errors += quantity_errors(STATUS.child(field, name), name, parse(value))
+    return errors
+
+
+def _pod_cidr_errors(path: Path, blocks: Sequence[str]) -> Errors:
+    errors: Errors = []
+    for position, block in enumerate(blocks):
+        errors += checks.cidr(path.index(position), block)
+        if block in blocks[:position]:
+            errors.append(fields.duplicate(path.index(position), block))
+    families = [":" in block for block in blocks]
+    if len(families) != len(set(families)):
+        text = "may specify no more than one CIDR for each IP family"
+        errors.append(fields.invalid(path, blocks, text))
+    return errors

@@ -1,0 +1,90 @@
+"""Fields of a pod that this cluster's kubelets do not honour yet: each is named in a warning.
+
+No field of a manifest may be ignored in silence. What is honoured needs no entry; when a feature
+lands, its row is deleted. A row is a path into the pod's spec; ``[*]`` stands for every element, and
+``=false`` means a field that says something when it is false.
+
+The rows are kept as a tree, so that looking at a pod costs one look per field that could matter, not
+one walk per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from podling.api.core_v1 import PodSpec
+
+_ANY_CONTAINER = ("containers[*]", "init_containers[*]", "ephemeral_containers[*]")
+
+_VOLUMES = (
+    "aws_elastic_block_store", "azure_disk", "azure_file", "cephfs", "cinder", "csi", "fc", "flex_volume",
+    "flocker", "gce_persistent_disk", "git_repo", "glusterfs", "image", "iscsi", "nfs",
+    "photon_persistent_disk", "portworx_volume", "quobyte", "rbd", "scale_io", "storageos", "vsphere_volume",
+)  # fmt: skip
+
+_CONTAINER_FIELDS = (
+    "security_context.app_armor_profile",
+    "security_context.se_linux_options",
+    "security_context.windows_options",
+    "volume_devices",
+    "resources.claims",
+)
+
+UNSUPPORTED: tuple[str, ...] = (
+    *(f"volumes[*].{source}" for source in _VOLUMES),
+    "volumes[*].projected.sources[*].cluster_trust_bundle",
+    "volumes[*].projected.sources[*].pod_certificate",
+    "host_users=false",
+    "resource_claims",
+    "runtime_class_name",
+    "scheduling_group",
+    "security_context.app_armor_profile",
+    "security_context.se_linux_options",
+    "security_context.se_linux_change_policy",
+    "security_context.windows_options",
+    *(f"{container}.{field}" for container in _ANY_CONTAINER for field in _CONTAINER_FIELDS),
+)
+"""Paths by the types' Python names; the warning shows JSON names."""
+
+Tree = dict[str, "Tree"]
+
+
+def unsupported_fields(spec: PodSpec) -> list[str]:
+    """One warning for each field set that has no effect here."""
+    return [f"{shown}: not honoured by this cluster" for shown in _present(spec, _TREE, "spec")]
+
+
+def _tree_of(rows: tuple[str, ...]) -> Tree:
+    tree: Tree = {}
+    for row in rows:
+        branch = tree
+        for step in row.split("."):
+            branch = branch.setdefault(step, {})
+    return tree
+
+
+_TREE = _tree_of(UNSUPPORTED)
+
+
+def _present(value: Any, tree: Tree, shown: str) -> Iterator[str]:
+    """The JSON paths of what the tree leads to and which is set."""
+    for step, branch in tree.items():
+        name = step.removesuffix("[*]").removesuffix("=false")
+        found = getattr(value, name)
+        if found is not False if step.endswith("=false") else not found:
+            continue
+        here = f"{shown}.{_json_name(type(value), name)}"
+        if step.endswith("[*]"):
+            for position, element in enumerate(found):
+                yield from _present(element, branch, f"{here}[{position}]")
+        elif branch:
+            yield from _present(found, branch, here)
+        else:
+            yield here
+
+
+def _json_name(type_: Any, name: str) -> str:
+    fields: tuple[str, ...] = type_.__struct_fields__
+    encoded: tuple[str, ...] = type_.__struct_encode_fields__
+    return encoded[fields.index(name)]

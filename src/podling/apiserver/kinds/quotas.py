@@ -1,0 +1,211 @@
+"""LimitRanges and ResourceQuotas: what a namespace may use, per object and in all.
+
+Upstream: ``ValidateLimitRange`` and ``ValidateResourceQuota`` in
+``pkg/apis/core/validation/validation.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from podling.api.core_v1 import LimitRange, LimitRangeItem, ResourceQuota, ResourceQuotaSpec
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.cells import AGE, NAME, UNKNOWN, age
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.filling import change, each
+from podling.apiserver.kinds.resource_validation import (
+    container_resource_name_errors,
+    is_huge_page,
+    may_overcommit,
+    quantity_errors,
+    resource_name_errors,
+)
+from podling.machinery import fields
+from podling.machinery.fields import Path
+from podling.machinery.quantity import Quantity, of, parse
+from podling.machinery.tables import Column
+
+LIMITS = Path("spec.limits")
+LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
+QUOTA_RESOURCES = frozenset({
+    "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.storage",
+    "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage",
+    "persistentvolumeclaims", "configmaps", "pods", "replicationcontrollers", "resourcequotas", "secrets",
+    "services", "services.loadbalancers", "services.nodeports",
+})  # fmt: skip
+"""Unprefixed resources that a quota may limit (beside huge pages)."""
+
+SCOPES = (
+    "Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass",
+    "CrossNamespacePodAffinity", "VolumeAttributesClass",
+)  # fmt: skip
+_EXCLUSIVE = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+
+
+class LimitRangeRules(KindRules[LimitRange]):
+    columns = (NAME, Column("Created At", description="When the object was created"))
+
+    def default(self, obj: LimitRange) -> LimitRange:
+        return change(obj, spec=change(obj.spec, limits=each(obj.spec.limits, _default_item)))
+
+    def validate(self, obj: LimitRange, context: Context) -> Errors:
+        errors: Errors = []
+        seen: set[str] = set()
+        for position, item in enumerate(obj.spec.limits):
+            here = LIMITS.index(position)
+            errors += checks.label_name(here.child("type"), item.type)
+            if "/" not in item.type and item.type and item.type not in LIMIT_TYPES:
+                text = "must be a standard limit type or fully qualified"
+                errors.append(fields.invalid(here.child("type"), item.type, text))
+            errors += [fields.duplicate(here.child("type"), item.type)] if item.type in seen else []
+            seen.add(item.type)
+            errors += _item_errors(here, item)
+        return errors
+
+    def row(self, obj: LimitRange, now: datetime) -> Sequence[Any]:
+        created = obj.metadata.creation_timestamp
+        return obj.metadata.name, UNKNOWN if created is None else created.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _default_item(item: LimitRangeItem) -> LimitRangeItem:
+    """For containers a maximum is also the default limit, which (or the minimum) is the default request."""
+    if item.type != "Container":
+        return item
+    default = {**item.max, **item.default}
+    request = {**item.min, **default, **item.default_request}
+    # What was given comes first, then the default limit, then the minimum.
+    if default == item.default and request == item.default_request:
+        return item
+    return change(item, default=default, default_request=request)
+
+
+def _item_errors(path: Path, item: LimitRangeItem) -> Errors:
+    errors: Errors = []
+    check = container_resource_name_errors if item.type in ("Pod", "Container") else resource_name_errors
+    for field, resources in (
+        ("max", item.max),
+        ("min", item.min),
+        ("default", item.default),
+        ("defaultRequest", item.default_request),
+        ("maxLimitRequestRatio", item.max_limit_request_ratio),
+    ):
+        if item.type == "Pod" and field.startswith("default"):
+            text = "may not be specified when `type` is 'Pod'"
+            errors += [fields.forbidden(path.child(field), text)] if resources else []
+            continue
+        for name in resources:
+            errors += check(path.child(field).key(name), name)
+    if item.type == "PersistentVolumeClaim" and not {"storage"} & (item.min.keys() | item.max.keys()):
+        text = "either minimum or maximum storage value is required, but neither was provided"
+        errors.append(fields.required(path.child("limits"), text))
+    names = item.max.keys() | item.min.keys() | item.default.keys() | item.default_request.keys()
+    for name in sorted(names | item.max_limit_request_ratio.keys()):
+        errors += _consistent(path, item, name)
+    return errors
+
+
+def _consistent(path: Path, item: LimitRangeItem, name: str) -> Errors:
+    """min <= default request <= default <= max, and a ratio of at least one."""
+    least, most = _amount(item.min, name), _amount(item.max, name)
+    default, request = _amount(item.default, name), _amount(item.default_request, name)
+    errors: Errors = []
+    for field, low, low_name, high, high_name in (
+        ("min", least, "min", most, "max"),
+        ("defaultRequest", least, "min", request, "default request"),
+        ("defaultRequest", request, "default request", most, "max"),
+        ("defaultRequest", request, "default request", default, "default limit"),
+        ("default", least, "min", default, "default"),
+        ("default", default, "default", most, "max"),
+    ):
+        if low is not None and high is not None and low > high:
+            text = f"{low_name} value {low} is greater than {high_name} value {high}"
+            shown = str(least if field == "min" else request if field == "defaultRequest" else default)
+            errors.append(fields.invalid(path.child(field).key(name), shown, text))
+    ratio = _amount(item.max_limit_request_ratio, name)
+    if ratio is not None and ratio < of(1):
+        where = path.child("maxLimitRequestRatio").key(name)
+        errors.append(fields.invalid(where, str(ratio), f"ratio {ratio} is less than 1"))
+    if default is not None and request is not None and default != request and not may_overcommit(name):
+        text = f"default value {default} must equal to defaultRequest value {request} in {name}"
+        errors.append(fields.invalid(path.child("defaultRequest").key(name), str(request), text))
+    return errors
+
+
+def _amount(resources: Mapping[str, str], name: str) -> Quantity | None:
+    return parse(resources[name]) if name in resources else None
+
+
+class ResourceQuotaRules(KindRules[ResourceQuota]):
+    status_subresource = True
+    columns = (
+        NAME,
+        Column("Request", description="What is used and allowed of requests and objects"),
+        Column("Limit", description="What is used and allowed of limits"),
+        AGE,
+    )
+
+    def validate(self, obj: ResourceQuota, context: Context) -> Errors:
+        path = Path("spec.hard")
+        errors: Errors = []
+        for name, value in obj.spec.hard.items():
+            errors += quota_name_errors(path.key(name), name)
+            errors += quantity_errors(path.key(name), name, parse(value))
+        return errors + _scope_errors(obj.spec)
+
+    def validate_update(self, new: ResourceQuota, old: ResourceQuota, context: Context) -> Errors:
+        if context.subresource == "status":
+            return []
+        errors = self.validate(new, context)
+        if sorted(new.spec.scopes) != sorted(old.spec.scopes):
+            errors.append(fields.invalid(Path("spec.scopes"), new.spec.scopes, checks.IMMUTABLE))
+        return errors
+
+    def row(self, obj: ResourceQuota, now: datetime) -> Sequence[Any]:
+        requests: list[str] = []
+        limits: list[str] = []
+        for name in sorted(obj.status.hard):
+            used = obj.status.used.get(name, "0")
+            text = f"{name}: {used}/{obj.status.hard[name]}"
+            (limits if name.startswith("limits.") else requests).append(text)
+        return obj.metadata.name, ", ".join(requests), ", ".join(limits), age(obj, now)
+
+
+def quota_name_errors(path: Path, name: str) -> Errors:
+    errors = resource_name_errors(path, name)
+    if "/" in name or name in QUOTA_RESOURCES or is_huge_page(name.removeprefix("requests.")):
+        return errors
+    return [*errors, fields.invalid(path, name, "must be a standard resource for quota")]
+
+
+def _scope_errors(spec: ResourceQuotaSpec) -> Errors:
+    path = Path("spec.scopes")
+    errors: Errors = []
+    for scope in spec.scopes:
+        if scope not in SCOPES:
+            errors.append(fields.invalid(path, spec.scopes, "unsupported scope"))
+    for pair in _EXCLUSIVE:
+        if set(pair) <= set(spec.scopes):
+            errors.append(fields.invalid(path, spec.scopes, "conflicting scopes"))
+    if spec.scope_selector is None:
+        return errors
+    here = Path("spec.scopeSelector.matchExpressions")
+    for requirement in spec.scope_selector.match_expressions:
+        if requirement.scope_name not in SCOPES:
+            errors.append(
+                fields.invalid(here.child("scopeName"), requirement.scope_name, "unsupported scope")
+            )
+        if requirement.operator in ("In", "NotIn"):
+            if not requirement.values:
+                text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+                errors.append(fields.required(here.child("values"), text))
+        elif requirement.operator in ("Exists", "DoesNotExist"):
+            if requirement.values:
+                text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+                errors.append(fields.invalid(here.child("values"), requirement.values, text))
+        else:
+            text = "not a valid selector operator"
+            errors.append(fields.invalid(here.child("operator"), requirement.operator, text))
+    return errors

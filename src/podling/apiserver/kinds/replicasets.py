@@ -1,0 +1,165 @@
+"""ReplicaSets and the older ReplicationControllers.
+
+Upstream: ``pkg/apis/apps``, ``pkg/registry/apps/replicaset``, ``pkg/registry/core/replicationcontroller``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from podling.api.apps_v1 import ReplicaSet
+from podling.api.core_v1 import ReplicationController
+from podling.api.meta_v1 import LabelSelector
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.cells import (
+    AGE,
+    NAME,
+    POD_TEMPLATE_COLUMNS,
+    age,
+    label_text,
+    selector_text,
+    template_cells,
+)
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.filling import change, fill_absent
+from podling.apiserver.kinds.pod_defaults import default_pod_template
+from podling.apiserver.kinds.workloads import (
+    SCALE,
+    SPEC,
+    selector_errors,
+    template_errors,
+    template_warnings,
+)
+from podling.machinery import fields
+from podling.machinery.fields import Path
+from podling.machinery.tables import Column
+
+COLUMNS = (
+    NAME,
+    Column("Desired", description="Pods wanted"),
+    Column("Current", description="Pods there are"),
+    Column("Ready", description="Pods that are ready"),
+    AGE,
+    *POD_TEMPLATE_COLUMNS,
+)
+
+_COUNTS = (
+    ("fullyLabeledReplicas", "fully_labeled_replicas"),
+    ("readyReplicas", "ready_replicas"),
+    ("availableReplicas", "available_replicas"),
+)
+
+
+def status_errors(status: Any) -> Errors:
+    """Counts are not negative, and parts are not more than the whole."""
+    path = Path("status")
+    errors = checks.non_negative(path.child("replicas"), status.replicas)
+    for name, attribute in _COUNTS:
+        count = getattr(status, attribute) or 0
+        errors += checks.non_negative(path.child(name), count)
+        if count > status.replicas:
+            errors.append(fields.invalid(path.child(name), count, "cannot be greater than status.replicas"))
+    available = status.available_replicas or 0
+    if available > (status.ready_replicas or 0):
+        where = path.child("availableReplicas")
+        errors.append(fields.invalid(where, available, "cannot be greater than readyReplicas"))
+    return errors
+
+
+class ReplicaSetRules(KindRules[ReplicaSet]):
+    status_subresource = True
+    generation = True
+    subresources = MappingProxyType({"scale": SCALE})
+    columns = COLUMNS
+    field_labels = ("status.replicas",)
+
+    def default(self, obj: ReplicaSet) -> ReplicaSet:
+        spec = fill_absent(obj.spec, replicas=1)
+        if spec.template is not None:
+            spec = change(spec, template=default_pod_template(spec.template))
+        return change(obj, spec=spec)
+
+    def validate(self, obj: ReplicaSet, context: Context) -> Errors:
+        spec = obj.spec
+        errors = checks.non_negative(SPEC.child("replicas"), spec.replicas)
+        errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
+        errors += selector_errors(spec.selector, "deployment")
+        return errors + template_errors(spec.template, spec.selector, "ReplicaSet")
+
+    def validate_update(self, new: ReplicaSet, old: ReplicaSet, context: Context) -> Errors:
+        if context.subresource == "status":
+            return status_errors(new.status)
+        errors = self.validate(new, context)
+        return errors + checks.immutable(SPEC.child("selector"), new.spec.selector, old.spec.selector)
+
+    def warnings(self, obj: ReplicaSet, old: ReplicaSet | None, context: Context) -> list[str]:
+        return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
+
+    def selectable_fields(self, obj: ReplicaSet) -> dict[str, str]:
+        return {"status.replicas": str(obj.status.replicas)}
+
+    def row(self, obj: ReplicaSet, now: datetime) -> Sequence[Any]:
+        template = obj.spec.template
+        return (
+            obj.metadata.name,
+            obj.spec.replicas or 0,
+            obj.status.replicas,
+            obj.status.ready_replicas or 0,
+            age(obj, now),
+            *(template_cells(template.spec) if template is not None else ("", "")),
+            selector_text(obj.spec.selector),
+        )
+
+
+class ReplicationControllerRules(KindRules[ReplicationController]):
+    status_subresource = True
+    generation = True
+    subresources = MappingProxyType({"scale": SCALE})
+    columns = COLUMNS
+    field_labels = ("status.replicas",)
+
+    def default(self, obj: ReplicationController) -> ReplicationController:
+        """Labels and selector default to the labels of the template."""
+        spec = fill_absent(obj.spec, replicas=1)
+        if spec.template is None:
+            return change(obj, spec=spec)
+        labels = spec.template.metadata.labels
+        spec = change(spec, template=default_pod_template(spec.template))
+        if labels and not spec.selector:
+            spec = change(spec, selector=dict(labels))
+        metadata = obj.metadata
+        if labels and not metadata.labels:
+            metadata = change(metadata, labels=dict(labels))
+        return change(obj, spec=spec, metadata=metadata)
+
+    def validate(self, obj: ReplicationController, context: Context) -> Errors:
+        spec = obj.spec
+        errors = checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
+        errors += [] if spec.selector else [fields.required(SPEC.child("selector"))]
+        errors += checks.non_negative(SPEC.child("replicas"), spec.replicas)
+        selector = LabelSelector(match_labels=dict(spec.selector))
+        return errors + template_errors(spec.template, selector, "ReplicationController")
+
+    def validate_update(
+        self, new: ReplicationController, old: ReplicationController, context: Context
+    ) -> Errors:
+        return status_errors(new.status) if context.subresource == "status" else self.validate(new, context)
+
+    def selectable_fields(self, obj: ReplicationController) -> dict[str, str]:
+        return {"status.replicas": str(obj.status.replicas)}
+
+    def row(self, obj: ReplicationController, now: datetime) -> Sequence[Any]:
+        template = obj.spec.template
+        return (
+            obj.metadata.name,
+            obj.spec.replicas or 0,
+            obj.status.replicas,
+            obj.status.ready_replicas or 0,
+            age(obj, now),
+            *(template_cells(template.spec) if template is not None else ("", "")),
+            label_text(obj.spec.selector),
+        )

@@ -1,0 +1,231 @@
+"""Validation of resource names and quantities: what containers and pods request, and their limits.
+
+Upstream: ``ValidateContainerResourceRequirements``, ``validatePodResources`` and
+``pkg/apis/core/helper``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from podling.api.core_v1 import ContainerResizePolicy, PodSpec, ResourceClaim, ResourceRequirements
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.pod_scope import PodScope
+from podling.machinery import fields, names
+from podling.machinery.fields import Path
+from podling.machinery.pods import container_requests_total, is_pod_level_resource
+from podling.machinery.quantity import ZERO, Quantity, parse
+
+CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""What may stand unprefixed in a container's resources, beside huge pages."""
+
+STANDARD_RESOURCES = CONTAINER_RESOURCES | {
+    "storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage", "requests.storage",
+    "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "services",
+    "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
+    "services.nodeports", "services.loadbalancers",
+}  # fmt: skip
+"""Every unprefixed resource name that means something."""
+
+INTEGER_RESOURCES = STANDARD_RESOURCES & {
+    "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
+    "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
+}  # fmt: skip
+"""Unprefixed resources that are counted, not measured."""
+
+HUGE_PAGES = "hugepages-"
+
+
+def is_huge_page(name: str) -> bool:
+    return name.startswith(HUGE_PAGES)
+
+
+def is_native(name: str) -> bool:
+    """Whether Kubernetes itself defines the resource: unprefixed, or under ``kubernetes.io/``."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    """Whether some device plugin or administrator defines the resource; such may not be overcommitted."""
+    if is_native(name) or name.startswith("requests."):
+        return False
+    return not names.qualified_name_errors(f"requests.{name}")
+
+
+def may_overcommit(name: str) -> bool:
+    """Whether a limit may be above the request."""
+    return is_native(name) and not is_huge_page(name)
+
+
+def is_standard(name: str) -> bool:
+    return name in STANDARD_RESOURCES or is_huge_page(name) or is_huge_page(name.removeprefix("requests."))
+
+
+def resource_name_errors(path: Path, name: str) -> Errors:
+    """A resource name anywhere: qualified, and known if it has no prefix."""
+    errors = checks.label_name(path, name)
+    if not errors and "/" not in name and not is_standard(name):
+        errors.append(fields.invalid(path, name, "must be a standard resource type or fully qualified"))
+    return errors
+
+
+def container_resource_name_errors(path: Path, name: str) -> Errors:
+    errors = resource_name_errors(path, name)
+    if "/" not in name:
+        if name not in CONTAINER_RESOURCES and not is_huge_page(name):
+            errors.append(fields.invalid(path, name, "must be a standard resource for containers"))
+    elif not is_native(name) and not is_extended(name):
+        errors.append(fields.invalid(path, name, "doesn't follow extended resource name standard"))
+    return errors
+
+
+def quantity_errors(path: Path, name: str, value: Quantity) -> Errors:
+    """A quantity may not be negative, and must be whole where things are counted."""
+    errors: Errors = []
+    if value < ZERO:
+        errors.append(fields.invalid(path, str(value), checks.NOT_NEGATIVE))
+    if (name in INTEGER_RESOURCES or is_extended(name)) and value.milli_value % 1000:
+        errors.append(fields.invalid(path, str(value), "must be an integer"))
+    return errors
+
+
+def validate_resources(path: Path, resources: ResourceRequirements, scope: PodScope) -> Errors:
+    """A container's resources."""
+    if not resources.limits and not resources.requests and not resources.claims:
+        return []
+    errors = _requirements(path, resources, container_resource_name_errors)
+    return errors + _claims(path.child("claims"), resources.claims, scope)
+
+
+def _requirements(
+    path: Path, resources: ResourceRequirements, name_errors: Callable[[Path, str], Errors]
+) -> Errors:
+    limits = {name: parse(value) for name, value in resources.limits.items()}
+    requests = {name: parse(value) for name, value in resources.requests.items()}
+    errors: Errors = []
+    for name, value in limits.items():
+        errors += _one(path.child("limits").key(name), name, value, name_errors)
+    for name, value in requests.items():
+        errors += _one(path.child("requests").key(name), name, value, name_errors)
+        errors += _request_against_limit(path, name, value, limits.get(name))
+    wanted = limits.keys() | requests.keys()
+    if any(map(is_huge_page, wanted)) and not wanted & {"cpu", "memory"}:
+        errors.append(fields.forbidden(path, "HugePages require cpu or memory"))
+    return errors
+
+
+def _one(path: Path, name: str, value: Quantity, name_errors: Callable[[Path, str], Errors]) -> Errors:
+    errors = name_errors(path, name) + quantity_errors(path, name, value)
+    if is_huge_page(name) and not errors:
+        errors += _huge_page_errors(path, name, value)
+    return errors
+
+
+def _huge_page_errors(path: Path, name: str, value: Quantity) -> Errors:
+    try:
+        page = parse(name.removeprefix(HUGE_PAGES))
+    except ValueError as error:
+        return [fields.invalid(path, str(value), str(error))]
+    if page.value > 0 and value.value > 0 and value.value % page.value == 0:
+        return []
+    return [fields.invalid(path, str(value), f"{value} is not positive integer multiple of {name}")]
+
+
+def _request_against_limit(path: Path, name: str, request: Quantity, limit: Quantity | None) -> Errors:
+    if limit is None:
+        if may_overcommit(name):
+            return []
+        text = "Limit must be set for non overcommitable resources"
+        return [fields.required(path.child("limits"), text)]
+    if request != limit and not may_overcommit(name):
+        text = f"must be equal to {name} limit of {limit}"
+    elif request > limit:
+        text = f"must be less than or equal to {name} limit of {limit}"
+    else:
+        return []
+    return [fields.invalid(path.child("requests"), str(request), text)]
+
+
+def _claims(path: Path, claims: tuple[ResourceClaim, ...], scope: PodScope) -> Errors:
+    errors: Errors = []
+    seen: set[str] = set()
+    for position, claim in enumerate(claims):
+        here = path.index(position)
+        if not claim.name:
+            errors.append(fields.required(here))
+            continue
+        key = f"{claim.name}/{claim.request}" if claim.request else claim.name
+        overlaps = claim.name in seen or key in seen
+        if not claim.request:
+            overlaps = overlaps or any(other.startswith(f"{claim.name}/") for other in seen)
+        errors += [fields.duplicate(here, key)] if overlaps else []
+        seen.add(key)
+        if claim.name not in scope.claim_names:
+            known = ": " + ", ".join(sorted(scope.claim_names)) if scope.claim_names else " which is empty"
+            detail = f"must be one of the names in pod.spec.resourceClaims{known}"
+            errors.append(replace(fields.not_found(here, claim.name), detail=detail))
+    return errors
+
+
+def validate_overhead(path: Path, overhead: Mapping[str, str]) -> Errors:
+    """What the pod costs beside its containers."""
+    return _requirements(path, ResourceRequirements(limits=dict(overhead)), container_resource_name_errors)
+
+
+def validate_pod_resources(path: Path, spec: PodSpec) -> Errors:
+    """Resources of the pod as a whole: their own values, and against those of the containers."""
+    resources = spec.resources
+    if resources is None:
+        return []
+    errors: Errors = []
+    if resources.claims:
+        errors.append(
+            fields.forbidden(path.child("claims"), "claims cannot be set for Resources at pod-level")
+        )
+    errors += _requirements(path, resources, _pod_resource_name_errors)
+    requests = {name: parse(value) for name, value in resources.requests.items()}
+    for name, total in container_requests_total(spec).items():
+        own = requests.get(name, ZERO)
+        if is_pod_level_resource(name) and total > own:
+            text = f"must be greater than or equal to aggregate container requests of {total}"
+            errors.append(fields.invalid(path.child("requests").key(name), str(own), text))
+    return errors + _container_limits(path, spec, resources)
+
+
+def _container_limits(path: Path, spec: PodSpec, resources: ResourceRequirements) -> Errors:
+    errors: Errors = []
+    for position, container in enumerate(spec.containers):
+        for name, value in container.resources.limits.items():
+            allowed = resources.limits.get(name)
+            if allowed is not None and parse(value) > parse(allowed):
+                where = path.child("containers").index(position).key(name).child("limits")
+                text = f"must be less than or equal to pod limits of {parse(allowed)}"
+                errors.append(fields.invalid(where, str(parse(value)), text))
+    return errors
+
+
+def _pod_resource_name_errors(path: Path, name: str) -> Errors:
+    errors = resource_name_errors(path, name)
+    if not errors and not is_pod_level_resource(name):
+        errors.append(fields.not_supported(path, name, ("cpu", HUGE_PAGES, "memory")))
+    return errors
+
+
+def validate_resize_policy(
+    path: Path, policies: tuple[ContainerResizePolicy, ...], restart_policy: str
+) -> Errors:
+    """How a container takes a resize; ``restart_policy`` is the pod's."""
+    errors: Errors = []
+    seen: set[str] = set()
+    for position, policy in enumerate(policies):
+        if policy.resource_name in seen:
+            errors.append(fields.duplicate(path.index(position), policy.resource_name))
+        seen.add(policy.resource_name)
+        errors += checks.required_one_of(path, policy.resource_name, ("cpu", "memory"))
+        errors += checks.required_one_of(path, policy.restart_policy, ("NotRequired", "RestartContainer"))
+        if restart_policy == "Never" and policy.restart_policy != "NotRequired":
+            text = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            errors.append(fields.invalid(path, policy.restart_policy, text))
+    return errors

@@ -1,0 +1,183 @@
+"""Services: their defaults, what an update keeps, and their row.
+
+Addresses and node ports are not chosen here, because that takes knowledge of the other Services: an
+admission plugin fills them in (``admission/service_allocation.py``).
+
+Upstream: ``pkg/registry/core/service``, ``pkg/apis/core/v1/defaults.go`` (``SetDefaults_Service``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from podling.api.core_v1 import (
+    ClientIPConfig,
+    LoadBalancerIngress,
+    Service,
+    ServicePort,
+    ServiceSpec,
+    SessionAffinityConfig,
+)
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.cells import AGE, NAME, NONE, age, joined, label_text, wide
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.service_validation import (
+    externally_accessible,
+    validate_service,
+    validate_service_change,
+)
+from podling.machinery import names
+from podling.machinery.tables import Column
+
+CLIENT_IP_SECONDS = 10800
+"""How long a client keeps its pod under ``sessionAffinity: ClientIP``."""
+
+_WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
+
+
+class ServiceRules(KindRules[Service]):
+    status_subresource = True
+    columns = (
+        NAME,
+        Column("Type", description="How the Service is reached"),
+        Column("Cluster-IP", description="Address inside the cluster"),
+        Column("External-IP", description="Addresses from outside"),
+        Column("Port(s)", description="Ports, and the ports on every node"),
+        AGE,
+        wide("Selector", "Which pods are behind the Service"),
+    )
+    field_labels = ("spec.clusterIP", "spec.type")
+
+    def name_errors(self, name: str) -> list[str]:
+        return names.dns_1035_label_errors(name)
+
+    def default(self, obj: Service) -> Service:
+        spec = fill_empty(obj.spec, session_affinity="None", type="ClusterIP")
+        if spec.session_affinity == "ClientIP":
+            spec = change(spec, session_affinity_config=_default_affinity(spec.session_affinity_config))
+        if spec.session_affinity == "None":
+            spec = change(spec, session_affinity_config=None)
+        spec = change(spec, ports=each(spec.ports, _default_port))
+        if externally_accessible(spec):
+            spec = fill_empty(spec, external_traffic_policy="Cluster")
+        if spec.type in ("ClusterIP", *_WITH_NODE_PORTS):
+            spec = fill_absent(spec, internal_traffic_policy="Cluster")
+        if spec.type == "LoadBalancer":
+            spec = fill_absent(spec, allocate_load_balancer_node_ports=True)
+        if spec.cluster_ip and not spec.cluster_ips:
+            spec = change(spec, cluster_ips=(spec.cluster_ip,))
+        if spec.type != "LoadBalancer":
+            return change(obj, spec=spec)
+        balancer = change(obj.status.load_balancer, ingress=each(obj.status.load_balancer.ingress, _virtual))
+        return change(obj, spec=spec, status=change(obj.status, load_balancer=balancer))
+
+    def prepare_update(self, new: Service, old: Service, context: Context) -> Service:
+        if context.subresource == "status":
+            return super().prepare_update(new, old, context)
+        spec = without_leftovers(with_allocated(new.spec, old.spec), old.spec)
+        return change(new, spec=spec, status=old.status)
+
+    def validate(self, obj: Service, context: Context) -> Errors:
+        return validate_service(obj)
+
+    def validate_update(self, new: Service, old: Service, context: Context) -> Errors:
+        return [] if context.subresource == "status" else validate_service_change(new, old)
+
+    def selectable_fields(self, obj: Service) -> dict[str, str]:
+        return {"spec.clusterIP": obj.spec.cluster_ip or "", "spec.type": obj.spec.type or ""}
+
+    def row(self, obj: Service, now: datetime) -> Sequence[Any]:
+        spec = obj.spec
+        return (
+            obj.metadata.name,
+            spec.type,
+            spec.cluster_ips[0] if spec.cluster_ips else NONE,
+            external_address(obj),
+            joined(map(_port_text, spec.ports)),
+            age(obj, now),
+            label_text(spec.selector),
+        )
+
+
+def _default_port(port: ServicePort) -> ServicePort:
+    return fill_empty(port, protocol="TCP", target_port=port.target_port or port.port)
+
+
+def _virtual(ingress: LoadBalancerIngress) -> LoadBalancerIngress:
+    """An address in front of the nodes is taken for a virtual one, which they may answer themselves."""
+    return fill_absent(ingress, ip_mode="VIP") if ingress.ip else ingress
+
+
+def _default_affinity(config: SessionAffinityConfig | None) -> SessionAffinityConfig:
+    if config is None or config.client_ip is None or config.client_ip.timeout_seconds is None:
+        return SessionAffinityConfig(client_ip=ClientIPConfig(timeout_seconds=CLIENT_IP_SECONDS))
+    return config
+
+
+def with_allocated(new: ServiceSpec, old: ServiceSpec) -> ServiceSpec:
+    """What was allocated and the writer leaves out stays: manifests rarely name it."""
+    if new.type == "ExternalName":
+        return new
+    if old.type != "ExternalName":
+        new = fill_empty(new, cluster_ip=old.cluster_ip, cluster_ips=old.cluster_ips)
+        new = fill_empty(new, ip_families=old.ip_families, ip_family_policy=old.ip_family_policy)
+    if new.type in _WITH_NODE_PORTS and old.type in _WITH_NODE_PORTS:
+        known = {(port.protocol, port.port): port.node_port for port in old.ports}
+        taken = {port.node_port for port in new.ports if port.node_port}
+
+        def kept(port: ServicePort) -> ServicePort:
+            found = known.get((port.protocol, port.port))
+            return (
+                change(port, node_port=found) if not port.node_port and found and found not in taken else port
+            )
+
+        new = change(new, ports=each(new.ports, kept))
+    if new.external_traffic_policy == "Local" and new.type == old.type == "LoadBalancer":
+        new = fill_empty(new, health_check_node_port=old.health_check_node_port)
+    return new
+
+
+def without_leftovers(new: ServiceSpec, old: ServiceSpec) -> ServiceSpec:
+    """A changed type drops what belonged to the old one, if the writer did not touch it."""
+    left = new.type == "ExternalName" and old.type != "ExternalName"
+    if left and new.cluster_ip in (None, "", old.cluster_ip):
+        new = change(new, cluster_ip=None, cluster_ips=(), ip_families=(), ip_family_policy=None)
+    if old.type in _WITH_NODE_PORTS and new.type not in _WITH_NODE_PORTS:
+        former = {port.node_port for port in old.ports}
+
+        def without(port: ServicePort) -> ServicePort:
+            return change(port, node_port=None) if port.node_port in former else port
+
+        new = change(new, ports=each(new.ports, without))
+        if not externally_accessible(new) and new.external_traffic_policy == old.external_traffic_policy:
+            new = change(new, external_traffic_policy=None)
+    if old.type == "LoadBalancer" and new.type != "LoadBalancer":
+        new = change(
+            new,
+            allocate_load_balancer_node_ports=None,
+            health_check_node_port=None,
+            load_balancer_class=None
+            if new.load_balancer_class == old.load_balancer_class
+            else new.load_balancer_class,
+        )
+    return new
+
+
+def external_address(service: Service) -> str:
+    """The EXTERNAL-IP column."""
+    spec = service.spec
+    if spec.type == "ExternalName":
+        return spec.external_name or ""
+    if spec.type != "LoadBalancer":
+        return joined(spec.external_ips)
+    found = [each.ip or each.hostname or "" for each in service.status.load_balancer.ingress]
+    return ",".join([*filter(None, found), *spec.external_ips]) or "<pending>"
+
+
+def _port_text(port: ServicePort) -> str:
+    if port.node_port:
+        return f"{port.port}:{port.node_port}/{port.protocol}"
+    return f"{port.port}/{port.protocol}"

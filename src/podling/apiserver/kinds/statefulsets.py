@@ -1,0 +1,183 @@
+"""StatefulSets. Upstream: ``pkg/apis/apps``, ``pkg/registry/apps/statefulset``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from podling.api.apps_v1 import (
+    RollingUpdateStatefulSetStrategy,
+    StatefulSet,
+    StatefulSetPersistentVolumeClaimRetentionPolicy,
+    StatefulSetSpec,
+    StatefulSetUpdateStrategy,
+)
+from podling.api.core_v1 import (
+    PersistentVolumeClaim,
+    PersistentVolumeClaimVolumeSource,
+    PodTemplateSpec,
+    Volume,
+)
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.cells import AGE, NAME, age, template_cells, wide
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.deployments import ROLLING_UPDATE, at_most_all, is_zero
+from podling.apiserver.kinds.differences import describe
+from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.pod_defaults import default_pod_template
+from podling.apiserver.kinds.workloads import (
+    SCALE,
+    SPEC,
+    ready_of,
+    selector_errors,
+    template_errors,
+    template_warnings,
+)
+from podling.machinery import fields, names
+from podling.machinery.fields import Path
+from podling.machinery.tables import Column
+
+ON_DELETE = "OnDelete"
+MANAGEMENT_POLICIES = ("OrderedReady", "Parallel")
+RETENTION = ("Delete", "Retain")
+MUTABLE = (
+    "replicas", "ordinals", "template", "update_strategy", "revision_history_limit",
+    "persistent_volume_claim_retention_policy", "min_ready_seconds",
+)  # fmt: skip
+"""Fields of the spec that may change."""
+
+ONLY_THESE = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+
+
+class StatefulSetRules(KindRules[StatefulSet]):
+    status_subresource = True
+    generation = True
+    subresources = MappingProxyType({"scale": SCALE})
+    columns = (
+        NAME,
+        Column("Ready", description="Pods that are ready, of those wanted"),
+        AGE,
+        wide("Containers", "Names of the template's containers"),
+        wide("Images", "Images of the template's containers"),
+    )
+
+    def name_errors(self, name: str) -> list[str]:
+        return names.dns_label_errors(name)
+
+    def default(self, obj: StatefulSet) -> StatefulSet:
+        spec = fill_absent(obj.spec, replicas=1, revision_history_limit=10)
+        spec = fill_empty(spec, pod_management_policy=MANAGEMENT_POLICIES[0])
+        retention = spec.persistent_volume_claim_retention_policy
+        spec = change(
+            spec,
+            update_strategy=_default_strategy(spec.update_strategy),
+            template=default_pod_template(spec.template),
+            volume_claim_templates=each(spec.volume_claim_templates, _default_claim),
+            persistent_volume_claim_retention_policy=fill_empty(
+                retention or _NO_RETENTION, when_deleted="Retain", when_scaled="Retain"
+            ),
+        )
+        return change(obj, spec=spec)
+
+    def validate(self, obj: StatefulSet, context: Context) -> Errors:
+        spec = obj.spec
+        policy, where = spec.pod_management_policy, SPEC.child("podManagementPolicy")
+        errors = checks.required_one_of(where, policy, MANAGEMENT_POLICIES)
+        errors += _strategy_errors(SPEC.child("updateStrategy"), spec.update_strategy)
+        errors += _retention_errors(SPEC.child("persistentVolumeClaimRetentionPolicy"), spec)
+        errors += checks.non_negative(SPEC.child("replicas"), spec.replicas)
+        errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
+        if spec.ordinals is not None:
+            errors += checks.non_negative(SPEC.child("ordinals.start"), spec.ordinals.start)
+        errors += selector_errors(spec.selector, "statefulset")
+        errors += template_errors(_with_claimed_volumes(spec), spec.selector, "StatefulSet")
+        return errors + checks.non_negative(SPEC.child("revisionHistoryLimit"), spec.revision_history_limit)
+
+    def validate_update(self, new: StatefulSet, old: StatefulSet, context: Context) -> Errors:
+        if context.subresource == "status":
+            return []
+        errors = self.validate(new, context)
+        kept = {name: getattr(old.spec, name) for name in MUTABLE}
+        rest = change(new.spec, **kept)
+        if rest != old.spec:
+            errors.append(fields.forbidden(SPEC, f"{ONLY_THESE}\n{describe(old.spec, rest)}"))
+        return errors
+
+    def warnings(self, obj: StatefulSet, old: StatefulSet | None, context: Context) -> list[str]:
+        return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
+
+    def row(self, obj: StatefulSet, now: datetime) -> Sequence[Any]:
+        return (
+            obj.metadata.name,
+            ready_of(obj.status.ready_replicas, obj.spec.replicas),
+            age(obj, now),
+            *template_cells(obj.spec.template.spec),
+        )
+
+
+_NO_RETENTION = StatefulSetPersistentVolumeClaimRetentionPolicy()
+
+
+def _with_claimed_volumes(spec: StatefulSetSpec) -> PodTemplateSpec:
+    """The template with the volumes that its pods will have of their claims, for containers to mount."""
+    present = {volume.name for volume in spec.template.spec.volumes}
+    claimed = tuple(
+        Volume(name=name, persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=name))
+        for claim in spec.volume_claim_templates
+        if (name := claim.metadata.name) and name not in present
+    )
+    template = spec.template
+    return change(template, spec=change(template.spec, volumes=(*template.spec.volumes, *claimed)))
+
+
+def _default_strategy(strategy: StatefulSetUpdateStrategy) -> StatefulSetUpdateStrategy:
+    strategy = fill_empty(strategy, type=ROLLING_UPDATE)
+    if strategy.type != ROLLING_UPDATE:
+        return strategy
+    rolling = strategy.rolling_update or RollingUpdateStatefulSetStrategy()
+    return change(strategy, rolling_update=fill_absent(rolling, partition=0))
+
+
+def _default_claim(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+    return change(
+        claim,
+        spec=fill_absent(claim.spec, volume_mode="Filesystem"),
+        status=fill_empty(claim.status, phase="Pending"),
+    )
+
+
+def _strategy_errors(path: Path, strategy: StatefulSetUpdateStrategy) -> Errors:
+    rolling = strategy.rolling_update
+    if strategy.type == ON_DELETE:
+        if rolling is None:
+            return []
+        text = "only allowed for updateStrategy 'RollingUpdate'"
+        return [fields.invalid(path.child("rollingUpdate"), rolling, text)]
+    if strategy.type != ROLLING_UPDATE:
+        text = "must be 'RollingUpdate' or 'OnDelete'"
+        return [fields.invalid(path, strategy, text)]
+    if rolling is None:
+        return []
+    here = path.child("rollingUpdate")
+    errors = checks.non_negative(here.child("partition"), rolling.partition)
+    if rolling.max_unavailable is None:
+        return errors
+    where = here.child("maxUnavailable")
+    errors += checks.int_or_percent(where, rolling.max_unavailable)
+    if is_zero(rolling.max_unavailable):
+        errors.append(fields.invalid(where, rolling.max_unavailable, "cannot be 0"))
+    return errors + at_most_all(where, rolling.max_unavailable)
+
+
+def _retention_errors(path: Path, spec: StatefulSetSpec) -> Errors:
+    policy = spec.persistent_volume_claim_retention_policy
+    if policy is None:
+        return [fields.required(path)]
+    errors = checks.required_one_of(path.child("whenDeleted"), policy.when_deleted, RETENTION)
+    return errors + checks.required_one_of(path.child("whenScaled"), policy.when_scaled, RETENTION)

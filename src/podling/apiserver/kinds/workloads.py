@@ -1,0 +1,104 @@
+"""What the workload kinds share: a selector, a template that it must match, and a number of replicas.
+
+Upstream: ``ValidatePodTemplateSpecForReplicaSet`` and ``ValidateDeploymentSpec`` in
+``pkg/apis/apps/validation/validation.go``; ``ScaleREST`` in ``pkg/registry/apps/*/storage``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podling.api.autoscaling_v1 import Scale, ScaleSpec, ScaleStatus
+from podling.api.core_v1 import PodTemplateSpec
+from podling.api.meta_v1 import LabelSelector, ObjectMeta
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context, View
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.pod_unsupported import unsupported_fields
+from podling.apiserver.kinds.pod_validation import validate_pod_template
+from podling.apiserver.kinds.pod_warnings import spec_warnings
+from podling.machinery import fields
+from podling.machinery.fields import Path
+from podling.machinery.selectors import NOTHING, SelectorError, from_label_selector, from_labels
+
+SPEC = Path("spec")
+TEMPLATE = SPEC.child("template")
+
+
+def selector_errors(selector: LabelSelector | None, noun: str) -> Errors:
+    """A selector must be there and select something; ``noun`` is what the message calls the kind.
+
+    An empty selector cannot be told from a missing one: the types hold it by value.
+    """
+    path = SPEC.child("selector")
+    if selector is None or selector == LabelSelector():
+        return [fields.required(path)]
+    return checks.label_selector(path, selector)
+
+
+def template_errors(template: PodTemplateSpec | None, selector: LabelSelector | None, kind: str) -> Errors:
+    """The template of a kind whose pods run for ever and are found by ``selector``."""
+    if template is None:
+        return [fields.required(TEMPLATE)]
+    errors = selector_match_errors(template, selector)
+    errors += validate_pod_template(TEMPLATE, template)
+    policy = template.spec.restart_policy
+    if policy != "Always":
+        errors.append(fields.not_supported(TEMPLATE.child("spec", "restartPolicy"), policy, ("Always",)))
+    if template.spec.active_deadline_seconds is not None:
+        text = f"activeDeadlineSeconds in {kind} is not Supported"
+        errors.append(fields.forbidden(TEMPLATE.child("spec", "activeDeadlineSeconds"), text))
+    return errors
+
+
+def selector_match_errors(template: PodTemplateSpec, selector: LabelSelector | None) -> Errors:
+    """The kind must find the pods it makes."""
+    labels = template.metadata.labels
+    try:
+        wanted = NOTHING if selector in (None, LabelSelector()) else from_label_selector(selector)
+    except SelectorError:
+        return []  # what is wrong with the selector itself has been said
+    if wanted.matches(labels):
+        return []
+    where = TEMPLATE.child("metadata", "labels")
+    return [fields.invalid(where, labels, "`selector` does not match template `labels`")]
+
+
+def template_warnings(template: PodTemplateSpec | None, old: PodTemplateSpec | None) -> list[str]:
+    """Warnings about the pods to come; none when the template did not change."""
+    if template is None or template == old:
+        return []
+    unsupported = [f"spec.template.{text}" for text in unsupported_fields(template.spec)]
+    return spec_warnings(TEMPLATE, template.spec, template.metadata) + unsupported
+
+
+def show_scale(obj: Any) -> Scale:
+    """A workload as its ``scale`` subresource shows it."""
+    metadata = obj.metadata
+    selector = obj.spec.selector
+    found = from_label_selector(selector) if isinstance(selector, LabelSelector) else from_labels(selector)
+    return Scale(
+        metadata=ObjectMeta(
+            name=metadata.name,
+            namespace=metadata.namespace,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+            creation_timestamp=metadata.creation_timestamp,
+        ),
+        spec=ScaleSpec(replicas=obj.spec.replicas),
+        status=ScaleStatus(replicas=obj.status.replicas or 0, selector=str(found)),
+    )
+
+
+def put_scale(obj: Any, scale: Scale, context: Context) -> Any:
+    """The workload with the number of replicas that ``scale`` asks for."""
+    return change(obj, spec=change(obj.spec, replicas=scale.spec.replicas or 0))
+
+
+SCALE = View(Scale, show_scale, put_scale)
+
+
+def ready_of(ready: int | None, desired: int | None) -> str:
+    """The READY cell: ``2/3``."""
+    return f"{ready or 0}/{desired or 0}"

@@ -1,0 +1,50 @@
+"""Kubeconfig files: how kubectl and client libraries find the server, trust it, and prove who they are."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from podling.apiserver.pki import KeyPair, write_private
+
+
+def kubeconfig(server: str, ca_pem: bytes, credentials: KeyPair, *, user: str, name: str) -> bytes:
+    """A complete kubeconfig as YAML, credentials inside.
+
+    Args:
+        server: the URL, ``https://127.0.0.1:6443``.
+        name: of the cluster and of the context.
+    """
+    document: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "clusters": [
+            {"name": name, "cluster": {"server": server, "certificate-authority-data": _data(ca_pem)}}
+        ],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": user}}],
+        "users": [
+            {
+                "name": user,
+                "user": {
+                    "client-certificate-data": _data(credentials.certificate.read_bytes()),
+                    "client-key-data": _data(credentials.key.read_bytes()),
+                },
+            }
+        ],
+        "preferences": {},
+    }
+    return msgspec.yaml.encode(document)
+
+
+def write_kubeconfig(path: Path, content: bytes) -> None:
+    """Write a kubeconfig for its owner's eyes only."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_private(path, content)
+
+
+def _data(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()

@@ -1,0 +1,213 @@
+"""The metadata that every kind has: what the server fills in, what a writer may change, what is wrong.
+
+Pure. Rules and messages are those of apimachinery ``pkg/api/validation/objectmeta.go`` and of
+``rest.BeforeCreate`` and ``rest.BeforeUpdate``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import structs
+
+from podling import clock, ids
+from podling.api.meta_v1 import ObjectMeta, OwnerReference
+from podling.machinery import errors, fields, names
+from podling.machinery.fields import FieldError, Path
+
+METADATA = Path("metadata")
+MAX_ANNOTATIONS_BYTES = 256 * 1024
+MAX_GENERATED_BASE = 58
+"""A generated name keeps this much of ``generateName``, so that 5 characters more fit a DNS label."""
+STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+IMMUTABLE = "field is immutable"
+
+
+def in_namespace(obj: Any, namespace: str) -> Any:
+    """``obj`` in the namespace that the request names; 400 if it says another."""
+    own = obj.metadata.namespace or ""
+    if own == namespace:
+        return obj
+    if own and namespace:
+        raise errors.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    return structs.replace(obj, metadata=structs.replace(obj.metadata, namespace=namespace or None))
+
+
+def generated_name(base: str) -> str:
+    """``base`` with a random suffix of five characters."""
+    return base[:MAX_GENERATED_BASE] + ids.suffix(5)
+
+
+def begin(obj: Any, *, generation: bool, now: datetime) -> Any:
+    """A new object with the metadata that only the server gives."""
+    given = obj.metadata
+    metadata = structs.replace(
+        given,
+        name=given.name or (generated_name(given.generate_name) if given.generate_name else None),
+        uid=ids.uid(),
+        creation_timestamp=clock.seconds_precision(now),
+        deletion_timestamp=None,
+        deletion_grace_period_seconds=None,
+        generation=1 if generation else None,
+        resource_version=None,
+        self_link=None,
+    )
+    return structs.replace(obj, metadata=metadata)
+
+
+def carry_over(new: Any, old: Any) -> Any:
+    """An update completed with what its writer may leave out or cannot set at all."""
+    given, kept = new.metadata, old.metadata
+    metadata = structs.replace(
+        given,
+        uid=given.uid or kept.uid,
+        creation_timestamp=given.creation_timestamp or kept.creation_timestamp,
+        deletion_timestamp=given.deletion_timestamp or kept.deletion_timestamp,
+        deletion_grace_period_seconds=kept.deletion_grace_period_seconds
+        if given.deletion_grace_period_seconds is None
+        else given.deletion_grace_period_seconds,
+        generation=kept.generation,
+        resource_version=kept.resource_version,
+        self_link=None,
+    )
+    return new if metadata == given else structs.replace(new, metadata=metadata)
+
+
+def raise_generation(new: Any, old: Any, *, changed: bool) -> Any:
+    """``new`` with its generation raised by one if what it counts ``changed``."""
+    if not changed:
+        return new
+    generation = (old.metadata.generation or 0) + 1
+    return structs.replace(new, metadata=structs.replace(new.metadata, generation=generation))
+
+
+def check_new(
+    metadata: ObjectMeta, *, namespaced: bool, name_errors: Callable[[str], list[str]]
+) -> list[FieldError]:
+    """What is wrong with the metadata of an object to be created."""
+    found: list[FieldError] = []
+    if metadata.generate_name:
+        path = METADATA.child("generateName")
+        masked = metadata.generate_name.removesuffix("-") + "a"
+        found += [fields.invalid(path, metadata.generate_name, text) for text in name_errors(masked)]
+    if not metadata.name:
+        found.append(fields.required(METADATA.child("name"), "name or generateName is required"))
+    else:
+        path = METADATA.child("name")
+        found += [fields.invalid(path, metadata.name, text) for text in name_errors(metadata.name)]
+    path = METADATA.child("namespace")
+    if namespaced and not metadata.namespace:
+        found.append(fields.required(path))
+    elif namespaced:
+        given = metadata.namespace or ""
+        found += [fields.invalid(path, given, text) for text in names.dns_label_errors(given)]
+    elif metadata.namespace:
+        found.append(fields.forbidden(path, "not allowed on this type"))
+    return found + _check_common(metadata)
+
+
+def check_change(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
+    """What is wrong with a change of metadata."""
+    found: list[FieldError] = []
+    if old.deletion_timestamp is not None:
+        added = sorted(set(new.finalizers) - set(old.finalizers))
+        if added:
+            listed = "[]string{" + ", ".join(json.dumps(name) for name in added) + "}"
+            found.append(
+                fields.forbidden(
+                    METADATA.child("finalizers"),
+                    "no new finalizers can be added if the object is being deleted, "
+                    f"found new finalizers {listed}",
+                )
+            )
+    for name, before, after in (
+        ("name", old.name, new.name),
+        ("namespace", old.namespace, new.namespace),
+        ("uid", old.uid, new.uid),
+        ("creationTimestamp", old.creation_timestamp, new.creation_timestamp),
+        ("deletionTimestamp", old.deletion_timestamp, new.deletion_timestamp),
+        ("deletionGracePeriodSeconds", old.deletion_grace_period_seconds, new.deletion_grace_period_seconds),
+    ):
+        if (before or None) != (after or None):
+            found.append(fields.invalid(METADATA.child(name), after, IMMUTABLE))
+    unchanged = (
+        new.labels == old.labels
+        and new.annotations == old.annotations
+        and new.finalizers == old.finalizers
+        and new.owner_references == old.owner_references
+    )
+    return found if unchanged else found + _check_common(new)
+
+
+def _check_common(metadata: ObjectMeta) -> list[FieldError]:
+    found: list[FieldError] = []
+    if metadata.labels:
+        found += check_labels(metadata.labels, METADATA.child("labels"))
+    if metadata.annotations:
+        found += check_annotations(metadata.annotations, METADATA.child("annotations"))
+    if metadata.owner_references:
+        found += _check_owners(metadata.owner_references, METADATA.child("ownerReferences"))
+    if metadata.finalizers:
+        found += _check_finalizers(metadata.finalizers, METADATA.child("finalizers"))
+    return found
+
+
+def check_labels(labels: dict[str, str], path: Path) -> list[FieldError]:
+    found: list[FieldError] = []
+    for key, value in sorted(labels.items()):
+        found += [fields.invalid(path, key, text) for text in names.qualified_name_errors(key)]
+        found += [fields.invalid(path, value, text) for text in names.label_value_errors(value)]
+    return found
+
+
+def check_annotations(annotations: dict[str, str], path: Path) -> list[FieldError]:
+    found: list[FieldError] = []
+    for key in sorted(annotations):
+        found += [fields.invalid(path, key, text) for text in names.qualified_name_errors(key.lower())]
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    if size > MAX_ANNOTATIONS_BYTES:
+        found.append(fields.too_long(path, MAX_ANNOTATIONS_BYTES))
+    return found
+
+
+def _check_owners(owners: Sequence[OwnerReference], path: Path) -> list[FieldError]:
+    found: list[FieldError] = []
+    controller: OwnerReference | None = None
+    for position, owner in enumerate(owners):
+        at = path.index(position)
+        if not owner.api_version.rpartition("/")[2]:
+            found.append(
+                fields.invalid(at.child("apiVersion"), owner.api_version, "version must not be empty")
+            )
+        for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
+            if not value:
+                found.append(fields.invalid(at.child(name), value, "must not be empty"))
+        if not owner.controller:
+            continue
+        if controller is not None:
+            detail = (
+                "Only one reference can have Controller set to true. "
+                f'Found "true" in references for {controller.kind}/{controller.name} '
+                f"and {owner.kind}/{owner.name}"
+            )
+            found.append(fields.invalid(path, list(owners), detail))
+        controller = owner
+    return found
+
+
+def _check_finalizers(finalizers: Sequence[str], path: Path) -> list[FieldError]:
+    found: list[FieldError] = []
+    for name in finalizers:
+        found += [fields.invalid(path, name, text) for text in names.qualified_name_errors(name)]
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            found.append(fields.invalid(path, name, detail))
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        found.append(fields.invalid(path, list(finalizers), detail))
+    return found

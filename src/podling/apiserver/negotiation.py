@@ -1,0 +1,85 @@
+"""Content negotiation: which form of an answer a client asks for, and how it is written. Pure.
+
+An ``Accept`` header may ask for an object itself, for a table of it (``as=Table``) or for its metadata alone
+(``as=PartialObjectMetadata`` and ``...List``), as JSON or YAML. The first clause that can be served wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from podling.machinery import errors
+
+JSON = "application/json"
+YAML = "application/yaml"
+ACCEPTED = (JSON, YAML)
+WILDCARDS = ("*/*", "application/*", "")
+MAX_WARNING_RUNES = 4096
+TRUNCATED_WARNING_RUNES = 256
+
+
+class Form(Enum):
+    OBJECT = ""
+    TABLE = "Table"
+    METADATA = "PartialObjectMetadata"
+    METADATA_LIST = "PartialObjectMetadataList"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the answer shall look like."""
+
+    form: Form = Form.OBJECT
+    media_type: str = JSON
+
+
+PLAIN = Wanted()
+
+
+@lru_cache(maxsize=256)
+def negotiate(accept: str) -> Wanted:
+    """The form that ``accept`` asks for. Raises 406."""
+    if not accept:
+        return PLAIN
+    for clause in accept.split(","):
+        media_type, *parameters = (part.strip() for part in clause.split(";"))
+        if media_type in WILDCARDS:
+            media_type = JSON
+        if media_type not in ACCEPTED:
+            continue
+        form = _form(dict(_pair(parameter) for parameter in parameters))
+        if form is not None:
+            return Wanted(form, media_type)
+    raise errors.not_acceptable(ACCEPTED)
+
+
+def _form(parameters: dict[str, str]) -> Form | None:
+    """The form that a clause's parameters name; None for one that is not served."""
+    name = parameters.get("as", "")
+    if not name:
+        return Form.OBJECT
+    known = parameters.get("g") == "meta.k8s.io" and parameters.get("v") == "v1"
+    return Form(name) if known and name in Form._value2member_map_ else None
+
+
+def _pair(parameter: str) -> tuple[str, str]:
+    name, _, value = parameter.partition("=")
+    return name.strip(), value.strip().strip('"')
+
+
+def warning_headers(texts: list[str]) -> list[str]:
+    """The values of the ``Warning`` headers for ``texts``: each once, escaped, bounded in all."""
+    unique = list(dict.fromkeys(texts))
+    if sum(len(text) for text in unique) > MAX_WARNING_RUNES:
+        unique = [text[:TRUNCATED_WARNING_RUNES] for text in unique]
+    headers, total = [], 0
+    for text in unique:
+        total += len(text)
+        if total > MAX_WARNING_RUNES:
+            break
+        printable = "".join(char for char in text if char.isprintable())
+        escaped = printable.replace("\\", "\\\\").replace('"', '\\"')
+        headers.append(f'299 - "{escaped}"')
+    return headers

@@ -1,0 +1,271 @@
+"""Requests about objects, as HTTP carries them: bytes and headers to the registry's calls and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from aiohttp import web
+
+from podling import clock, ids
+from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
+from podling.apiserver import options as request_options
+from podling.apiserver import protobuf, replies
+from podling.apiserver.metrics import RequestMetrics
+from podling.apiserver.negotiation import JSON, PLAIN, Form, Wanted, negotiate
+from podling.apiserver.replies import reply, reply_object
+from podling.apiserver.representations import Renderer, entry_of
+from podling.apiserver.requests import Parsed
+from podling.apiserver.rest import Registry
+from podling.apiserver.watch import ObjectWatch
+from podling.client.base import PatchType
+from podling.client.local import ListOptions, Patch, Target, User, WriteOptions
+from podling.machinery import codec, errors, tables
+from podling.machinery.custom import CustomResource
+from podling.machinery.scheme import Resource, type_of
+
+WATCH_SECONDS_MIN = 1800
+WATCH_SECONDS_MAX = 3600
+SENT_BYTES = 256 * 1024
+"""How much is sent to a watcher before others get a turn."""
+
+PATCH_TYPES = {each.value: each for each in PatchType}
+
+
+class ObjectRequests:
+    """Serves every verb of every resource."""
+
+    def __init__(self, registry: Registry, metrics: RequestMetrics) -> None:
+        self._registry = registry
+        self._metrics = metrics
+        self._watches: dict[ObjectWatch, None] = {}
+
+    def close(self) -> None:
+        """End every watch: their clients go on elsewhere."""
+        for watch in tuple(self._watches):
+            watch.close()
+
+    async def serve(
+        self, request: web.BaseRequest, parsed: Parsed, verb: str, user: User
+    ) -> web.StreamResponse:
+        target = parsed.target
+        if verb == "get":
+            return await self._get(request, target, user)
+        if verb == "list":
+            return await self._list(request, target, user)
+        if verb == "watch":
+            return await self._watch(request, target, user)
+        change = {
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }[verb]
+        # A client that goes away does not stop a write half-way.
+        return await asyncio.shield(change(request, target, user))
+
+    async def _get(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+        accept = request.headers.get("Accept", "")
+        wanted = PLAIN if accept == JSON else negotiate(accept)
+        if target.subresource and self._registry.view(target):
+            shown = await self._registry.get(target, user)
+            return await reply_object(request, shown, media_type=wanted.media_type)
+        entry = self._registry.authorized_entry(target, user)
+        if target.resource.storage:
+            entry = entry_of(await self._registry.get(target, user))
+        if wanted is PLAIN:
+            return await reply(request, entry.value)
+        body = self._renderer(target.resource, wanted, request.query).one(entry, clock.now())
+        return await reply(request, body, media_type=wanted.media_type)
+
+    async def _list(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
+        wanted = negotiate(request.headers.get("Accept", ""))
+        renderer = self._renderer(target.resource, wanted, request.query)
+        selected = await self._registry.select(target, user, request_options.list_options(request.query))
+        entries = selected.entries
+        if target.resource.storage:
+            entries = tuple(entry_of(self._registry.reads.shown(target.resource, entry)) for entry in entries)
+        pieces = renderer.pieces(entries, selected.metadata, clock.now())
+        return await replies.reply_pieces(request, pieces, wanted.media_type)
+
+    async def _watch(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
+        wanted = negotiate(request.headers.get("Accept", ""))
+        renderer = self._renderer(target.resource, wanted, request.query)
+        options = _watch_options(request.query, target.name)
+        try:
+            watch = self._registry.watch(target, user, options)
+        except errors.ApiError as error:
+            if not errors.is_expired(error):
+                raise
+            # Too old a start is told as an event, where clients look for it.
+            return await reply(request, b'{"type":"ERROR","object":' + codec.encode(error.status) + b"}\n")
+        response = web.StreamResponse(headers={"Content-Type": JSON, "Cache-Control": "no-cache, private"})
+        response.headers[replies.AUDIT_ID] = replies.audit_id(request)
+        response.enable_chunked_encoding()
+        self._watches[watch] = None
+        try:
+            await response.prepare(request)
+            await self._send_events(response, watch, renderer)
+            await response.write_eof()
+        except (ConnectionError, TimeoutError):
+            response.force_close()  # gone, or stuck: nothing more can be said on this connection
+        finally:
+            watch.close()
+            self._watches.pop(watch, None)
+        return response
+
+    async def _send_events(
+        self, response: web.StreamResponse, watch: ObjectWatch, renderer: Renderer
+    ) -> None:
+        """Every event until the watch ends; what is ready together is sent together."""
+        resource, first = renderer.resource, True
+        async for change in watch:
+            now, size = clock.now(), 0
+            lines: list[bytes] = []
+            ready = (change, *watch.ready())
+            self._metrics.sent(resource.group, resource.version, resource.plural, len(ready))
+            await self._registry.reads.prepare(resource, [each.entry for each in ready])
+            for each in ready:
+                entry = (
+                    entry_of(self._registry.reads.shown(resource, each.entry))
+                    if resource.storage
+                    else each.entry
+                )
+                lines.append(renderer.event(each.type, entry, now, first=first))
+                first, size = False, size + len(lines[-1])
+                if size >= SENT_BYTES:
+                    await _send(response, lines)
+                    await clock.sleep(0)
+                    lines, size = [], 0
+            if lines:
+                await _send(response, lines)
+
+    async def _create(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+        wanted, options = self._write_answer(request), _write_options(request, "create")
+        kind = _body_type(target)
+        body, found = codec.convert(await _read(request, kind), kind, options.field_validation)
+        options.warnings.extend(found)
+        made = await self._registry.create(target, user, body, options)
+        return await self._answer(request, target, made, wanted, options.warnings, code=201)
+
+    async def _update(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+        wanted, options = self._write_answer(request), _write_options(request, "update")
+        kind = _body_type(target)
+        body, found = codec.convert(await _read(request, kind), kind, options.field_validation)
+        options.warnings.extend(found)
+        code = self._code_of_change(target)
+        changed = await self._registry.update(target, user, body, options)
+        return await self._answer(request, target, changed, wanted, options.warnings, code=code)
+
+    def _code_of_change(self, target: Target) -> int:
+        """What a change answers that is carried out now: 201 if it comes upon nothing, and so creates."""
+        return 200 if self._registry.reads.exists(target) else 201
+
+    async def _patch(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+        wanted = self._write_answer(request)
+        media_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
+        patch_type = PATCH_TYPES.get(media_type)
+        if patch_type is None:
+            raise errors.unsupported_media_type(list(PATCH_TYPES))
+        options = _write_options(request, "patch", patch_type)
+        body = codec.read_body(await request.read(), media_type)
+        code = self._code_of_change(target)
+        patch = Patch(patch_type, body.value, body.duplicates)
+        changed = await self._registry.patch(target, user, patch, options)
+        return await self._answer(request, target, changed, wanted, options.warnings, code=code)
+
+    async def _delete(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+        wanted = self._write_answer(request)
+        options = request_options.delete_options(request.query, await _delete_body(request))
+        result = await self._registry.delete(target, user, options)
+        return await self._answer(request, target, result, wanted, [])
+
+    async def _delete_collection(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+        wanted = self._write_answer(request)
+        selected = request_options.list_options(request.query)
+        options = request_options.delete_options(request.query, await _delete_body(request))
+        found = await self._registry.delete_collection(target, user, selected, options)
+        revision = ListMeta(resource_version=str(self._registry.store.revision))
+        renderer = self._renderer(target.resource, wanted, request.query)
+        body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
+        return await reply(request, body, media_type=wanted.media_type)
+
+    def _write_answer(self, request: web.BaseRequest) -> Wanted:
+        """How the answer to a write shall look; asked first, so that nothing is written for a 406."""
+        return negotiate(request.headers.get("Accept", ""))
+
+    async def _answer(
+        self,
+        request: web.BaseRequest,
+        target: Target,
+        obj: Any,
+        wanted: Wanted,
+        warnings: list[str],
+        *,
+        code: int = 200,
+    ) -> web.Response:
+        plain = wanted.form is Form.OBJECT or target.subresource or isinstance(obj, Status)
+        if plain:
+            return await reply_object(
+                request, obj, code=code, warnings=warnings, media_type=wanted.media_type
+            )
+        body = self._renderer(target.resource, wanted, request.query).one(entry_of(obj), clock.now())
+        return await reply(request, body, code=code, warnings=warnings, media_type=wanted.media_type)
+
+    def _renderer(self, resource: Resource, wanted: Wanted, query: Mapping[str, str]) -> Renderer:
+        include = tables.check_include_object(query.get("includeObject", ""))
+        return Renderer(resource, self._registry.rules_for(resource), wanted.form, include)
+
+
+async def _send(response: web.StreamResponse, lines: list[bytes]) -> None:
+    async with asyncio.timeout(replies.STUCK_SECONDS):
+        await response.write(b"".join(lines))
+
+
+def _watch_options(query: Mapping[str, str], name: str) -> ListOptions:
+    """A watch's options; the path of a single object is the selection of its name."""
+    options = request_options.list_options(query, watch=True)
+    if name:
+        selectors = (options.field_selector, f"metadata.name={name}")
+        options = replace(options, field_selector=",".join(filter(None, selectors)))
+    seconds = options.timeout_seconds or int(ids.uniform(WATCH_SECONDS_MIN, WATCH_SECONDS_MAX))
+    return replace(options, timeout_seconds=seconds)
+
+
+def _write_options(request: web.BaseRequest, verb: str, patch_type: PatchType | None = None) -> WriteOptions:
+    agent = request.headers.get("User-Agent", "")
+    return request_options.write_options(request.query, verb, patch_type, agent)
+
+
+def _body_type(target: Target) -> type[Any]:
+    """The kind that a create or update of ``target`` takes."""
+    if not target.subresource:
+        return target.resource.type
+    part = target.resource.subresources[target.subresource]
+    if isinstance(target.resource, CustomResource) and part.kind == target.resource.kind:
+        return target.resource.type
+    return type_of(part.group, part.version, part.kind)
+
+
+async def _read(request: web.BaseRequest, kind: type[Any]) -> codec.Body:
+    return read_any(await request.read(), request.headers.get("Content-Type", JSON), kind.__name__)
+
+
+def read_any(data: bytes, content_type: str, kind: str = "") -> codec.Body:
+    """A body in any media type that is served. Raises 415 for others, 400 for malformed ones."""
+    if content_type.startswith(protobuf.MEDIA_TYPE):
+        return protobuf.read_protobuf(data)
+    return codec.read_body(data, content_type, kind)
+
+
+async def _delete_body(request: web.BaseRequest) -> DeleteOptions | None:
+    if not request.can_read_body:
+        return None
+    data = await request.read()
+    if not data:
+        return None
+    body = read_any(data, request.headers.get("Content-Type", JSON))
+    return codec.convert(body, DeleteOptions, "Ignore")[0]

@@ -1,0 +1,112 @@
+"""Who set which field: ``metadata.managedFields`` of what is written, and server-side apply.
+
+Writes that say who makes them (every request over HTTP does) are recorded. The components inside this process
+say nothing, and are recorded only on objects that somebody else has recorded already; on all others
+nobody would ask, and the record would be larger than the object.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from msgspec import structs
+
+from podling.api.meta_v1 import ManagedFieldsEntry
+from podling.client.local import Patch, Target, User, WriteOptions
+from podling.machinery import codec, errors, fields
+from podling.machinery.scheme import Resource
+
+NODE_USER = "system:node:"
+ACCOUNT_USER = "system:serviceaccount:"
+
+
+def recorded(
+    old: Any | None, new: Any, target: Target, writer: tuple[WriteOptions, User], now: datetime
+) -> Any:
+    """``new`` with what this write says of who owns its fields.
+
+    An object begins to be recorded when a named writer creates it or somebody applies it: a change to an
+    object without a record does not start one.
+    """
+    options, user = writer
+    if options.apply:
+        return old if old is not None and _only_later(new, old) else new
+    known = bool(new.metadata.managed_fields) or (old is not None and bool(old.metadata.managed_fields))
+    if not (known or (old is None and options.field_manager)):
+        return new
+    from podling.machinery import apply  # loaded with the first recorded write
+
+    kind = target.resource.storage_resource.type
+    plain = apply.track_update(
+        None if old is None else codec.to_plain(old),
+        codec.to_plain(new),
+        kind,
+        _writer(target, options.field_manager or component_name(user), now),
+    )
+    entries = codec.from_plain(plain["metadata"].get("managedFields", ()), tuple[ManagedFieldsEntry, ...])
+    return structs.replace(new, metadata=structs.replace(new.metadata, managed_fields=entries))
+
+
+def _only_later(new: Any, old: Any) -> bool:
+    """Whether an apply changes nothing but the time of its entry: a Secret's ``stringData``, said again."""
+    entries, before = new.metadata.managed_fields, old.metadata.managed_fields
+    if [structs.replace(each, time=None) for each in entries] != [
+        structs.replace(each, time=None) for each in before
+    ]:
+        return False
+    metadata = structs.replace(new.metadata, managed_fields=before)
+    return bool(structs.replace(new, metadata=metadata) == old)
+
+
+def applied(old: Any | None, patch: Patch, target: Target, options: WriteOptions, now: datetime) -> Any:
+    """The object after a server-side apply; ``old`` itself if nothing changes.
+
+    Raises 409 for conflicts, 422 for an applier without a name.
+    """
+    from podling.machinery import apply, intake
+
+    if not options.field_manager:
+        missing = fields.required(fields.Path("fieldManager"), "is required for apply patch")
+        raise errors.invalid("PatchOptions", "meta.k8s.io", "", [missing])
+    resource = target.resource
+    _report(patch.duplicates, options)
+    intent, _ = intake.normalized(patch.body, resource.type, "Ignore")
+    live = None if old is None else codec.to_plain(old)
+    writer = _writer(target, options.field_manager, now)
+    plain = apply.apply(live, intent, resource.type, writer, force=options.force)
+    return old if plain is live and old is not None else codec.from_plain(plain, resource.type)
+
+
+def _report(duplicates: tuple[str, ...], options: WriteOptions) -> None:
+    """Keys that the intent names twice; fields that the type does not have are refused by applying."""
+    if duplicates and options.field_validation == "Strict":
+        raise errors.bad_request(f"error strict decoding YAML: {', '.join(duplicates)}")
+    if options.field_validation == "Warn":
+        options.warnings.extend(each for each in duplicates if each not in options.warnings)
+
+
+def _writer(target: Target, manager: str, now: datetime) -> Any:
+    from podling.machinery.apply import Writer
+
+    return Writer(
+        manager,
+        now,
+        target.resource.group_version,
+        target.subresource,
+        _ignored(target.resource, target.subresource),
+    )
+
+
+def _ignored(resource: Resource, subresource: str) -> tuple[str, ...]:
+    """What a request to this part of the object cannot write."""
+    if subresource == "status":
+        return ("spec",)
+    return ("status",) if "status" in resource.subresources and not subresource else ()
+
+
+def component_name(user: User) -> str:
+    """What a component that does not say its name is recorded as."""
+    if user.name.startswith(NODE_USER):
+        return "kubelet"
+    return user.name.removeprefix(ACCOUNT_USER).removeprefix("system:").replace(":", "/") or "unknown"

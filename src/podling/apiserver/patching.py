@@ -1,0 +1,93 @@
+"""Patches: from a stored object and a patch to the object that the writer wants.
+
+The four kinds of patches work on plain data; the result is decoded as a manifest would be, so unknown fields
+are found by the same check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from podling import clock
+from podling.apiserver.kinds.base import View
+from podling.apiserver.ownership import applied
+from podling.client.base import PatchType
+from podling.client.local import Patch, Target, WriteOptions
+from podling.machinery import codec, errors
+from podling.machinery.custom import is_custom
+
+
+def patched(old: Any | None, wanted: Patch, target: Target, options: WriteOptions) -> Any:
+    """The object that ``wanted`` makes of ``old``; only a server-side apply may make one from nothing."""
+    if wanted.type is PatchType.APPLY:
+        return applied(old, _named(wanted, target, old), target, options, clock.now())
+    return apply_patch(old, wanted, target.resource.type, options)
+
+
+def _named(wanted: Patch, target: Target, old: Any | None) -> Patch:
+    """The intent with the name that the URL has. Raises 400 when it says another, or is none."""
+    if not isinstance(wanted.body, dict):
+        raise errors.bad_request("error decoding YAML: an object is required")
+    metadata = wanted.body.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        return wanted  # reading it as an object says what is wrong
+    check_place(metadata.get("name"), metadata.get("namespace"), target)
+    if old is None and metadata.get("uid"):
+        text = (
+            f"uid mismatch: the provided object specified uid {metadata['uid']}, "
+            "and no existing object was found"
+        )
+        raise errors.conflict(target.resource.plural, target.resource.group, target.name, text)
+    place = {"namespace": target.namespace} if target.namespace else {}
+    body = {**wanted.body, "metadata": {**metadata, "name": target.name, **place}}
+    return replace(wanted, body=body)
+
+
+def applied_to_view(wanted: Patch, view: View) -> Patch:
+    """An intent for a view (``scale``) as one for the object behind it. Raises 400 for no such body."""
+    codec.convert(wanted.body, view.body, "Ignore")
+    replicas = (wanted.body.get("spec") or {}).get("replicas")
+    intent: dict[str, Any] = {}
+    if replicas is not None:
+        intent = reduce(lambda inner, name: {name: inner}, reversed(view.replicas_path), replicas)
+    metadata = wanted.body.get("metadata") or {}
+    head = {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if metadata.get(name)}
+    return replace(wanted, body={**intent, "metadata": head})
+
+
+def check_place(name: str | None, namespace: str | None, target: Target) -> None:
+    """400 when an object says another name or namespace than the URL it is sent to."""
+    if name and name != target.name:
+        raise errors.bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+        )
+    if namespace and target.namespace and namespace != target.namespace:
+        raise errors.bad_request(
+            f"the namespace of the object ({namespace}) does not match the namespace on the request "
+            f"({target.namespace})"
+        )
+
+
+def apply_patch(old: Any, wanted: Patch, kind: type[Any], options: WriteOptions) -> Any:
+    """``old`` after a patch of any other type. Raises 400 or 422 for one that cannot be applied."""
+    from podling.machinery import patch  # loaded with the first patch: a start needs none
+
+    plain, strategic = codec.to_plain(old), None
+    accepted = [each for each in PatchType if not (is_custom(kind) and each is PatchType.STRATEGIC)]
+    if wanted.type not in accepted:
+        raise errors.unsupported_media_type([each.value for each in accepted])
+    if wanted.type is PatchType.JSON:
+        result = patch.json_patch(plain, wanted.body)
+    elif wanted.type is PatchType.MERGE:
+        result = patch.merge_patch(plain, wanted.body)
+    elif wanted.type is PatchType.STRATEGIC:
+        result = patch.strategic_merge_patch(plain, wanted.body, kind)
+        strategic = wanted.body
+    else:
+        raise errors.unsupported_media_type([each.value for each in PatchType if each is not PatchType.APPLY])
+    body = codec.Body(result, wanted.duplicates)
+    obj, warnings = patch.patched_object(body, kind, options.field_validation, strategic)
+    options.warnings.extend(warnings)
+    return obj

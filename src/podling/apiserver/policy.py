@@ -1,0 +1,244 @@
+"""The roles and bindings that every cluster starts with.
+
+The names, and what each role may do, are those of Kubernetes
+(``plugin/pkg/auth/authorizer/rbac/bootstrappolicy``), for the resources that this server serves. ``admin``,
+``edit`` and ``view`` are aggregated from ``system:aggregate-to-*``, so that extensions can add to them.
+
+One difference: nodes are given ``system:node`` through a binding to the group ``system:nodes``, where
+Kubernetes has an authoriser of its own that follows which pods are on the node. What a node may write is
+narrowed to its own by the admission plugin ``NodeRestriction``; what it may read is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from podling.api.meta_v1 import LabelSelector, ObjectMeta
+from podling.api.rbac_v1 import (
+    AggregationRule,
+    ClusterRole,
+    ClusterRoleBinding,
+    PolicyRule,
+    RoleRef,
+    Subject,
+)
+
+LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+ANNOTATIONS = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
+RBAC = "rbac.authorization.k8s.io"
+
+READ = ("get", "list", "watch")
+WRITE = ("create", "delete", "deletecollection", "patch", "update")
+UPDATE = ("patch", "update")
+EVENTS = ("create", "patch", "update")
+
+
+def rule(verbs: Sequence[str], groups: str, resources: str, names: str = "") -> PolicyRule:
+    """A rule; groups, resources and names are separated by spaces, ``core`` is the empty group."""
+    return PolicyRule(
+        verbs=tuple(verbs),
+        api_groups=tuple("" if group == "core" else group for group in groups.split()),
+        resources=tuple(resources.split()),
+        resource_names=tuple(names.split()),
+    )
+
+
+def paths(*urls: str) -> PolicyRule:
+    return PolicyRule(verbs=("get",), non_resource_urls=urls)
+
+
+_EVENTS = rule(EVENTS, "core events.k8s.io", "events")
+_REVIEWS = (
+    rule(("create",), "authentication.k8s.io", "tokenreviews"),
+    rule(("create",), "authorization.k8s.io", "subjectaccessreviews"),
+)
+_WORKLOADS = (
+    "daemonsets deployments deployments/scale replicasets replicasets/scale statefulsets statefulsets/scale"
+)
+_WORKLOAD_STATUS = (
+    "controllerrevisions daemonsets/status deployments/status replicasets/status statefulsets/status"
+)
+_CORE_OBJECTS = (
+    "configmaps endpoints persistentvolumeclaims replicationcontrollers replicationcontrollers/scale "
+    "serviceaccounts services"
+)
+_NETWORKING = "ingresses networkpolicies"
+
+_VIEW = (
+    rule(
+        READ,
+        "core",
+        f"{_CORE_OBJECTS} persistentvolumeclaims/status pods pods/log pods/status "
+        "replicationcontrollers/status services/status bindings events limitranges namespaces "
+        "namespaces/status resourcequotas resourcequotas/status",
+    ),
+    rule(READ, "apps", f"{_WORKLOADS} {_WORKLOAD_STATUS}"),
+    rule(READ, "autoscaling", "horizontalpodautoscalers horizontalpodautoscalers/status"),
+    rule(READ, "batch", "cronjobs cronjobs/status jobs jobs/status"),
+    rule(READ, "policy", "poddisruptionbudgets poddisruptionbudgets/status"),
+    rule(READ, "networking.k8s.io", f"{_NETWORKING} ingresses/status"),
+    rule(READ, "discovery.k8s.io", "endpointslices"),
+)
+_EDIT = (
+    rule(READ, "core", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"),
+    rule(("impersonate",), "core", "serviceaccounts"),
+    rule(WRITE, "core", "pods pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"),
+    rule(("create",), "core", "pods/eviction serviceaccounts/token"),
+    rule(UPDATE, "core", "pods/resize pods/ephemeralcontainers"),
+    rule(WRITE, "core", f"{_CORE_OBJECTS} events"),
+    rule(WRITE, "apps", _WORKLOADS),
+    rule(WRITE, "autoscaling", "horizontalpodautoscalers"),
+    rule(WRITE, "batch", "cronjobs jobs"),
+    rule(WRITE, "policy", "poddisruptionbudgets"),
+    rule(WRITE, "networking.k8s.io", _NETWORKING),
+    rule((*READ, *WRITE), "coordination.k8s.io", "leases"),
+)
+_ADMIN = (
+    rule(("create",), "authorization.k8s.io", "localsubjectaccessreviews"),
+    rule((*READ, *WRITE), RBAC, "roles rolebindings"),
+)
+_NODE = (
+    *_REVIEWS,
+    rule(("create",), "authorization.k8s.io", "localsubjectaccessreviews"),
+    rule(READ, "core", "services"),
+    rule(("create", *READ), "core", "nodes"),
+    rule(UPDATE, "core", "nodes/status nodes"),
+    _EVENTS,
+    rule(READ, "core", "pods"),
+    rule(("create", "delete"), "core", "pods"),
+    rule(UPDATE, "core", "pods/status"),
+    rule(("create",), "core", "pods/eviction"),
+    rule(READ, "core", "configmaps secrets"),
+    rule(("get",), "core", "persistentvolumeclaims persistentvolumes endpoints"),
+    rule(("create", *READ), "certificates.k8s.io", "certificatesigningrequests"),
+    rule(("get", "create", "delete", *UPDATE), "coordination.k8s.io", "leases"),
+    rule(("get",), "storage.k8s.io", "volumeattachments"),
+    rule(("create",), "core", "serviceaccounts/token"),
+    rule(("get", *UPDATE), "core", "persistentvolumeclaims/status"),
+    rule(READ, "storage.k8s.io", "csidrivers"),
+    rule(("create", "delete", "get", *UPDATE), "storage.k8s.io", "csinodes"),
+    rule(READ, "node.k8s.io", "runtimeclasses"),
+    rule(("get",), "resource.k8s.io", "resourceclaims"),
+    rule(("deletecollection", *READ, "create", "delete", *UPDATE), "resource.k8s.io", "resourceslices"),
+)
+_SCHEDULER = (
+    _EVENTS,
+    rule(("create",), "coordination.k8s.io", "leases"),
+    rule((*READ, *UPDATE), "coordination.k8s.io", "leases", "kube-scheduler"),
+    rule(READ, "core", "nodes namespaces replicationcontrollers services"),
+    rule(("delete", *READ), "core", "pods"),
+    rule(("create",), "core", "bindings pods/binding"),
+    rule(UPDATE, "core", "pods/status"),
+    rule(READ, "apps", "replicasets statefulsets"),
+    rule(READ, "policy", "poddisruptionbudgets"),
+    rule((*READ, *UPDATE), "core", "persistentvolumeclaims persistentvolumes"),
+    *_REVIEWS,
+    rule(READ, "storage.k8s.io", "csinodes csidrivers csistoragecapacities storageclasses volumeattachments"),
+    rule(READ, "resource.k8s.io", "deviceclasses resourceclaims resourceslices"),
+)
+_CONTROLLER_MANAGER = (
+    _EVENTS,
+    rule(("create",), "coordination.k8s.io", "leases"),
+    rule(("get", "update"), "coordination.k8s.io", "leases", "kube-controller-manager"),
+    rule(("create",), "core", "secrets serviceaccounts serviceaccounts/token"),
+    rule(("delete", "get", "update"), "core", "secrets"),
+    rule(("get", "update"), "core", "configmaps namespaces serviceaccounts"),
+    *_REVIEWS,
+    rule((*READ, *WRITE), "*", "*"),
+)
+_PROXIER = (
+    rule(READ, "core", "services endpoints nodes"),
+    _EVENTS,
+    rule(READ, "discovery.k8s.io", "endpointslices"),
+    rule(READ, "networking.k8s.io", "servicecidrs"),
+)
+_HEALTH = ("/healthz", "/livez", "/readyz", "/version", "/version/")
+_DISCOVERY = ("/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*")
+
+_PLAIN_ROLES: dict[str, tuple[PolicyRule, ...]] = {
+    "cluster-admin": (rule("*", "*", "*"), PolicyRule(verbs=("*",), non_resource_urls=("*",))),
+    "system:discovery": (paths(*_DISCOVERY, *_HEALTH),),
+    "system:public-info-viewer": (paths(*_HEALTH),),
+    "system:monitoring": (
+        paths(
+            "/healthz",
+            "/healthz/*",
+            "/livez",
+            "/livez/*",
+            "/metrics",
+            "/metrics/slis",
+            "/readyz",
+            "/readyz/*",
+        ),
+    ),
+    "system:basic-user": (
+        rule(("create",), "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"),
+        rule(("create",), "authentication.k8s.io", "selfsubjectreviews"),
+    ),
+    "system:auth-delegator": _REVIEWS,
+    "system:node": _NODE,
+    "system:node-proxier": _PROXIER,
+    "system:kube-scheduler": _SCHEDULER,
+    "system:kube-controller-manager": _CONTROLLER_MANAGER,
+    "system:kubelet-api-admin": (
+        rule(READ, "core", "nodes"),
+        rule(("proxy",), "core", "nodes"),
+        rule(
+            "*",
+            "core",
+            "nodes/log nodes/metrics nodes/proxy nodes/stats nodes/configz nodes/healthz nodes/pods",
+        ),
+    ),
+}
+_AGGREGATED = {"view": _VIEW, "edit": _EDIT, "admin": _ADMIN}
+
+_BINDINGS = (
+    ("cluster-admin", "cluster-admin", (("Group", "system:masters"),)),
+    ("system:discovery", "system:discovery", (("Group", "system:authenticated"),)),
+    ("system:basic-user", "system:basic-user", (("Group", "system:authenticated"),)),
+    (
+        "system:public-info-viewer",
+        "system:public-info-viewer",
+        (("Group", "system:authenticated"), ("Group", "system:unauthenticated")),
+    ),
+    ("system:monitoring", "system:monitoring", (("Group", "system:monitoring"),)),
+    ("system:node", "system:node", (("Group", "system:nodes"),)),
+    ("system:node-proxier", "system:node-proxier", (("User", "system:kube-proxy"),)),
+    ("system:kube-scheduler", "system:kube-scheduler", (("User", "system:kube-scheduler"),)),
+    (
+        "system:kube-controller-manager",
+        "system:kube-controller-manager",
+        (("User", "system:kube-controller-manager"),),
+    ),
+)
+
+
+def bootstrap_roles() -> Iterator[ClusterRole]:
+    """Every cluster role to begin with."""
+    for name, rules in _PLAIN_ROLES.items():
+        yield ClusterRole(metadata=_meta(name), rules=rules)
+    for name, rules in _AGGREGATED.items():
+        label = {f"rbac.authorization.k8s.io/aggregate-to-{name}": "true"}
+        yield ClusterRole(metadata=_meta(f"system:aggregate-to-{name}", label), rules=rules)
+    # What may view is part of edit, and what may edit is part of admin: through labels, as upstream.
+    rules = ()
+    for name, above in (("view", "edit"), ("edit", "admin"), ("admin", "")):
+        rules = (*_AGGREGATED[name], *rules)
+        label = {f"rbac.authorization.k8s.io/aggregate-to-{above}": "true"} if above else {}
+        chosen = LabelSelector(match_labels={f"rbac.authorization.k8s.io/aggregate-to-{name}": "true"})
+        aggregation = AggregationRule(cluster_role_selectors=(chosen,))
+        yield ClusterRole(metadata=_meta(name, label), aggregation_rule=aggregation, rules=rules)
+
+
+def bootstrap_bindings() -> Iterator[ClusterRoleBinding]:
+    """Every cluster role binding to begin with."""
+    for name, role, subjects in _BINDINGS:
+        yield ClusterRoleBinding(
+            metadata=_meta(name),
+            role_ref=RoleRef(api_group=RBAC, kind="ClusterRole", name=role),
+            subjects=tuple(Subject(api_group=RBAC, kind=kind, name=who) for kind, who in subjects),
+        )
+
+
+def _meta(name: str, labels: dict[str, str] | None = None) -> ObjectMeta:
+    return ObjectMeta(name=name, labels={**LABELS, **(labels or {})}, annotations=ANNOTATIONS)

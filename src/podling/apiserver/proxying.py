@@ -1,0 +1,187 @@
+"""``pods/proxy`` and ``services/proxy``: HTTP to something that runs in the cluster, through the API server.
+
+The name in the URL may say more than a name: ``[scheme:]name[:port]``. Where a request goes is decided by
+plain functions; passing it on is all the rest. Answers pass through as they are, errors too.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from podling import ids
+from podling.api.core_v1 import Pod, Service
+from podling.api.discovery_v1 import EndpointSlice
+from podling.apiserver.admission.base import Objects
+from podling.apiserver.requests import Parsed
+from podling.machinery import errors
+
+CONNECT_SECONDS = 10.0
+HOP_BY_HOP = frozenset(
+    (
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "host",
+    )
+)
+OURS = frozenset(("authorization", "content-length"))
+"""Headers that are for us and not for whoever is behind us, or that are written anew."""
+SERVICE_NAME = "kubernetes.io/service-name"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A name in a proxy URL, taken apart."""
+
+    scheme: str
+    name: str
+    port: str
+
+
+def destination(text: str) -> Destination:
+    """``https:web:8443`` in its parts. Raises 400."""
+    parts = text.split(":")
+    if len(parts) == 1:
+        return Destination("http", text, "")
+    if len(parts) == 2:
+        return Destination("http", parts[0], parts[1])
+    if len(parts) == 3 and parts[0] in ("", "http", "https"):
+        return Destination(parts[0] or "http", parts[1], parts[2])
+    raise errors.bad_request(f'invalid proxy request "{text}"')
+
+
+def pod_address(pod: Pod, port: str) -> tuple[str, int]:
+    """Where a pod listens: the port given by number or name, else its first. Raises 400."""
+    address = pod.status.pod_ips[0].ip if pod.status.pod_ips else pod.status.pod_ip or ""
+    if not address:
+        raise errors.bad_request(f"pod {pod.metadata.name} has no address")
+    refuse_local(address)
+    ports = [each for container in pod.spec.containers for each in container.ports]
+    if port.isdigit():
+        return address, int(port)
+    if port:
+        ports = [each for each in ports if each.name == port]
+    if not ports:
+        return address, 80 if not port else _no_port("pod", pod.metadata.name, port)
+    return address, ports[0].container_port
+
+
+def service_addresses(service: Service, slices: Iterable[EndpointSlice], port: str) -> list[tuple[str, int]]:
+    """Every ready endpoint behind one port of a service. Raises 503 when there is none."""
+    name = service.metadata.name
+    known = service.spec.ports
+    chosen = [each for each in known if port in (each.name, str(each.port))] if port else list(known[:1])
+    if not chosen:
+        _no_port("service", name, port)
+    found: list[tuple[str, int]] = []
+    for each in slices:
+        if each.metadata.labels.get(SERVICE_NAME) != name:
+            continue
+        numbers = [own.port for own in each.ports if (own.name or "") == (chosen[0].name or "") and own.port]
+        ready = [end for end in each.endpoints if end.conditions is None or end.conditions.ready is not False]
+        found += [(address, number) for end in ready for address in end.addresses for number in numbers]
+    if not found:
+        raise errors.service_unavailable(f'no endpoints available for service "{name}"')
+    return found
+
+
+def _no_port(kind: str, name: str | None, port: str) -> int:
+    raise errors.service_unavailable(f'no service port "{port}" found for {kind} "{name}"')
+
+
+def refuse_local(address: str) -> None:
+    """The server must not be made to speak to itself. Raises 400."""
+    ip = ipaddress.ip_address(address)
+    if ip.is_loopback or ip.is_link_local or ip.is_multicast or ip.is_unspecified:
+        raise errors.bad_request("address not allowed")
+
+
+class Proxy:
+    """Passes requests on to pods and services."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def serve(self, request: web.BaseRequest, parsed: Parsed) -> web.StreamResponse:
+        target = parsed.target
+        wanted = destination(target.name)
+        if target.resource.plural == "pods":
+            pod = self._objects.get(Pod, wanted.name, target.namespace)
+            if pod is None:
+                raise errors.not_found("pods", "", wanted.name)
+            host, port = pod_address(pod, wanted.port)
+        else:
+            service = self._objects.get(Service, wanted.name, target.namespace)
+            if service is None:
+                raise errors.not_found("services", "", wanted.name)
+            slices = await self._objects.list(EndpointSlice, target.namespace)
+            host, port = ids.choice(service_addresses(service, slices, wanted.port))
+        url = URL.build(
+            scheme=wanted.scheme,
+            host=host,
+            port=port,
+            path=quote(f"/{parsed.tail}"),
+            query_string=request.rel_url.raw_query_string,
+            encoded=True,
+        )
+        try:
+            answer = await self._open().request(
+                request.method,
+                url,
+                data=request.content if request.can_read_body else None,
+                headers=forwarded(request.headers),
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise errors.service_unavailable(f"error trying to reach service: {error}") from None
+        return await relay(request, answer)
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            # Who answers is named by the cluster, not by a certificate: Kubernetes does not verify either.
+            connector = aiohttp.TCPConnector(ssl=False)
+            timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS)
+            self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
+        return self._session
+
+
+def forwarded(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that go along."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name.lower() not in HOP_BY_HOP and name.lower() not in OURS
+    }
+
+
+async def relay(request: web.BaseRequest, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+    """Somebody's answer to the client, as it comes."""
+    response = web.StreamResponse(status=answer.status, headers=forwarded(answer.headers))
+    response.enable_chunked_encoding()
+    try:
+        await response.prepare(request)
+        async for chunk in answer.content.iter_any():
+            await response.write(chunk)
+        await response.write_eof()
+    except (ConnectionError, aiohttp.ClientError):
+        response.force_close()
+    finally:
+        answer.close()
+    return response

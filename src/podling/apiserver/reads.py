@@ -1,0 +1,110 @@
+"""Reading objects: one, many, or as they change. Nobody is asked here whether the reader may.
+
+What is read is what the store holds decoded, shared and never copied; readers that want bytes get the
+store's entries instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from podling.apiserver import listing
+from podling.apiserver.customresources.conversion import Conversion
+from podling.apiserver.feeds import Feeds
+from podling.apiserver.kinds.base import KindRules
+from podling.apiserver.listing import Selected
+from podling.apiserver.objects import object_of, stored
+from podling.apiserver.selection import Selection, selection
+from podling.apiserver.views import shown_form
+from podling.apiserver.watch import ObjectWatch, Open
+from podling.client.local import ListOptions, Target
+from podling.machinery import errors
+from podling.machinery.custom import CustomObject, CustomResource
+from podling.machinery.scheme import Resource
+from podling.store.base import Compacted, Entry, FutureRevision, Store
+
+
+class Reads:
+    """Reads objects of every kind from one store."""
+
+    def __init__(
+        self, store: Store, rules_for: Callable[[Resource], KindRules[Any]], conversion: Conversion
+    ) -> None:
+        self.conversion = conversion
+        self._store = store
+        self._rules_for = rules_for
+        self._feeds = Feeds(store)
+
+    def exists(self, target: Target) -> bool:
+        return self._store.peek(target.resource.key(target.namespace, target.name)) is not None
+
+    def entry(self, target: Target) -> Entry:
+        """The stored entry of one object. Raises 404."""
+        resource = target.resource
+        entry = self._store.peek(resource.key(target.namespace, target.name))
+        if entry is None:
+            raise errors.not_found(resource.plural, resource.group, target.name)
+        return entry
+
+    def shown(self, resource: Resource, entry: Entry) -> Any:
+        """A stored entry as an object of ``resource``."""
+        memo = stored(entry, resource.storage_resource.type)
+        if resource.storage and isinstance(memo.object, CustomObject):
+            form = memo.forms.get(resource.group_version)
+            if form is not None:
+                return form
+        return shown_form(resource, memo.object)
+
+    async def prepare(self, resource: Resource, entries: Sequence[Entry]) -> None:
+        """Have ready what ``shown`` needs of others: the versions that a webhook makes."""
+        if resource.storage and isinstance(resource, CustomResource):
+            await self.conversion.prepare(resource, entries)
+
+    async def select(self, target: Target, options: ListOptions) -> Selected:
+        """What a list of ``target`` shows. Raises 400, 410 or 504."""
+        listing.check_not_older(options.resource_version, self._store.revision)
+        wanted = selection(options, self._rules_for(target.resource))
+        return await listing.select(self._store, target, options, wanted)
+
+    def watch(self, target: Target, options: ListOptions) -> ObjectWatch:
+        """Changes of ``target``. Raises 410 at once when the start is too old, 504 when it is yet to come."""
+        wanted = selection(options, self._rules_for(target.resource))
+        prefix = listing.watch_prefix(target, wanted)
+        try:
+            return ObjectWatch(
+                self._store,
+                self._opener(prefix, target, wanted),
+                wanted,
+                options,
+                kind=target.resource.storage_resource.type,
+                prefix=prefix,
+                after=self._watch_start(options),
+            )
+        except Compacted as error:
+            text = f"too old resource version: {error.revision} ({error.oldest})"
+            raise errors.expired(text) from None
+        except FutureRevision as error:
+            raise listing.too_large_revision(error.revision, error.current) from None
+
+    def _opener(self, prefix: str, target: Target, wanted: Selection) -> Open:
+        """How to open the store's watch: through a feed where many watch one value each of a field."""
+        field = wanted.rules.watch_index
+        value = wanted.exactly(field) if field else ""
+        if not value:
+            return lambda after: self._store.watch(prefix, after=after)
+        kind = target.resource.storage_resource.type
+
+        def value_of(entry: Entry) -> str:
+            return wanted.rules.selectable_fields(object_of(entry, kind)).get(field, "")
+
+        return lambda after: self._feeds.watch(prefix, field, value, value_of=value_of, after=after)
+
+    def _watch_start(self, options: ListOptions) -> int | None:
+        revision = listing.parse_revision(options.resource_version)
+        if options.send_initial_events is None:
+            return revision or None
+        if options.send_initial_events:
+            listing.check_not_older(options.resource_version, self._store.revision)
+            return None
+        return revision or self._store.revision

@@ -1,0 +1,122 @@
+"""HTTP answers: bytes, media types, statuses, warnings, compression.
+
+Everything the edge sends goes through here, so every answer carries the same headers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, count, islice
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from podling import clock, ids
+from podling.apiserver.negotiation import JSON, YAML, warning_headers
+from podling.apiserver.options import flag
+from podling.machinery import codec
+from podling.machinery.errors import ApiError
+
+GZIP_FROM_BYTES = 128 * 1024
+GZIP_LEVEL = 1
+GZIP_WINDOW = 31
+"""zlib's window size that writes a gzip header."""
+AUDIT_ID = "Audit-Id"
+STUCK_SECONDS = 60.0
+"""How long one write to a reader may take before the reader is cut off."""
+
+
+_numbers = count(1)
+
+
+@cache
+def _process_id() -> str:
+    return ids.uid()[:24]
+
+
+def audit_id(request: web.BaseRequest) -> str:
+    """The client's own identifier of the request, or a new one: random per process, then counted."""
+    return request.headers.get(AUDIT_ID) or f"{_process_id()}{next(_numbers):012x}"
+
+
+async def reply(
+    request: web.BaseRequest,
+    body: bytes,
+    *,
+    code: int = 200,
+    media_type: str = JSON,
+    warnings: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+) -> web.Response:
+    """An answer with a body, in ``media_type`` (bodies are made as JSON), compressed if that pays."""
+    if media_type == YAML:
+        body = msgspec.yaml.encode(msgspec.json.decode(body))
+    elif "pretty" in request.query_string and media_type == JSON and flag(request.query, "pretty"):
+        body = msgspec.json.format(body, indent=2)
+    sent = {"Content-Type": media_type, AUDIT_ID: audit_id(request), "Cache-Control": "no-cache, private"}
+    response = web.Response(body=body, status=code, headers={**sent, **headers} if headers else sent)
+    for warning in warning_headers(list(warnings)) if warnings else ():
+        response.headers.add("Warning", warning)
+    if len(body) >= GZIP_FROM_BYTES and "gzip" in request.headers.get("Accept-Encoding", ""):
+        response.body = await asyncio.to_thread(_gzip, body)
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Vary"] = "Accept-Encoding"
+    return response
+
+
+async def reply_pieces(
+    request: web.BaseRequest, pieces: Iterator[bytes], media_type: str
+) -> web.StreamResponse:
+    """An answer that comes in pieces: sent piece by piece, at its reader's pace, if there are several."""
+    begun = list(islice(pieces, 2))
+    plain = media_type == JSON and request.method == "GET" and "pretty" not in request.query_string
+    if len(begun) == 1 or not plain:
+        return await reply(request, b"".join([*begun, *pieces]), media_type=media_type)
+    response = web.StreamResponse(headers={"Content-Type": media_type, "Cache-Control": "no-cache, private"})
+    response.headers[AUDIT_ID] = audit_id(request)
+    compressor = None
+    long = sum(map(len, begun)) >= GZIP_FROM_BYTES
+    if long and "gzip" in request.headers.get("Accept-Encoding", ""):
+        compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_WINDOW)
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Vary"] = "Accept-Encoding"
+    response.enable_chunked_encoding()
+    try:
+        await response.prepare(request)
+        for piece in chain(begun, pieces):
+            sent = piece if compressor is None else await asyncio.to_thread(compressor.compress, piece)
+            async with asyncio.timeout(STUCK_SECONDS):
+                await response.write(sent)
+            await clock.sleep(0)
+        await response.write_eof(compressor.flush() if compressor is not None else b"")
+    except (ConnectionError, TimeoutError):
+        response.force_close()  # gone, or stuck: nothing more can be said on this connection
+    return response
+
+
+async def reply_object(
+    request: web.BaseRequest,
+    obj: Any,
+    *,
+    code: int = 200,
+    warnings: Sequence[str] = (),
+    media_type: str = JSON,
+) -> web.Response:
+    return await reply(request, codec.encode(obj), code=code, warnings=warnings, media_type=media_type)
+
+
+async def reply_error(request: web.BaseRequest, error: ApiError) -> web.Response:
+    """An error as the ``Status`` that it carries."""
+    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+    if error.code == 401:
+        headers["WWW-Authenticate"] = 'Basic realm="kubernetes-master"'
+    return await reply(request, codec.encode(error.status), code=error.code, headers=headers)
+
+
+def _gzip(body: bytes) -> bytes:
+    compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_WINDOW)
+    return compressor.compress(body) + compressor.flush()

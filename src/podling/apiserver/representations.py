@@ -1,0 +1,161 @@
+"""Stored objects as the bytes of an answer: lists, tables, metadata, watch events.
+
+Entries already hold their object's JSON, so most answers are those bytes with something around them;
+what has to be computed (metadata alone) is kept with the entry. Long lists are made in pieces, so that other
+requests get their turn in between and nobody has to hold the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from podling import clock
+from podling.api.meta_v1 import ListMeta, ObjectMeta
+from podling.apiserver.kinds.base import KindRules, RowCondition
+from podling.apiserver.negotiation import Form
+from podling.apiserver.objects import Stored, stored
+from podling.client.base import WatchEventType
+from podling.machinery import codec, tables
+from podling.machinery.scheme import Resource
+from podling.machinery.tables import Column
+from podling.store.base import Entry
+
+ITEMS_AT_ONCE = 500
+"""Items of a list made before others get a turn."""
+PIECE_BYTES = 1024 * 1024
+"""About how long a piece of a list may be."""
+
+
+class _PartialObject(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    kind: str = msgspec.field(default_factory=lambda: "PartialObjectMetadata")
+    api_version: str = msgspec.field(default_factory=lambda: "meta.k8s.io/v1", name="apiVersion")
+    metadata: ObjectMeta = msgspec.field(default_factory=lambda: ObjectMeta())
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """Makes answers about one kind. ``include_object``: None, Metadata or Object, for tables."""
+
+    resource: Resource
+    rules: KindRules[Any]
+    form: Form = Form.OBJECT
+    include_object: str = "Metadata"
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        return self.rules.columns or tables.DEFAULT_COLUMNS
+
+    def one(self, entry: Entry, now: datetime) -> bytes:
+        """A single object."""
+        if self.form is Form.OBJECT:
+            return entry.value
+        if self.form is Form.TABLE:
+            revision = ListMeta(resource_version=str(entry.revision))
+            return self._table([self._row(entry, now)], revision, with_columns=True)
+        return self._partial(entry)
+
+    async def many(self, entries: Sequence[Entry], metadata: ListMeta, now: datetime) -> bytes:
+        """A list of objects."""
+        found: list[bytes] = []
+        for piece in self.pieces(entries, metadata, now):
+            if found:
+                await clock.sleep(0)
+            found.append(piece)
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    def pieces(self, entries: Sequence[Entry], metadata: ListMeta, now: datetime) -> Iterator[bytes]:
+        """A list of objects, bit by bit: who takes it lets others have a turn in between."""
+        head, tail = self._around(metadata)
+        if not entries:
+            yield head + tail
+        for start in range(0, len(entries), ITEMS_AT_ONCE):
+            block = self._items(entries[start : start + ITEMS_AT_ONCE], now)
+            block[0] = (b"," if start else head) + block[0]
+            if start + ITEMS_AT_ONCE >= len(entries):
+                block[-1] += tail
+            step = -(-len(block) // (1 + sum(map(len, block)) // PIECE_BYTES))
+            for first in range(0, len(block), step):
+                if first:
+                    block[first] = b"," + block[first]
+                yield b",".join(block[first : first + step])
+
+    def _items(self, entries: Sequence[Entry], now: datetime) -> list[bytes]:
+        if self.form is Form.OBJECT:
+            return [entry.value for entry in entries]
+        if self.form is Form.TABLE:
+            return [self._row(entry, now) for entry in entries]
+        return [self._partial(entry) for entry in entries]
+
+    def _around(self, metadata: ListMeta) -> tuple[bytes, bytes]:
+        """What comes before and after the items."""
+        if self.form is Form.TABLE:
+            return self._table_head(metadata, with_columns=True), b"]}"
+        kind, version = self.resource.list_kind, self.resource.group_version
+        if self.form is not Form.OBJECT:
+            kind, version = "PartialObjectMetadataList", tables.API_VERSION
+        head = f'{{"kind":"{kind}","apiVersion":"{version}","metadata":'.encode()
+        return head + codec.encode(metadata) + b',"items":[', b"]}"
+
+    def event(self, type_: WatchEventType, entry: Entry, now: datetime, *, first: bool) -> bytes:
+        """A line of a watch. ``first``: only the first table of a watch names the columns."""
+        if self.form is Form.OBJECT:
+            shown = entry.value
+        elif self.form is Form.TABLE:
+            revision = ListMeta(resource_version=str(entry.revision))
+            rows = [] if type_ is WatchEventType.BOOKMARK else [self._row(entry, now)]
+            if type_ is WatchEventType.BOOKMARK:
+                rows = [b'{"cells":' + self._no_cells() + b',"object":' + self._partial(entry) + b"}"]
+            shown = self._table(rows, revision, with_columns=first)
+        else:
+            shown = self._partial(entry)
+        return b'{"type":"' + type_.value.encode() + b'","object":' + shown + b"}\n"
+
+    def _no_cells(self) -> bytes:
+        return msgspec.json.encode([""] * len(self.columns))
+
+    def _row(self, entry: Entry, now: datetime) -> bytes:
+        obj = stored(entry, self.resource.storage_resource.type).object
+        cells = self.rules.row(obj, now) if self.rules.columns else tables.default_cells(obj, now)
+        parts = [b'{"cells":', msgspec.json.encode(cells)]
+        conditions: Sequence[RowCondition] = self.rules.row_conditions(obj)
+        if conditions:
+            parts += [b',"conditions":', msgspec.json.encode(conditions)]
+        if self.include_object == "Object":
+            parts += [b',"object":', entry.value]
+        elif self.include_object == "Metadata":
+            parts += [b',"object":', self._partial(entry)]
+        else:
+            parts.append(b',"object":null')
+        return b"".join([*parts, b"}"])
+
+    def _table(self, rows: Sequence[bytes], metadata: ListMeta, *, with_columns: bool) -> bytes:
+        head = self._table_head(metadata, with_columns=with_columns)
+        return b"".join([head, b",".join(rows), b"]}"])
+
+    def _table_head(self, metadata: ListMeta, *, with_columns: bool) -> bytes:
+        columns = [column.definition() for column in self.columns] if with_columns else None
+        return b"".join([
+            b'{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":',
+            msgspec.json.encode(metadata),
+            b',"columnDefinitions":',
+            msgspec.json.encode(columns),
+            b',"rows":[',
+        ])  # fmt: skip
+
+    def _partial(self, entry: Entry) -> bytes:
+        memo = stored(entry, self.resource.storage_resource.type)
+        if memo.metadata_bytes is None:
+            memo.metadata_bytes = msgspec.json.encode(_PartialObject(metadata=memo.object.metadata))
+        return memo.metadata_bytes
+
+
+def entry_of(obj: Any) -> Entry:
+    """An object that is not (or not like this) in the store, as an entry, to be shown in any form."""
+    revision = int(obj.metadata.resource_version or 0)
+    return Entry("", codec.encode(obj), revision, 0, Stored(obj))

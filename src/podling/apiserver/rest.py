@@ -1,0 +1,228 @@
+"""The registry: every verb on every kind, authorised, and handed to whoever carries it out.
+
+Most verbs are a read (``reads``) or a write (``writes``) of an object itself. Subresources are that too,
+seen through what the kind's rules say of them: a view (``scale``), an action (``binding``), or the object
+with less of it open to change (``status``). What is answered without being stored, or needs more than one
+object, has a handler of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.meta_v1 import DeleteOptions, Status
+from podling.apiserver import metadata
+from podling.apiserver.admission.base import Chain
+from podling.apiserver.customresources.conversion import Conversion
+from podling.apiserver.kinds.base import Action, Context, KindRules, View
+from podling.apiserver.listing import Selected, in_turns
+from podling.apiserver.patching import applied_to_view, apply_patch, check_place, patched
+from podling.apiserver.reads import Reads
+from podling.apiserver.views import shown_form, stored_form
+from podling.apiserver.watch import ObjectWatch
+from podling.apiserver.writes import Change, Update, Writes
+from podling.client.base import Listing
+from podling.client.local import NO_DELETE_OPTIONS, ListOptions, Patch, Target, User, WriteOptions
+from podling.machinery import errors
+from podling.machinery.scheme import Resource
+from podling.store.base import Entry, Store
+
+
+class Authorizer(Protocol):
+    """Says whether ``user`` may do ``verb``; raises 403 when not."""
+
+    def check(self, user: User, verb: str, target: Target) -> None: ...
+
+
+class Handler(Protocol):
+    """Answers a POST that is more than storing an object: reviews, ``eviction``, ``token``."""
+
+    def __call__(self, target: Target, user: User, body: Any, options: WriteOptions) -> Awaitable[Any]: ...
+
+
+class Registry:
+    """The API server's inside: ``client.local.Backend``.
+
+    Args:
+        rules_for: the kinds' rules.
+        admission: the plugins, in order, already joined.
+        conversion: of custom objects between their versions.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        rules_for: Callable[[Resource], KindRules[Any]],
+        admission: Chain,
+        authorizer: Authorizer,
+        conversion: Conversion,
+    ) -> None:
+        self.store = store
+        self.rules_for = rules_for
+        self.reads = Reads(store, rules_for, conversion)
+        self.writes = Writes(store, self.reads, rules_for, admission)
+        self._authorizer = authorizer
+        self._handlers: dict[tuple[str, str, str], Handler] = {}
+
+    def serve(self, handlers: Mapping[tuple[str, str, str], Handler]) -> None:
+        """Answer creations of (group, resource, subresource) by ``handlers`` instead of storing them."""
+        self._handlers.update(handlers)
+
+    def authorize(self, user: User, verb: str, target: Target) -> None:
+        """Raises 403 unless ``user`` may do ``verb`` to ``target``."""
+        self._authorizer.check(user, verb, target)
+
+    async def get(self, target: Target, user: User) -> Any:
+        self._authorizer.check(user, "get", target)
+        entry, view = self.reads.entry(target), self.view(target)
+        await self.reads.prepare(target.resource, [entry])
+        if view is not None:
+            return view.show(self.reads.shown(target.resource, entry))
+        return self.reads.shown(target.resource, entry)
+
+    def authorized_entry(self, target: Target, user: User) -> Entry:
+        """``get`` for a reader that wants the bytes."""
+        self._authorizer.check(user, "get", target)
+        return self.reads.entry(target)
+
+    async def list(self, target: Target, user: User, options: ListOptions) -> Listing[Any]:
+        selected = await self.select(target, user, options)
+        items: list[Any] = []
+        async for block in in_turns(selected.entries):
+            items.extend(self.reads.shown(target.resource, entry) for entry in block)
+        return Listing(tuple(items), str(selected.revision), selected.continue_token, selected.remaining)
+
+    async def select(self, target: Target, user: User, options: ListOptions) -> Selected:
+        """``list`` for a reader that wants the bytes."""
+        self._authorizer.check(user, "list", target)
+        selected = await self.reads.select(target, options)
+        await self.reads.prepare(target.resource, selected.entries)
+        return selected
+
+    def watch(self, target: Target, user: User, options: ListOptions) -> ObjectWatch:
+        """Raises 410 at once when the start is too old."""
+        self._authorizer.check(user, "watch", target)
+        return self.reads.watch(target, options)
+
+    async def create(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
+        handler = self._handlers.get((target.resource.group, target.resource.plural, target.subresource))
+        self._authorizer.check(user, "create", target)
+        if handler is not None:
+            if target.subresource:
+                body = await self.writes.admitted(target, user, body, options)
+            return await handler(target, user, body, options)
+        if target.subresource:
+            return await self._act(target, user, body, options)
+        resource = target.resource
+        made = await self.writes.create(target, user, stored_form(resource, body), options)
+        return shown_form(resource, made)
+
+    async def update(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
+        self._authorizer.check(user, "update", target)
+        check_place(body.metadata.name, body.metadata.namespace, target)
+        update = Update(target, user, options, self.rules_for(target.resource))
+        view = self.view(target)
+        body = metadata.in_namespace(stored_form(target.resource, body), target.namespace)
+        if view is not None:
+            return await self._change_view(update, view, lambda _shown: body)
+        if update.rules.create_on_update and not target.subresource and not self.reads.exists(target):
+            return await self.create(target, user, body, options)
+
+        def change(old: Any) -> Any:
+            if body.metadata.uid and body.metadata.uid != old.metadata.uid:
+                raise errors.conflict(
+                    target.resource.plural,
+                    target.resource.group,
+                    target.name,
+                    f"Precondition failed: UID in precondition: {body.metadata.uid}, "
+                    f"UID in object meta: {old.metadata.uid}",
+                )
+            return body
+
+        return shown_form(target.resource, await self.writes.change(update, change))
+
+    async def patch(self, target: Target, user: User, patch: Patch, options: WriteOptions) -> Any:
+        self._authorizer.check(user, "patch", target)
+        update = Update(target, user, options, self.rules_for(target.resource))
+        view, resource = self.view(target), target.resource
+        if view is not None and not options.apply:
+            scale = view.body
+            return await self._change_view(
+                update, view, lambda shown: apply_patch(shown, patch, scale, options)
+            )
+        if view is not None:
+            patch = applied_to_view(patch, view)
+        if options.apply and not target.subresource and not self.reads.exists(target):
+            made = patched(None, patch, target, options)
+            return await self.create(replace(target, name=""), user, made, options)
+
+        def change(old: Any) -> Any:
+            return stored_form(resource, patched(shown_form(resource, old), patch, target, options))
+
+        changed = await self.writes.change(update, change)
+        return view.show(changed) if view is not None else shown_form(resource, changed)
+
+    def view(self, target: Target) -> View | None:
+        """The view that ``target`` names, if it names one. Raises 404 for an unknown subresource."""
+        if not target.subresource:
+            return None
+        if target.subresource not in target.resource.subresources:
+            raise errors.not_found(target.resource.plural, target.resource.group, target.name)
+        found = self.rules_for(target.resource).subresources.get(target.subresource)
+        return found if isinstance(found, View) else None
+
+    async def _change_view(self, update: Update, view: View, make: Change) -> Any:
+        def change(old: Any) -> Any:
+            body = make(view.show(old))
+            given = body.metadata.resource_version
+            changed = view.put(old, body, Context(clock.now(), update.user.name, update.target.subresource))
+            changed_metadata = structs.replace(changed.metadata, resource_version=given)
+            return structs.replace(changed, metadata=changed_metadata)
+
+        return view.show(await self.writes.change(update, change))
+
+    async def _act(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
+        """POST to a subresource that changes its object by a rule of the kind: ``pods/binding``."""
+        rules = self.rules_for(target.resource)
+        action = rules.subresources.get(target.subresource)
+        if not isinstance(action, Action):
+            raise errors.method_not_allowed(target.resource.plural, target.resource.group, "create")
+        now = clock.now()
+        context = Context(now, user.name, target.subresource, options.dry_run)
+        found = action.validate(body)
+        if found:
+            raise errors.invalid(type(body).__name__, target.resource.group, target.name, found)
+        body = await self.writes.admitted(target, user, body, options)
+
+        def change(old: Any) -> Any:
+            changed = action.act(old, body, context)
+            kept = structs.replace(changed.metadata, resource_version=None)
+            return structs.replace(changed, metadata=kept)
+
+        await self.writes.change(Update(target, user, options, rules, trusted=True), change)
+        return Status(status="Success", code=201)
+
+    async def delete(self, target: Target, user: User, options: DeleteOptions) -> Any:
+        self._authorizer.check(user, "delete", target)
+        return shown_form(target.resource, await self.writes.remove(target, user, options))
+
+    async def delete_collection(
+        self, target: Target, user: User, selected: ListOptions, options: DeleteOptions = NO_DELETE_OPTIONS
+    ) -> Sequence[Any]:
+        """Delete everything selected; returns the objects as they were found."""
+        self._authorizer.check(user, "deletecollection", target)
+        found = await self.reads.select(target, selected)
+        items = tuple(self.reads.shown(target.resource, entry) for entry in found.entries)
+        for obj in items:
+            each = replace(target, namespace=obj.metadata.namespace or "", name=obj.metadata.name)
+            try:
+                await self.writes.remove(each, user, options)
+            except errors.ApiError as error:
+                if not errors.is_not_found(error):
+                    raise
+        return items

@@ -1,0 +1,190 @@
+"""Questions about access that are asked like creating an object and answered in its status.
+
+``kubectl auth can-i`` and ``whoami`` ask these; so does every component that delegates its own
+authentication and authorisation to the cluster. Nothing is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.authentication_v1 import (
+    SelfSubjectReview,
+    SelfSubjectReviewStatus,
+    TokenReview,
+    TokenReviewStatus,
+    UserInfo,
+)
+from podling.api.authorization_v1 import (
+    LocalSubjectAccessReview,
+    NonResourceAttributes,
+    NonResourceRule,
+    ResourceAttributes,
+    ResourceRule,
+    SelfSubjectAccessReview,
+    SelfSubjectRulesReview,
+    SubjectAccessReview,
+    SubjectAccessReviewStatus,
+    SubjectRulesReviewStatus,
+)
+from podling.apiserver.authz import MASTERS, RbacAuthorizer
+from podling.apiserver.rbac import Attributes
+from podling.apiserver.rest import Handler
+from podling.apiserver.tokens import ISSUER, Tokens
+from podling.client.local import Target, User, WriteOptions
+from podling.machinery import errors
+
+AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
+
+
+class Reviews:
+    """Answers reviews from the stored roles and the tokens in use.
+
+    Args:
+        token_user: whose bearer token it is, beyond service accounts' (static tokens).
+    """
+
+    def __init__(
+        self, authorizer: RbacAuthorizer, tokens: Tokens, token_user: Callable[[str], User | None]
+    ) -> None:
+        self._authorizer = authorizer
+        self._tokens = tokens
+        self._token_user = token_user
+
+    def handlers(self) -> Mapping[tuple[str, str, str], Handler]:
+        return {
+            (AUTHENTICATION, "selfsubjectreviews", ""): self.self_subject,
+            (AUTHENTICATION, "tokenreviews", ""): self.token,
+            (AUTHORIZATION, "selfsubjectaccessreviews", ""): self.self_access,
+            (AUTHORIZATION, "subjectaccessreviews", ""): self.access,
+            (AUTHORIZATION, "localsubjectaccessreviews", ""): self.local_access,
+            (AUTHORIZATION, "selfsubjectrulesreviews", ""): self.self_rules,
+        }
+
+    async def self_subject(
+        self, target: Target, user: User, body: SelfSubjectReview, options: WriteOptions
+    ) -> SelfSubjectReview:
+        """Who am I?"""
+        metadata = structs.replace(body.metadata, creation_timestamp=clock.seconds_precision(clock.now()))
+        return structs.replace(
+            body, metadata=metadata, status=SelfSubjectReviewStatus(user_info=_user_info(user))
+        )
+
+    async def token(
+        self, target: Target, user: User, body: TokenReview, options: WriteOptions
+    ) -> TokenReview:
+        """Whose token is this?"""
+        if not body.spec.token:
+            raise errors.bad_request("token is required for TokenReview in authentication")
+        wanted = body.spec.audiences or (ISSUER,)
+        verified = self._tokens.verify(body.spec.token)
+        found = verified.user if verified else self._token_user(body.spec.token)
+        audiences = tuple(each for each in wanted if verified is None or each in verified.audiences)
+        if found is None or not audiences:
+            status = TokenReviewStatus(authenticated=False)
+        else:
+            status = TokenReviewStatus(
+                authenticated=True,
+                user=_user_info(found),
+                audiences=audiences if body.spec.audiences else (),
+            )
+        return structs.replace(body, status=status)
+
+    async def self_access(
+        self, target: Target, user: User, body: SelfSubjectAccessReview, options: WriteOptions
+    ) -> SelfSubjectAccessReview:
+        """May I?"""
+        spec = body.spec
+        status = self._decide(user, spec.resource_attributes, spec.non_resource_attributes)
+        return structs.replace(body, status=status)
+
+    async def access(
+        self, target: Target, user: User, body: SubjectAccessReview, options: WriteOptions
+    ) -> SubjectAccessReview:
+        """May somebody?"""
+        spec = body.spec
+        subject = User(spec.user or "", spec.groups, spec.uid or "", spec.extra)
+        if not subject.name and not subject.groups:
+            raise errors.bad_request("at least one of user or group must be specified")
+        status = self._decide(subject, spec.resource_attributes, spec.non_resource_attributes)
+        return structs.replace(body, status=status)
+
+    async def local_access(
+        self, target: Target, user: User, body: LocalSubjectAccessReview, options: WriteOptions
+    ) -> LocalSubjectAccessReview:
+        """May somebody, in this namespace?"""
+        wanted = body.spec.resource_attributes
+        if wanted is None or wanted.namespace != target.namespace:
+            raise errors.bad_request(
+                f"spec.resourceAttributes.namespace must match namespace: {target.namespace}"
+            )
+        subject = User(body.spec.user or "", body.spec.groups, body.spec.uid or "", body.spec.extra)
+        return structs.replace(body, status=self._decide(subject, wanted, None))
+
+    async def self_rules(
+        self, target: Target, user: User, body: SelfSubjectRulesReview, options: WriteOptions
+    ) -> SelfSubjectRulesReview:
+        """What may I do in a namespace?"""
+        namespace = body.spec.namespace
+        if not namespace:
+            raise errors.bad_request("no namespace on request")
+        self._authorizer.index.catch_up()
+        resources: list[ResourceRule] = []
+        paths: list[NonResourceRule] = []
+        if MASTERS in user.groups:
+            resources.append(ResourceRule(verbs=("*",), api_groups=("*",), resources=("*",)))
+            paths.append(NonResourceRule(verbs=("*",), non_resource_urls=("*",)))
+        for rule, _why in self._authorizer.index.rules_for(user, namespace):
+            if rule.resources:
+                found = ResourceRule(
+                    verbs=rule.verbs,
+                    api_groups=rule.api_groups,
+                    resources=rule.resources,
+                    resource_names=rule.resource_names,
+                )
+                resources.append(found)
+            if rule.non_resource_urls:
+                paths.append(NonResourceRule(verbs=rule.verbs, non_resource_urls=rule.non_resource_urls))
+        status = SubjectRulesReviewStatus(
+            resource_rules=tuple(resources), non_resource_rules=tuple(paths), incomplete=False
+        )
+        return structs.replace(body, status=status)
+
+    def _decide(
+        self,
+        user: User,
+        resource: ResourceAttributes | None,
+        path: NonResourceAttributes | None,
+    ) -> SubjectAccessReviewStatus:
+        if (resource is None) == (path is None):
+            raise errors.bad_request(
+                "exactly one of resourceAttributes or nonResourceAttributes must be specified"
+            )
+        decision = self._authorizer.decide(user, _attributes(resource, path))
+        return SubjectAccessReviewStatus(allowed=decision.allowed, reason=decision.reason or None)
+
+
+def _attributes(resource: ResourceAttributes | None, path: NonResourceAttributes | None) -> Attributes:
+    if resource is None:
+        assert path is not None
+        return Attributes(path.verb or "", path=path.path or "/")
+    return Attributes(
+        resource.verb or "",
+        resource.group or "",
+        resource.resource or "",
+        resource.subresource or "",
+        resource.namespace or "",
+        resource.name or "",
+    )
+
+
+def _user_info(user: User) -> UserInfo:
+    return UserInfo(
+        username=user.name,
+        uid=user.uid or None,
+        groups=user.groups,
+        extra={key: tuple(values) for key, values in user.extra.items()},
+    )

@@ -1,0 +1,125 @@
+"""The API server without its sockets: the stages of a request joined to a store.
+
+``ApiServer`` is what a process embeds: tests and simulations use nothing more than it, the HTTP edge serves
+it to the world. It also forgets: history is compacted by age, so that memory and disk stay bounded while
+every watcher has minutes to come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from podling.api.core_v1 import Binding
+from podling.apiserver.admission.base import Chain, Plugin
+from podling.apiserver.aggregation.backend import Backend
+from podling.apiserver.aggregation.services import Aggregation
+from podling.apiserver.authn import Authenticator
+from podling.apiserver.authz import RbacAuthorizer
+from podling.apiserver.bootstrap import Endpoint, announce, bootstrap
+from podling.apiserver.compaction import Compaction
+from podling.apiserver.customresources.catalogue import Catalogue
+from podling.apiserver.customresources.conversion import Conversion
+from podling.apiserver.customresources.lifecycle import Lifecycle
+from podling.apiserver.escalation import PrivilegeEscalation
+from podling.apiserver.eviction import Evictions
+from podling.apiserver.kinds.registry import rules_for
+from podling.apiserver.pki import KeyPair
+from podling.apiserver.rbac import RbacIndex
+from podling.apiserver.reading import StoredObjects
+from podling.apiserver.rest import Registry
+from podling.apiserver.reviews import Reviews
+from podling.apiserver.tokens import Tokens
+from podling.client.local import SYSTEM, LocalClient, Target, User, WriteOptions
+from podling.machinery.scheme import Resource, by_path
+from podling.store.base import Store
+
+
+class ApiServer:
+    """An API server over ``store``, which stays the caller's to close.
+
+    Args:
+        plugins: admission, in order.
+        endpoint: where pods find the server.
+        signing_key: signs service account tokens (PEM); None makes one for this process alone.
+        static_tokens: bearer tokens and whose they are.
+        front: shown to the servers behind APIServices, so that they believe who asks.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        plugins: Sequence[Plugin],
+        endpoint: Endpoint | None = None,
+        *,
+        signing_key: bytes | None = None,
+        static_tokens: Mapping[str, User] | None = None,
+        front: KeyPair | None = None,
+    ) -> None:
+        self.store = store
+        self.objects = StoredObjects(store)
+        self.authorizer = RbacAuthorizer(RbacIndex(store))
+        chain = Chain((*plugins, PrivilegeEscalation(self.authorizer)), self.objects)
+        self.catalogue = Catalogue(store, rules_for)
+        self.registry = Registry(
+            store,
+            self.catalogue.rules_for,
+            chain,
+            self.authorizer,
+            Conversion(self.catalogue.definition_of, self.objects),
+        )
+        self.tokens = Tokens(self.objects, signing_key)
+        self.authenticator = Authenticator(self.tokens, static_tokens)
+        reviews = Reviews(self.authorizer, self.tokens, self.authenticator.token_user)
+        self.registry.serve(reviews.handlers())
+        self.registry.serve({
+            ("", "serviceaccounts", "token"): self.tokens.request,
+            ("", "pods", "eviction"): Evictions(self.registry, self.objects).evict,
+            ("", "bindings", ""): self._bind,
+        })  # fmt: skip
+        self.aggregation = Aggregation(self.client(), Backend(self.objects, front))
+        self._endpoint = endpoint or Endpoint()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Fill a new cluster, and begin to forget history."""
+        await self.authorizer.index.load()
+        await self.catalogue.load()
+        await bootstrap(self.registry)
+        await announce(self.registry, self._endpoint)
+        self._tasks = [
+            asyncio.create_task(Compaction(self.store).run(), name="compaction"),
+            asyncio.create_task(Lifecycle(self.client(), self.catalogue).run(), name="definitions"),
+            asyncio.create_task(self.aggregation.run(), name="APIServices"),
+        ]
+
+    async def announce(self, address: str, port: int) -> None:
+        """Tell the cluster where the server listens now (see ``bootstrap.Endpoint``)."""
+        endpoint = Endpoint(self._endpoint.cluster_ip, port, self._endpoint.address or address)
+        await announce(self.registry, endpoint)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        self._tasks = []
+        await self.aggregation.backend.close()
+        self.catalogue.close()
+        self.authorizer.index.close()
+
+    def discovered(self) -> tuple[Resource, ...]:
+        """What is served beside the built-in resources, here or by others."""
+        return (*self.catalogue.resources(), *self.aggregation.resources())
+
+    def client(self, user: User = SYSTEM) -> LocalClient:
+        """A client inside this process, acting for ``user``."""
+        return LocalClient(self.registry, user)
+
+    async def _bind(self, target: Target, user: User, body: Binding, options: WriteOptions) -> object:
+        """``POST bindings``: the old way to say ``pods/{name}/binding``."""
+        pods = by_path("", "v1", "pods")
+        assert pods is not None
+        pod = Target(pods, target.namespace, body.metadata.name or "", "binding")
+        return await self.registry.create(pod, SYSTEM, body, options)

@@ -1,0 +1,360 @@
+"""From the API server to a pod's streams: logs, exec, attach, port-forward, through the pod's kubelet.
+
+The server authorises and checks; the bytes are the kubelet's and the client's, and pass through
+untouched: log chunks as they come, WebSocket frames one by one. How a kubelet is reached is a
+``NodeConnector``'s business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import Protocol
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+from aiohttp import WSMsgType, web
+from yarl import URL
+
+from podling.api.core_v1 import Node, Pod
+from podling.api.meta_v1 import Status
+from podling.apiserver import replies
+from podling.apiserver.admission.base import Objects
+from podling.apiserver.pki import KeyPair
+from podling.apiserver.proxying import Proxy
+from podling.apiserver.requests import Parsed
+from podling.apiserver.rest import Registry
+from podling.apiserver.spdy_passage import pass_spdy, wants_spdy
+from podling.apiserver.stream_options import (
+    FORWARD_PROTOCOLS,
+    STREAM_PROTOCOLS,
+    check_exec_options,
+    check_log_options,
+    container_of,
+    node_of,
+)
+from podling.client.local import Target, User
+from podling.machinery import errors
+from podling.machinery.errors import ApiError
+
+CONNECT_SECONDS = 10.0
+IDLE_SECONDS = 4 * 3600.0
+CHUNK_BYTES = 64 * 1024
+TEXT = "text/plain"
+
+
+class Body(Protocol):
+    """A kubelet's answer, read as it comes."""
+
+    status: int
+    content_type: str
+
+    def chunks(self) -> AsyncIterator[bytes]: ...
+
+    async def close(self) -> None: ...
+
+
+class Socket(Protocol):
+    """One end of a WebSocket, as aiohttp's client and server sides both are."""
+
+    async def receive(self) -> aiohttp.WSMessage: ...
+
+    async def send_bytes(self, data: bytes) -> None: ...
+
+    async def send_str(self, data: str) -> None: ...
+
+    async def close(self, *, code: int = 1000, message: bytes = b"") -> bool: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+
+class NodeSocket(Socket, Protocol):
+    @property
+    def protocol(self) -> str | None:
+        """The subprotocol that the kubelet chose."""
+        ...
+
+
+class NodeConnector(Protocol):
+    """How the API server reaches kubelets. Raises ``ApiError`` when it cannot."""
+
+    async def request(self, node: Node, method: str, path: str, query: str, body: bytes) -> Body:
+        """Ask a kubelet something; the answer may go on for ever."""
+        ...
+
+    async def connect(self, node: Node, path: str, query: str, protocols: Sequence[str]) -> NodeSocket:
+        """Open a WebSocket to a kubelet, offering ``protocols``."""
+        ...
+
+    async def pass_spdy(
+        self, node: Node, path: str, query: str, request: web.BaseRequest
+    ) -> web.StreamResponse:
+        """Join a client's SPDY connection to one to a kubelet, until either ends."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+def kubelet_url(node: Node) -> str:
+    """Where a node's kubelet listens. Raises 503 when the node has not said."""
+    port = node.status.daemon_endpoints.kubelet_endpoint.port
+    order = ("InternalIP", "Hostname", "ExternalIP")
+    addresses = {each.type: each.address for each in reversed(node.status.addresses)}
+    host = next((addresses[each] for each in order if each in addresses), "")
+    if not host or not port:
+        raise errors.service_unavailable(f"node {node.metadata.name} has no address and port of a kubelet")
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
+class _HttpBody:
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self.status = response.status
+        self.content_type = response.headers.get("Content-Type", TEXT)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.content.iter_any():
+            yield chunk
+
+    async def close(self) -> None:
+        self._response.close()
+
+
+class HttpsNodeConnector:
+    """Kubelets over HTTPS, with the API server's client certificate."""
+
+    def __init__(self, ca: KeyPair, client: KeyPair) -> None:
+        self._ca, self._client = ca, client
+        self._session: aiohttp.ClientSession | None = None
+
+    def _context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(self._ca.certificate))
+        context.load_cert_chain(self._client.certificate, self._client.key)
+        return context
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            context = self._context()
+            timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=context, limit=0), timeout=timeout, auto_decompress=False
+            )
+        return self._session
+
+    async def request(self, node: Node, method: str, path: str, query: str, body: bytes) -> Body:
+        url = kubelet_url(node) + quote(path) + (f"?{query}" if query else "")
+        try:
+            return _HttpBody(await self._open().request(method, _encoded(url), data=body or None))
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise errors.internal(f"error dialing backend: {error}") from None
+
+    async def connect(self, node: Node, path: str, query: str, protocols: Sequence[str]) -> NodeSocket:
+        url = kubelet_url(node) + quote(path) + (f"?{query}" if query else "")
+        session = self._open()
+        try:
+            return await session.ws_connect(
+                _encoded(url), protocols=protocols, max_msg_size=0, autoping=True, autoclose=True, compress=0
+            )
+        except aiohttp.WSServerHandshakeError as error:
+            if error.status < 400:
+                raise errors.internal(f"unable to upgrade connection: {error.message}") from None
+            # The handshake's answer hides its body: ask once more, plainly, for the reason.
+            refused = await self.request(node, "GET", path, query, b"")
+            raise await refusal(refused) from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise errors.internal(f"error dialing backend: {error}") from None
+
+    async def pass_spdy(
+        self, node: Node, path: str, query: str, request: web.BaseRequest
+    ) -> web.StreamResponse:
+        url = kubelet_url(node) + quote(path) + (f"?{query}" if query else "")
+        return await pass_spdy(request, url, self._context())
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+def _encoded(url: str) -> URL:
+    """Already quoted: not to be quoted again."""
+    return URL(url, encoded=True)
+
+
+async def refusal(body: Body) -> ApiError:
+    """A kubelet's error answer as an error of ours: its own ``Status``, or its text."""
+    data = b"".join([chunk async for chunk in body.chunks()])
+    await body.close()
+    try:
+        return ApiError(msgspec.json.decode(data, type=Status))
+    except msgspec.MsgspecError:
+        text = data.decode(errors="replace").strip() or f"the kubelet answered {body.status}"
+        reason = {400: "BadRequest", 404: "NotFound", 403: "Forbidden"}.get(body.status, "InternalError")
+        return errors.failure(body.status if body.status >= 400 else 500, reason, text)
+
+
+class StreamRequests:
+    """Serves the subresources that open a connection."""
+
+    def __init__(self, registry: Registry, objects: Objects, connector: NodeConnector) -> None:
+        self._registry = registry
+        self._objects = objects
+        self._connector = connector
+        self._proxy_to = Proxy(objects)
+        self._open: dict[web.WebSocketResponse, None] = {}
+
+    async def close(self) -> None:
+        for socket in tuple(self._open):
+            await socket.close(code=aiohttp.WSCloseCode.GOING_AWAY)
+        await self._connector.close()
+        await self._proxy_to.close()
+
+    async def serve(
+        self, request: web.BaseRequest, parsed: Parsed, verb: str, user: User
+    ) -> web.StreamResponse:
+        target = parsed.target
+        self._registry.authorize(user, verb, target)
+        if target.subresource == "proxy":
+            return await self._proxy(request, parsed)
+        pod = self._pod(target)
+        if target.subresource == "log":
+            return await self._log(request, pod)
+        return await self._stream(request, pod, target)
+
+    def _pod(self, target: Target) -> Pod:
+        pod = self._objects.get(Pod, target.name, target.namespace)
+        if pod is None:
+            raise errors.not_found("pods", "", target.name)
+        return pod
+
+    def _node(self, name: str) -> Node:
+        node = self._objects.get(Node, name)
+        if node is None:
+            raise errors.not_found("nodes", "", name)
+        return node
+
+    async def _log(self, request: web.BaseRequest, pod: Pod) -> web.StreamResponse:
+        metadata = pod.metadata
+        check_log_options(metadata.name or "", request.query)
+        container = container_of(pod, request.query.get("container", ""))
+        if not pod.spec.node_name:
+            return await replies.reply(request, b"", media_type=TEXT)
+        path = f"/containerLogs/{metadata.namespace}/{metadata.name}/{container}"
+        node = self._node(pod.spec.node_name)
+        body = await self._connector.request(node, "GET", path, request.rel_url.raw_query_string, b"")
+        return await self._pass_on(request, body)
+
+    async def _pass_on(self, request: web.BaseRequest, body: Body) -> web.StreamResponse:
+        """A kubelet's answer to the client, chunk by chunk."""
+        if body.status >= 400:
+            raise await refusal(body)
+        response = web.StreamResponse(status=body.status, headers={"Content-Type": body.content_type})
+        response.headers[replies.AUDIT_ID] = replies.audit_id(request)
+        response.enable_chunked_encoding()
+        try:
+            await response.prepare(request)
+            async for chunk in body.chunks():
+                await response.write(chunk)
+            await response.write_eof()
+        except (ConnectionError, aiohttp.ClientError):
+            response.force_close()
+        finally:
+            await body.close()
+        return response
+
+    async def _stream(self, request: web.BaseRequest, pod: Pod, target: Target) -> web.StreamResponse:
+        """exec, attach and port-forward: two WebSockets, joined."""
+        metadata, kind = pod.metadata, target.subresource
+        offered: tuple[str, ...]
+        if kind == "portforward":
+            path, offered = f"/portForward/{metadata.namespace}/{metadata.name}", FORWARD_PROTOCOLS
+            if pod.status.phase not in ("Running", None, ""):
+                raise errors.bad_request(
+                    f"unable to forward port because pod is not running. Current status={pod.status.phase}"
+                )
+        else:
+            check_exec_options(metadata.name or "", request.query, command=kind == "exec")
+            container = container_of(pod, request.query.get("container", ""))
+            path, offered = f"/{kind}/{metadata.namespace}/{metadata.name}/{container}", STREAM_PROTOCOLS
+        node = self._node(node_of(pod))
+        wanted = _protocols(request)
+        if wants_spdy(request):
+            return await self._connector.pass_spdy(node, path, request.rel_url.raw_query_string, request)
+        if request.headers.get("Upgrade", "").lower() != "websocket":
+            raise errors.bad_request("Upgrade request required")
+        if wanted and not set(wanted) & set(offered):
+            raise errors.bad_request(
+                f"unable to upgrade: unable to negotiate protocol: client supports {wanted}, "
+                f"server accepts {list(offered)}"
+            )
+        upstream = await self._connector.connect(
+            node, path, request.rel_url.raw_query_string, wanted or offered
+        )
+        return await self._join(request, upstream)
+
+    async def _join(self, request: web.BaseRequest, upstream: NodeSocket) -> web.WebSocketResponse:
+        protocols = (upstream.protocol,) if upstream.protocol else ()
+        client = web.WebSocketResponse(
+            protocols=protocols, max_msg_size=0, compress=False, receive_timeout=IDLE_SECONDS
+        )
+        try:
+            await client.prepare(request)
+            self._open[client] = None
+            await join(client, upstream)
+        finally:
+            self._open.pop(client, None)
+            await upstream.close()
+        return client
+
+    async def _proxy(self, request: web.BaseRequest, parsed: Parsed) -> web.StreamResponse:
+        """``nodes/{name}/proxy``: whatever else a kubelet serves. Pods and services answer for themselves."""
+        target = parsed.target
+        if target.resource.plural != "nodes":
+            return await self._proxy_to.serve(request, parsed)
+        body = await self._connector.request(
+            self._node(target.name.partition(":")[0]),
+            request.method,
+            f"/{parsed.tail}",
+            request.rel_url.raw_query_string,
+            await request.read(),
+        )
+        return await self._pass_on(request, body)
+
+
+def _protocols(request: web.BaseRequest) -> list[str]:
+    given = ",".join(request.headers.getall("Sec-WebSocket-Protocol", ()))
+    return [each.strip() for each in given.split(",") if each.strip()]
+
+
+async def join(client: Socket, node: Socket) -> None:
+    """Pass frames both ways until one side closes, then close the other the same way."""
+    pumps = [asyncio.create_task(_pump(client, node)), asyncio.create_task(_pump(node, client))]
+    try:
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for pump in pumps:
+            pump.cancel()
+        for pump in pumps:
+            with suppress(asyncio.CancelledError):
+                await pump
+
+
+async def _pump(source: Socket, sink: Socket) -> None:
+    while True:
+        try:
+            message = await source.receive()
+            if message.type is WSMsgType.BINARY:
+                await sink.send_bytes(message.data)
+            elif message.type is WSMsgType.TEXT:
+                await sink.send_str(message.data)
+            else:
+                break
+        except (ConnectionError, TimeoutError, aiohttp.ClientError):
+            break
+    code = message.data if message.type is WSMsgType.CLOSE and isinstance(message.data, int) else 1000
+    if not sink.closed:
+        await sink.close(code=code)

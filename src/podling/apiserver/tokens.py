@@ -1,0 +1,260 @@
+"""Service account tokens: signed statements of who a pod is, bound to what they were made for.
+
+A token is good as long as its signature, its time and its audience hold, the service account still
+exists under the same UID, and so does the pod, node or secret it is bound to. Verified tokens are
+remembered until they expire; what may vanish before that is looked up every time.
+
+Upstream counterpart: ``pkg/serviceaccount`` and ``pkg/registry/core/serviceaccount/storage/token.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from podling import clock, ids
+from podling.api.authentication_v1 import BoundObjectReference, TokenRequest, TokenRequestStatus
+from podling.api.core_v1 import Node, Pod, Secret, ServiceAccount
+from podling.apiserver.admission.base import Objects
+from podling.client.local import Target, User, WriteOptions
+from podling.machinery import errors, fields
+from podling.machinery.fields import FieldError, Path
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+ISSUER = "https://kubernetes.default.svc.cluster.local"
+ALGORITHM = "ES256"
+DEFAULT_SECONDS = 3600
+MIN_SECONDS = 600
+MAX_SECONDS = 1 << 32
+LEEWAY = timedelta(minutes=1)
+PRIVATE = "kubernetes.io"
+"""The claim that holds namespace, service account and bound object."""
+
+POD_NAME = "authentication.kubernetes.io/pod-name"
+POD_UID = "authentication.kubernetes.io/pod-uid"
+NODE_NAME = "authentication.kubernetes.io/node-name"
+NODE_UID = "authentication.kubernetes.io/node-uid"
+CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+REMEMBERED = 4096
+
+_BOUND: dict[str, type[Any]] = {"Pod": Pod, "Secret": Secret, "Node": Node}
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A token whose signature is good: who it names, until when, and what must still exist."""
+
+    user: User
+    audiences: tuple[str, ...]
+    expires: datetime
+    namespace: str
+    account: str
+    bound: tuple[str, str, str] | None
+    """(kind, name, UID)"""
+
+
+class Tokens:
+    """Makes and checks tokens with one key.
+
+    Args:
+        key: the private key, PEM; None makes one for this process alone.
+    """
+
+    def __init__(self, objects: Objects, key: bytes | None = None) -> None:
+        self._objects = objects
+        self._pem = key
+        self._key: EllipticCurvePrivateKey | None = None
+        self._verified: dict[str, Verified] = {}
+
+    async def request(self, target: Target, user: User, body: Any, options: WriteOptions) -> TokenRequest:
+        """``serviceaccounts/token``: a token for the account that ``target`` names."""
+        account = self._objects.get(ServiceAccount, target.name, target.namespace)
+        if account is None:
+            raise errors.not_found("serviceaccounts", "", target.name)
+        wanted: TokenRequest = body
+        spec = structs.replace(
+            wanted.spec,
+            audiences=wanted.spec.audiences or (ISSUER,),
+            expiration_seconds=DEFAULT_SECONDS
+            if wanted.spec.expiration_seconds is None
+            else wanted.spec.expiration_seconds,
+        )
+        found = _spec_errors(spec.expiration_seconds or 0)
+        if found:
+            raise errors.invalid("TokenRequest", "authentication.k8s.io", target.name, found)
+        bound = self._bound(spec.bound_object_ref, target.namespace)
+        now = clock.now()
+        expires = clock.seconds_precision(now) + timedelta(seconds=spec.expiration_seconds or 0)
+        claims = _claims(account, spec.audiences, now, expires, bound)
+        metadata = structs.replace(
+            wanted.metadata,
+            name=target.name,
+            namespace=target.namespace,
+            creation_timestamp=clock.seconds_precision(now),
+        )
+        status = TokenRequestStatus(token=self._sign(claims), expiration_timestamp=expires)
+        return TokenRequest(metadata=metadata, spec=spec, status=status)
+
+    def user_of(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> User | None:
+        """Whose token it is; None for one that is not (any more) good for any of ``audiences``."""
+        verified = self.verify(token)
+        if verified is None or not set(verified.audiences) & set(audiences):
+            return None
+        return verified.user
+
+    def verify(self, token: str) -> Verified | None:
+        """What a token says, if all of it still holds."""
+        now = clock.now()
+        known = self._verified.get(token)
+        if known is None:
+            known = self._decode(token, now)
+            if known is None:
+                return None
+            if len(self._verified) >= REMEMBERED:
+                self._verified.clear()
+            self._verified[token] = known
+        if known.expires + LEEWAY < now:
+            del self._verified[token]
+            return None
+        return known if self._still_there(known) else None
+
+    def _still_there(self, known: Verified) -> bool:
+        account = self._objects.get(ServiceAccount, known.account, known.namespace)
+        if account is None or account.metadata.uid != known.user.uid:
+            return False
+        if known.bound is None:
+            return True
+        kind, name, uid = known.bound
+        obj = self._objects.get(_BOUND[kind], name, "" if kind == "Node" else known.namespace)
+        return obj is not None and obj.metadata.uid == uid
+
+    def _bound(self, ref: BoundObjectReference | None, namespace: str) -> tuple[str, Any, Node | None] | None:
+        """The object a token is to be bound to, and for a pod its node."""
+        if ref is None:
+            return None
+        kind = _BOUND.get(ref.kind or "")
+        if kind is None:
+            raise errors.bad_request(f"cannot bind token for serviceaccount to a type of {ref.kind}")
+        plural = f"{(ref.kind or '').lower()}s"
+        obj: Any = self._objects.get(kind, ref.name or "", "" if kind is Node else namespace)
+        if obj is None:
+            raise errors.not_found(plural, "", ref.name or "")
+        if ref.uid and ref.uid != obj.metadata.uid:
+            why = (
+                f"the UID in the bound object reference ({ref.uid}) "
+                f"does not match the UID in record. The object might have been deleted and then recreated"
+            )
+            raise errors.conflict(plural, "", ref.name or "", why)
+        node = None
+        if kind is Pod and obj.spec.node_name:
+            node = self._objects.get(Node, obj.spec.node_name)
+        return ref.kind or "", obj, node
+
+    def _sign(self, claims: Mapping[str, Any]) -> str:
+        import jwt
+
+        return jwt.encode(dict(claims), self._private_key(), ALGORITHM)
+
+    def _private_key(self) -> EllipticCurvePrivateKey:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        if self._key is None:
+            if self._pem is None:
+                self._key = ec.generate_private_key(ec.SECP256R1())
+            else:
+                loaded = serialization.load_pem_private_key(self._pem, None)
+                if not isinstance(loaded, ec.EllipticCurvePrivateKey):
+                    raise ValueError("the service account key is not an elliptic-curve key")
+                self._key = loaded
+        return self._key
+
+    def _decode(self, token: str, now: datetime) -> Verified | None:
+        import jwt
+
+        options: Any = {"verify_exp": False, "verify_nbf": False, "verify_iat": False, "verify_aud": False}
+        try:
+            claims = jwt.decode(
+                token, self._private_key().public_key(), [ALGORITHM], options=options, issuer=ISSUER
+            )
+        except jwt.PyJWTError:
+            return None
+        if datetime.fromtimestamp(claims.get("nbf", 0), UTC) - LEEWAY > now:
+            return None
+        return _verified(claims)
+
+
+def _spec_errors(seconds: int) -> list[FieldError]:
+    path = Path("spec").child("expirationSeconds")
+    if seconds < MIN_SECONDS:
+        return [fields.invalid(path, seconds, "may not specify a duration less than 10 minutes")]
+    if seconds > MAX_SECONDS:
+        return [fields.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")]
+    return []
+
+
+def _claims(
+    account: ServiceAccount,
+    audiences: Sequence[str],
+    now: datetime,
+    expires: datetime,
+    bound: tuple[str, Any, Node | None] | None,
+) -> dict[str, Any]:
+    metadata = account.metadata
+    private: dict[str, Any] = {
+        "namespace": metadata.namespace,
+        "serviceaccount": {"name": metadata.name, "uid": metadata.uid},
+    }
+    if bound is not None:
+        kind, obj, node = bound
+        private[kind.lower()] = {"name": obj.metadata.name, "uid": obj.metadata.uid}
+        if node is not None:
+            private["node"] = {"name": node.metadata.name, "uid": node.metadata.uid}
+    issued = int(now.timestamp())
+    return {
+        "iss": ISSUER,
+        "sub": f"system:serviceaccount:{metadata.namespace}:{metadata.name}",
+        "aud": list(audiences),
+        "iat": issued,
+        "nbf": issued,
+        "exp": int(expires.timestamp()),
+        "jti": ids.uid(),
+        PRIVATE: private,
+    }
+
+
+def _verified(claims: Mapping[str, Any]) -> Verified | None:
+    private = claims.get(PRIVATE)
+    if not isinstance(private, Mapping) or "serviceaccount" not in private:
+        return None
+    namespace, account = private["namespace"], private["serviceaccount"]
+    extra = {CREDENTIAL_ID: (f"JTI={claims['jti']}",)} if "jti" in claims else {}
+    bound: tuple[str, str, str] | None = None
+    for kind, name_key, uid_key in (("Node", NODE_NAME, NODE_UID), ("Pod", POD_NAME, POD_UID)):
+        part = private.get(kind.lower())
+        if part:
+            extra |= {name_key: (part["name"],), uid_key: (part["uid"],)}
+            bound = (kind, part["name"], part["uid"])
+    if "secret" in private:
+        bound = ("Secret", private["secret"]["name"], private["secret"]["uid"])
+    user = replace(service_account_user(namespace, account["name"]), uid=account["uid"], extra=extra)
+    return Verified(
+        user=user,
+        audiences=tuple(claims.get("aud", ())),
+        expires=datetime.fromtimestamp(claims["exp"], UTC),
+        namespace=namespace,
+        account=account["name"],
+        bound=bound,
+    )
+
+
+def service_account_user(namespace: str, name: str) -> User:
+    """The user that a service account is."""
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
+    return User(f"system:serviceaccount:{namespace}:{name}", groups)

@@ -1,0 +1,163 @@
+"""One stored object, two kinds to see it as: core and ``events.k8s.io`` events, the versions of autoscalers.
+
+Pure. Stored is always the kind of ``Resource.storage_resource``; what comes in as the other kind is turned
+into it, and what goes out is turned back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from podling.api import autoscaling_v1, autoscaling_v2, core_v1, events_v1
+from podling.machinery.custom import CustomObject
+from podling.machinery.scheme import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    inward: Callable[[Any], Any]
+    outward: Callable[[Any], Any]
+
+
+def stored_form(resource: Resource, obj: Any) -> Any:
+    """``obj``, given as the kind of ``resource``, as the kind that is stored."""
+    if isinstance(obj, CustomObject):
+        return obj  # converted where it is written: rules are those of the request's own version
+    found = _CONVERSIONS.get((resource.group, resource.version, resource.kind)) if resource.storage else None
+    return found.inward(obj) if found and isinstance(obj, resource.type) else obj
+
+
+def shown_form(resource: Resource, obj: Any) -> Any:
+    """A stored object as the kind of ``resource``."""
+    if isinstance(obj, CustomObject):
+        return _in_version(obj, resource)
+    found = _CONVERSIONS.get((resource.group, resource.version, resource.kind)) if resource.storage else None
+    return found.outward(obj) if found and isinstance(obj, resource.storage_resource.type) else obj
+
+
+def _in_version(obj: CustomObject, resource: Resource) -> CustomObject:
+    """A custom object in another version: the same but for its name."""
+    version = resource.group_version
+    return obj if obj.api_version == version else structs.replace(obj, api_version=version)
+
+
+def _event_in(event: events_v1.Event) -> core_v1.Event:
+    series = event.series
+    return core_v1.Event(
+        metadata=event.metadata,
+        involved_object=event.regarding or core_v1.ObjectReference(),
+        related=event.related,
+        reason=event.reason,
+        message=event.note,
+        type=event.type,
+        action=event.action,
+        reporting_component=event.reporting_controller or "",
+        reporting_instance=event.reporting_instance or "",
+        event_time=event.event_time,
+        series=core_v1.EventSeries(count=series.count, last_observed_time=series.last_observed_time)
+        if series
+        else None,
+        source=event.deprecated_source or core_v1.EventSource(),
+        first_timestamp=event.deprecated_first_timestamp,
+        last_timestamp=event.deprecated_last_timestamp,
+        count=event.deprecated_count,
+    )
+
+
+def _event_out(event: core_v1.Event) -> events_v1.Event:
+    series = event.series
+    shown = (
+        events_v1.EventSeries(count=series.count or 0, last_observed_time=series.last_observed_time)
+        if series
+        else None
+    )
+    return events_v1.Event(
+        metadata=event.metadata,
+        regarding=event.involved_object,
+        related=event.related,
+        reason=event.reason,
+        note=event.message,
+        type=event.type,
+        action=event.action,
+        reporting_controller=event.reporting_component,
+        reporting_instance=event.reporting_instance,
+        event_time=event.event_time,
+        series=shown,
+        deprecated_source=event.source,
+        deprecated_first_timestamp=event.first_timestamp,
+        deprecated_last_timestamp=event.last_timestamp,
+        deprecated_count=event.count,
+    )
+
+
+def _autoscaler_in(scaler: autoscaling_v1.HorizontalPodAutoscaler) -> autoscaling_v2.HorizontalPodAutoscaler:
+    spec, status = scaler.spec, scaler.status
+    cpu = spec.target_cpu_utilization_percentage
+    metrics = () if cpu is None else (_cpu_metric(cpu),)
+    current = status.current_cpu_utilization_percentage
+    return autoscaling_v2.HorizontalPodAutoscaler(
+        metadata=scaler.metadata,
+        spec=autoscaling_v2.HorizontalPodAutoscalerSpec(
+            scale_target_ref=_reference(autoscaling_v2.CrossVersionObjectReference, spec.scale_target_ref),
+            min_replicas=spec.min_replicas,
+            max_replicas=spec.max_replicas,
+            metrics=metrics,
+        ),
+        status=autoscaling_v2.HorizontalPodAutoscalerStatus(
+            observed_generation=status.observed_generation,
+            last_scale_time=status.last_scale_time,
+            current_replicas=status.current_replicas,
+            desired_replicas=status.desired_replicas,
+            current_metrics=() if current is None else (_cpu_status(current),),
+        ),
+    )
+
+
+def _autoscaler_out(scaler: autoscaling_v2.HorizontalPodAutoscaler) -> autoscaling_v1.HorizontalPodAutoscaler:
+    spec, status = scaler.spec, scaler.status
+    target = next((m.resource.target for m in spec.metrics if m.resource and m.resource.name == "cpu"), None)
+    current = next(
+        (m.resource.current for m in status.current_metrics if m.resource and m.resource.name == "cpu"), None
+    )
+    return autoscaling_v1.HorizontalPodAutoscaler(
+        metadata=scaler.metadata,
+        spec=autoscaling_v1.HorizontalPodAutoscalerSpec(
+            scale_target_ref=_reference(autoscaling_v1.CrossVersionObjectReference, spec.scale_target_ref),
+            min_replicas=spec.min_replicas,
+            max_replicas=spec.max_replicas,
+            target_cpu_utilization_percentage=target.average_utilization if target else None,
+        ),
+        status=autoscaling_v1.HorizontalPodAutoscalerStatus(
+            observed_generation=status.observed_generation,
+            last_scale_time=status.last_scale_time,
+            current_replicas=status.current_replicas or 0,
+            desired_replicas=status.desired_replicas,
+            current_cpu_utilization_percentage=current.average_utilization if current else None,
+        ),
+    )
+
+
+def _reference(kind: Any, ref: Any) -> Any:
+    return kind(api_version=ref.api_version, kind=ref.kind, name=ref.name)
+
+
+def _cpu_metric(percent: int) -> autoscaling_v2.MetricSpec:
+    target = autoscaling_v2.MetricTarget(type="Utilization", average_utilization=percent)
+    source = autoscaling_v2.ResourceMetricSource(name="cpu", target=target)
+    return autoscaling_v2.MetricSpec(type="Resource", resource=source)
+
+
+def _cpu_status(percent: int) -> autoscaling_v2.MetricStatus:
+    current = autoscaling_v2.MetricValueStatus(average_utilization=percent)
+    source = autoscaling_v2.ResourceMetricStatus(name="cpu", current=current)
+    return autoscaling_v2.MetricStatus(type="Resource", resource=source)
+
+
+_CONVERSIONS = {
+    ("events.k8s.io", "v1", "Event"): _Conversion(_event_in, _event_out),
+    ("autoscaling", "v1", "HorizontalPodAutoscaler"): _Conversion(_autoscaler_in, _autoscaler_out),
+}

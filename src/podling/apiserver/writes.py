@@ -1,0 +1,253 @@
+"""Writing objects: the stages between a wanted object and a stored one.
+
+Nobody is asked here whether the writer may. Then come:
+
+defaulting → mutating admission → the kind's preparation → validation → validating admission →
+compare-and-swap. What differs between kinds is asked of their ``KindRules``; nothing here knows any kind by
+name.
+
+A write is decided on the state it reads and stored only if that still holds; otherwise it is decided again,
+unless the writer named the revision it means. A write that changes nothing stores nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.meta_v1 import DeleteOptions, Status, StatusDetails
+from podling.apiserver import deletion, metadata
+from podling.apiserver.admission.base import Chain, Operation, Request
+from podling.apiserver.deletion import Outcome
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.objects import Writing, object_of
+from podling.apiserver.ownership import recorded
+from podling.apiserver.reads import Reads
+from podling.client.local import Target, User, WriteOptions
+from podling.machinery import errors
+from podling.machinery.custom import CustomObject
+from podling.machinery.fields import FieldError, Path, invalid
+from podling.machinery.scheme import Resource
+from podling.store.base import Conflict, Entry, Store
+
+RETRIES = 100
+"""How often a write is decided again when others change the object in between."""
+NAME_RETRIES = 8
+
+Change = Callable[[Any], Any]
+"""From the stored object to the wanted one; may raise ``ApiError``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What kind of write is under way: passed down instead of seven arguments."""
+
+    target: Target
+    user: User
+    options: WriteOptions
+    rules: KindRules[Any]
+    trusted: bool = False
+    """The change is the server's own (``binding``): stored without the kind's preparation."""
+
+
+class Writes:
+    """Writes objects of every kind to one store.
+
+    Args:
+        rules_for: the kinds' rules.
+        admission: the plugins, in order, already joined.
+    """
+
+    def __init__(
+        self, store: Store, reads: Reads, rules_for: Callable[[Resource], KindRules[Any]], admission: Chain
+    ) -> None:
+        self._store = store
+        self._reads = reads
+        self._rules_for = rules_for
+        self._admission = admission
+
+    async def create(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
+        """Store a new object; under another name if a generated one is taken. Raises 409 or 422."""
+        resource, now = target.resource, clock.now()
+        rules = self._rules_for(resource)
+        if body.metadata.resource_version:
+            raise errors.failure(500, "", "resourceVersion should not be set on objects to be created")
+        obj = rules.default(metadata.in_namespace(body, target.namespace))
+        obj = recorded(None, obj, target, (options, user), now)  # what admission adds is nobody's
+        name = obj.metadata.name or ""
+        request = self._request(Operation.CREATE, replace(target, name=name), user, now, options)
+        admitted = await self._admission.admit(replace(request, object=obj))
+        if admitted is not obj:
+            obj = rules.default(admitted)
+        context = Context(now, user.name, dry_run=options.dry_run)
+        for attempt in range(NAME_RETRIES):
+            new = metadata.begin(obj, generation=rules.generation, now=now)
+            new = rules.prepare_create(new, context)
+            if attempt == 0:
+                self._check_new(resource, rules, new, context)
+                options.warnings.extend(rules.warnings(new, None, context))
+            await self._admission.validate(replace(request, name=new.metadata.name, object=new))
+            try:
+                return await self._store_new(resource, new, dry_run=options.dry_run)
+            except Conflict:
+                if not (obj.metadata.generate_name and not obj.metadata.name):
+                    break
+        raise errors.already_exists(resource.plural, resource.group, new.metadata.name or "")
+
+    def _check_new(self, resource: Resource, rules: KindRules[Any], new: Any, context: Context) -> None:
+        found = metadata.check_new(
+            new.metadata, namespaced=resource.namespaced, name_errors=rules.name_errors
+        ) + rules.validate(new, context)
+        _refuse(resource, new, found)
+
+    async def _store_new(self, resource: Resource, new: Any, *, dry_run: bool) -> Any:
+        key = resource.key(new.metadata.namespace, new.metadata.name)
+        if dry_run:
+            present = self._store.peek(key)
+            if present is not None:
+                raise Conflict(key, 0, present.revision)
+            return new
+        writing = Writing(await self._reads.conversion.converted(new, resource.storage_resource))
+        await self._store.put(key, writing.encode, expect=0, memo=writing.memo)
+        return _written(new, writing)
+
+    async def change(self, update: Update, change: Change) -> Any:
+        """Store what ``change`` makes of the object, deciding again when somebody else was faster."""
+        target, resource = update.target, update.target.resource
+        for _ in range(RETRIES):
+            entry = self._reads.entry(target)
+            old = object_of(entry, resource.storage_resource.type)
+            old = await self._reads.conversion.converted(old, resource)
+            wanted = change(old)
+            self._check_revision(update, wanted, old)
+            new = await self._prepared(update, wanted, old)
+            if new == old:
+                return old
+            if update.options.dry_run:
+                return new
+            try:
+                return await self._replace(resource, entry, new)
+            except Conflict:
+                continue  # if the writer named a revision, the next look refuses it
+        raise errors.conflict(resource.plural, resource.group, target.name)
+
+    def _check_revision(self, update: Update, wanted: Any, old: Any) -> None:
+        """409 when the writer means another revision; 422 when it has to name one and does not."""
+        resource, given = update.target.resource, wanted.metadata.resource_version
+        if given and given != old.metadata.resource_version:
+            raise errors.conflict(resource.plural, resource.group, update.target.name)
+        if not given and not update.rules.unconditional_update:
+            path = Path("metadata").child("resourceVersion")
+            _refuse(resource, old, [invalid(path, 0, "must be specified for an update")])
+
+    async def _prepared(self, update: Update, wanted: Any, old: Any) -> Any:
+        """The object to store: completed, admitted, and found valid."""
+        target, rules, now = update.target, update.rules, clock.now()
+        if update.trusted:
+            return metadata.carry_over(wanted, old)
+        obj = rules.default(wanted)
+        request = self._request(Operation.UPDATE, target, update.user, now, update.options)
+        admitted = await self._admission.admit(replace(request, object=obj, old=old))
+        if admitted is not obj:
+            obj = rules.default(admitted)
+        context = Context(now, update.user.name, target.subresource, update.options.dry_run)
+        new = rules.prepare_update(metadata.carry_over(obj, old), old, context)
+        if rules.generation and target.subresource != "status":
+            changed = rules.intent(new) != rules.intent(old)
+            new = metadata.raise_generation(new, old, changed=changed)
+        if new == old:
+            return old
+        found = metadata.check_change(new.metadata, old.metadata)
+        found += rules.validate_update(new, old, context)
+        _refuse(target.resource, new, found)
+        update.options.warnings.extend(rules.warnings(new, old, context))
+        new = recorded(old, new, target, (update.options, update.user), now)
+        await self._admission.validate(replace(request, object=new, old=old))
+        return new
+
+    async def _replace(self, resource: Resource, entry: Entry, new: Any) -> Any:
+        """Write ``new`` over ``entry``, or end the object if that was all its deletion waited for."""
+        if deletion.ends_with_update(new, self._rules_for(resource)):
+            last = await self._reads.conversion.converted(new, resource.storage_resource)
+            return await self._remove(entry, last)
+        writing = Writing(await self._reads.conversion.converted(new, resource.storage_resource))
+        await self._store.put(entry.key, writing.encode, expect=entry.revision, memo=writing.memo)
+        return _written(new, writing)
+
+    async def _remove(self, entry: Entry, last: Any) -> Any:
+        writing = Writing(last)
+        removed = await self._store.delete(entry.key, expect=entry.revision, encode=writing.encode)
+        removed.memo = writing.memo
+        return writing.memo.object
+
+    async def admitted(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
+        """The body of a POST to a subresource after admission."""
+        request = self._request(Operation.CREATE, target, user, clock.now(), options)
+        body = await self._admission.admit(replace(request, object=body))
+        await self._admission.validate(replace(request, object=body))
+        return body
+
+    async def remove(self, target: Target, user: User, options: DeleteOptions) -> Any:
+        """End an object, or mark it as going: see ``deletion``. Raises 404 or 409."""
+        resource, now = target.resource, clock.now()
+        rules, dry_run = self._rules_for(resource), "All" in options.dry_run
+        for _ in range(RETRIES):
+            entry = self._reads.entry(target)
+            old = object_of(entry, resource.storage_resource.type)
+            deletion.check_preconditions(resource, old.metadata, options)
+            request = self._request(Operation.DELETE, target, user, now, WriteOptions(dry_run=dry_run))
+            await self._admission.validate(replace(request, old=old))
+            plan = deletion.plan_deletion(old, options, rules, now)
+            if plan.outcome is Outcome.KEEP:
+                return old
+            try:
+                if plan.outcome is Outcome.MARK:
+                    return plan.object if dry_run else await self._replace(resource, entry, plan.object)
+                last = plan.object if dry_run else await self._remove(entry, plan.object)
+                return last if rules.returns_deleted else _deleted(resource, last)
+            except Conflict:
+                continue
+        raise errors.conflict(resource.plural, resource.group, target.name)
+
+    def _request(
+        self, operation: Operation, target: Target, user: User, now: datetime, options: WriteOptions
+    ) -> Request:
+        return Request(
+            operation=operation,
+            resource=target.resource,
+            subresource=target.subresource,
+            namespace=target.namespace,
+            name=target.name,
+            object=None,
+            old=None,
+            user=user,
+            now=now,
+            dry_run=options.dry_run,
+            warnings=options.warnings,
+        )
+
+
+def _written(new: Any, writing: Writing) -> Any:
+    """What was stored, in the version of the request."""
+    kept = writing.memo.object
+    if isinstance(new, CustomObject) and new.api_version != kept.api_version:
+        return structs.replace(new, metadata=kept.metadata)
+    return kept
+
+
+def _refuse(resource: Resource, obj: Any, found: Sequence[FieldError]) -> None:
+    if found:
+        name = obj.metadata.name or obj.metadata.generate_name or ""
+        raise errors.invalid(resource.kind, resource.group, name, found)
+
+
+def _deleted(resource: Resource, obj: Any) -> Status:
+    details = StatusDetails(
+        name=obj.metadata.name, group=resource.group or None, kind=resource.plural, uid=obj.metadata.uid
+    )
+    return Status(status="Success", details=details)

@@ -1,0 +1,57 @@
+"""``podling down``: stop the process, then the containers, which would otherwise live on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+
+import click
+
+from podling.cli.options import Failure, data_directory_option
+from podling.cluster.directory import DataDirectory, DirectoryInUse
+
+STOP_SECONDS = 30.0
+
+
+@click.command()
+@data_directory_option
+@click.option("--grace", default=10.0, show_default=True, help="Seconds containers get before SIGKILL.")
+def down(directory: DataDirectory, grace: float) -> None:
+    """Stop the cluster and its containers. Its objects stay: 'podling up' runs them again."""
+    if not directory.path.is_dir():
+        click.echo(f"There is no cluster at {directory.path}.")
+        return
+    from podling.cluster.nodes import end_all_containers
+    from podling.runtime.base import RuntimeFailure
+
+    pid = directory.running_pid()
+    if pid:
+        _stop_process(pid)
+    try:
+        with directory.locked():
+            stopped = asyncio.run(end_all_containers(directory, grace))
+    except (DirectoryInUse, RuntimeFailure) as error:
+        raise Failure(str(error)) from error
+    what = f"process {pid} and " if pid else ""
+    click.echo(
+        f"Stopped {what}{stopped} pod{'' if stopped == 1 else 's'} of the cluster at {directory.path}."
+    )
+
+
+def _stop_process(pid: int) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        signal.pidfd_send_signal(handle, signal.SIGTERM)
+        if not select.select([handle], [], [], STOP_SECONDS)[0]:
+            raise Failure(
+                f"process {pid} did not stop within {STOP_SECONDS:.0f} s; end it with: kill -9 {pid}"
+            )
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(handle)

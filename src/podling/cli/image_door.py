@@ -1,0 +1,114 @@
+"""The images of a cluster, whether it runs or not.
+
+When the cluster runs, one process owns the image store, so its kubelet is asked (``kubelet.image_api``);
+when it does not, this process takes the data directory's lock and opens the store itself. Nodes of one
+cluster on one machine share one store: asking one of them is asking all.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiohttp
+import msgspec
+
+from podling.api.core_v1 import Node
+from podling.cli.options import Failure
+from podling.client.http import HttpClient
+from podling.client.kubeconfig import load as load_kubeconfig
+from podling.client.transport import ssl_context
+from podling.cluster.directory import DataDirectory
+from podling.kubelet.image_api import Images, LoadRequest, PullRequest
+from podling.runtime.base import Credentials, Image, ImageFailure
+
+PULL_SECONDS = 1800.0
+
+
+class ImageDoor(Protocol):
+    """What the commands need of an ``ImageService``."""
+
+    async def load(self, archive: Path, names: Sequence[str] = ()) -> tuple[Image, ...]: ...
+
+    async def pull(self, name: str, credentials: Sequence[Credentials] = ()) -> Image: ...
+
+    async def list_images(self) -> tuple[Image, ...]: ...
+
+    async def remove_image(self, name: str) -> None: ...
+
+
+@asynccontextmanager
+async def images_of(directory: DataDirectory) -> AsyncIterator[ImageDoor]:
+    """The way to a cluster's images. Raises ``Failure`` when there is none."""
+    if directory.running_pid():
+        kubeconfig = load_kubeconfig(directory.kubeconfig)
+        url = await _any_kubelet(directory)
+        timeout = aiohttp.ClientTimeout(total=PULL_SECONDS)
+        async with aiohttp.ClientSession(timeout=timeout) as session:
+            yield KubeletImages(session, url, ssl_context(kubeconfig))
+        return
+    from podling.runtime.images.store import ImageStore
+
+    directory.create()
+    with directory.locked():
+        yield ImageStore(directory.images)
+
+
+class KubeletImages:
+    """``ImageDoor`` over a running node's kubelet."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, context: ssl.SSLContext) -> None:
+        self._session = session
+        self._url = url
+        self._context = context
+
+    async def load(self, archive: Path, names: Sequence[str] = ()) -> tuple[Image, ...]:
+        return await self._ask("POST", "/images/load", LoadRequest(str(archive), tuple(names)))
+
+    async def pull(self, name: str, credentials: Sequence[Credentials] = ()) -> Image:
+        login = credentials[0] if credentials else Credentials()
+        (image,) = await self._ask("POST", "/images/pull", PullRequest(name, login.username, login.password))
+        return image
+
+    async def list_images(self) -> tuple[Image, ...]:
+        return await self._ask("GET", "/images")
+
+    async def remove_image(self, name: str) -> None:
+        await self._ask("DELETE", "/images", name=name)
+
+    async def _ask(self, method: str, path: str, body: Any = None, **query: str) -> tuple[Image, ...]:
+        data = msgspec.json.encode(body) if body is not None else None
+        async with self._session.request(
+            method, self._url + path, data=data, params=query, ssl=self._context
+        ) as response:
+            text = await response.read()
+        try:
+            answer = msgspec.json.decode(text, type=Images)
+        except msgspec.DecodeError:
+            answer = Images(error=text.decode(errors="replace") or f"the node answered {response.status}")
+        if answer.error:
+            raise ImageFailure(answer.error)
+        return answer.images
+
+
+async def _any_kubelet(directory: DataDirectory) -> str:
+    client = HttpClient.from_kubeconfig(directory.kubeconfig)
+    try:
+        nodes = (await client.list(Node)).items
+    finally:
+        await client.close()
+    for node in nodes:
+        if url := kubelet_url(node):
+            return url
+    raise Failure("no node of the cluster has a kubelet that answers; see: podling status")
+
+
+def kubelet_url(node: Node) -> str:
+    """Where a node's kubelet listens, empty if it has no server."""
+    port = node.status.daemon_endpoints.kubelet_endpoint.port
+    address = next((item.address for item in node.status.addresses if item.type == "InternalIP"), "")
+    host = f"[{address}]" if ":" in address else address
+    return f"https://{host}:{port}" if port and address else ""

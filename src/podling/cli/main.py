@@ -1,0 +1,51 @@
+"""The ``podling`` command: its subcommands by name, each imported only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+import podling
+
+COMMANDS = {
+    "up": ("podling.cli.up", "up", "Start a cluster, or adopt the containers of one that was killed."),
+    "down": ("podling.cli.down", "down", "Stop the cluster and its containers."),
+    "status": ("podling.cli.status", "status", "Show the cluster: process, nodes, pods."),
+    "run": ("podling.cli.run", "run", "Apply manifests and follow their pods until they are settled."),
+    "image": ("podling.cli.image", "image", "Load, pull, list and remove images."),
+    "token": ("podling.cli.access", "token", "Make bearer tokens."),
+    "kubeconfig": ("podling.cli.access", "kubeconfig", "Print the administrator's kubeconfig."),
+    "why": ("podling.cli.why", "why", "Say why a pod is not Running or not Ready."),
+    "timeline": ("podling.cli.timeline", "timeline", "Draw a pod's life, in the terminal or as SVG."),
+    "doctor": (
+        "podling.cli.doctor",
+        "doctor",
+        "Say what this machine can run, and what to do about the rest.",
+    ),
+}
+"""Name -> module, attribute, help line. The help stands here so that listing imports nothing."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are looked up in ``COMMANDS``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[name]
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(podling.__version__, prog_name="podling")
+def main() -> None:
+    """Kubernetes' pods, nodes and the loops around them, whole, in Python."""

@@ -1,0 +1,58 @@
+"""Options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from podling.cluster.directory import DataDirectory
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+ENVIRONMENT = "PODLING_DATA_DIR"
+
+
+class Failure(click.ClickException):
+    """One line on standard error that says what is wrong and what to do; exit code 1."""
+
+
+def default_data_directory() -> Path:
+    """Where a cluster lives when nobody says: the system's place for root, else the user's own."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/podling")
+    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "podling"
+
+
+class _DataDirectoryType(click.ParamType[DataDirectory]):
+    name = "directory"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> DataDirectory:
+        return value if isinstance(value, DataDirectory) else DataDirectory(Path(value))
+
+
+def data_directory_option(command: Command) -> Command:
+    """``--data-dir``: which cluster is meant."""
+    return click.option(
+        "--data-dir",
+        "directory",
+        type=_DataDirectoryType(),
+        envvar=ENVIRONMENT,
+        default=lambda: DataDirectory(default_data_directory()),
+        metavar="DIR",
+        help=f"Which cluster: its data directory.  [env: {ENVIRONMENT}; default: {default_data_directory()}]",
+    )(command)
+
+
+def require_running(directory: DataDirectory) -> int:
+    """The process id of the running cluster. Raises ``Failure`` when it does not run."""
+    pid = directory.running_pid()
+    if not pid:
+        raise Failure(
+            f"no cluster is running from {directory.path}; start it: podling up --data-dir {directory.path}"
+        )
+    return pid

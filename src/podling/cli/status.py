@@ -1,0 +1,75 @@
+"""``podling status``: the cluster at a glance, whether it runs or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from podling.cli.options import data_directory_option
+from podling.client.http import HttpClient
+from podling.cluster.directory import DataDirectory
+from podling.machinery.errors import ApiError
+
+NOT_RUNNING = 3
+
+
+@click.command()
+@data_directory_option
+def status(directory: DataDirectory) -> None:
+    """Show the cluster: process, nodes, pods. Exit code 3 when it does not run."""
+    _line("data directory", str(directory.path))
+    if not directory.path.is_dir():
+        _line("cluster", "there is none; start one: podling up")
+        raise SystemExit(NOT_RUNNING)
+    pid = directory.running_pid()
+    if not pid:
+        _line(
+            "process", "not running; containers may be: 'podling up' adopts them, 'podling down' stops them"
+        )
+        raise SystemExit(NOT_RUNNING)
+    memory = f", {resident_mib(pid):.0f} MiB" if Path(f"/proc/{pid}").exists() else ""
+    _line("process", f"{pid}{memory}")
+    _line("runtime", directory.settings().runtime)
+    _line("kubeconfig", str(directory.kubeconfig))
+    try:
+        asyncio.run(_show_cluster(directory))
+    except (ApiError, OSError) as error:
+        _line("API server", f"does not answer: {error}")
+        raise SystemExit(1) from error
+
+
+def resident_mib(pid: int) -> float:
+    """A process' resident memory in MiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+async def _show_cluster(directory: DataDirectory) -> None:
+    from podling.api.core_v1 import Node, Pod
+    from podling.apiserver.kinds.pod_table import status_word
+
+    client = HttpClient.from_kubeconfig(directory.kubeconfig)
+    try:
+        nodes = (await client.list(Node)).items
+        pods = (await client.list(Pod)).items
+    finally:
+        await client.close()
+    _line("API server", client.url)
+    for node in nodes:
+        ready = next((item for item in node.status.conditions if item.type == "Ready"), None)
+        word = "Ready" if ready is not None and ready.status == "True" else "NotReady"
+        addresses = ", ".join(item.address for item in node.status.addresses if item.type == "InternalIP")
+        info = node.status.node_info
+        _line("node", f"{node.metadata.name}  {word}  {addresses}  {info.container_runtime_version}")
+    words = Counter(status_word(pod) for pod in pods)
+    counts = ", ".join(f"{count} {word}" for word, count in sorted(words.items()))
+    _line("pods", f"{len(pods)}" + (f": {counts}" if counts else ""))
+
+
+def _line(title: str, text: str) -> None:
+    click.echo(f"{click.style(f'{title:<15}', bold=True)} {text}")

@@ -1,0 +1,216 @@
+"""``podling up``: start a cluster in this process, or in one of its own.
+
+In the foreground the process shows what it starts and runs until it is told to stop. With ``--detach``
+a child does the same with its output in the data directory's log; the parent shows the child's
+progress, which comes through a pipe, and leaves once the cluster is ready. Either way the process that
+runs the cluster shows its data directory in its command line, so that ``ps`` tells clusters apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from podling import clock
+from podling.cli.options import Failure, data_directory_option
+from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryInUse, DirectoryUnusable
+
+if TYPE_CHECKING:
+    from podling.cluster.cluster import Cluster
+
+DEFAULT_PORT = 6443
+RUNTIMES = ("oci", "process", "sim")
+READY_LINE = "ready"
+
+STARTED = clock.monotonic()
+"""When this module was imported: close enough to when the process began."""
+
+
+@click.command()
+@data_directory_option
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"API server port; 0 picks a free one.  [default: the last one, or {DEFAULT_PORT}]",
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    help="Also write the kubeconfig here, beside what is there.",
+)
+@click.option(
+    "--runtime",
+    type=click.Choice(RUNTIMES),
+    help="What runs containers.  [default: oci as root where it works, else process]",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 250),
+    help="How many nodes to run in the process.  [default: the last number, or 1]",
+)
+@click.option("--detach", is_flag=True, help="Run in the background; return when the cluster is ready.")
+@click.option("--progress-fd", type=int, default=-1, hidden=True)
+def up(
+    directory: DataDirectory,
+    port: int | None,
+    kubeconfig: Path | None,
+    runtime: str | None,
+    nodes: int | None,
+    detach: bool,
+    progress_fd: int,
+) -> None:
+    """Start a cluster, or adopt the containers of one that was killed."""
+    if detach:
+        _detach(directory)
+        return
+    if not any(argument.startswith("--data-dir") for argument in sys.argv):
+        _name_directory_in_command_line(directory)
+    progress = Progress(progress_fd)
+    try:
+        directory.create()
+        with directory.locked():
+            last = directory.settings()
+            settings = _settings(last, port, runtime, nodes, progress)
+            if last.runtime and last.runtime != settings.runtime:
+                _end_other_runtime(directory, last, progress)
+            _run(directory, settings, kubeconfig, progress)
+    except (DirectoryInUse, DirectoryUnusable) as error:
+        raise Failure(str(error)) from error
+
+
+class Progress:
+    """Shows each step with the seconds since the process began; to the waiting parent as well."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._parent: IO[str] | None = os.fdopen(descriptor, "w", buffering=1) if descriptor >= 0 else None
+
+    def __call__(self, step: str, detail: str = "") -> None:
+        seconds = clock.monotonic() - STARTED
+        line = f"{seconds:7.2f}s  {click.style(f'{step:<14}', bold=True)} {detail}"
+        click.echo(line)
+        sys.stdout.flush()
+        if self._parent:
+            self._parent.write(line + "\n")
+
+    def ready(self, lines: list[str]) -> None:
+        """The cluster is up: say what to type next and let the parent go."""
+        for line in lines:
+            click.echo(line)
+        sys.stdout.flush()
+        if self._parent:
+            self._parent.write("\n".join([*lines, READY_LINE, ""]))
+            self._parent.close()
+            self._parent = None
+
+
+def _name_directory_in_command_line(directory: DataDirectory) -> None:
+    arguments = [argument for argument in sys.argv[1:] if argument != "up"]
+    command = [sys.executable, "-m", "podling", "up", "--data-dir", str(directory.path), *arguments]
+    os.execv(sys.executable, command)
+
+
+def _settings(
+    last: ClusterSettings, port: int | None, runtime: str | None, nodes: int | None, progress: Progress
+) -> ClusterSettings:
+    """This run's settings: what the user says, else what the last run was told, else the defaults."""
+    return ClusterSettings(
+        port=port if port is not None else last.port or DEFAULT_PORT,
+        runtime=runtime or last.runtime or _best_runtime(progress),
+        nodes=nodes or last.nodes,
+    )
+
+
+def _best_runtime(progress: Progress) -> str:
+    from podling.runtime.oci.detect import choose, gather
+
+    choice = choose(gather())
+    if choice.engine:
+        return "oci"
+    progress("runtime", f"process, because {choice.why[0]} ('podling doctor' says more)")
+    return "process"
+
+
+def _end_other_runtime(directory: DataDirectory, last: ClusterSettings, progress: Progress) -> None:
+    """What another runtime left running would be nobody's: end it before this one starts."""
+    from podling.cluster.nodes import end_all_containers
+
+    ended = asyncio.run(end_all_containers(directory, 10.0))
+    progress("runtime", f"was {last.runtime}; stopped its {ended} pods")
+
+
+def _run(
+    directory: DataDirectory, settings: ClusterSettings, kubeconfig: Path | None, progress: Progress
+) -> None:
+    import uvloop
+
+    from podling.cluster.cluster import Cluster, StartFailure
+
+    cluster = Cluster(directory, settings, progress)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(cluster, kubeconfig, progress))
+    except StartFailure as error:
+        raise Failure(str(error)) from error
+
+
+async def _serve(cluster: Cluster, kubeconfig: Path | None, progress: Progress) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await cluster.start()
+    try:
+        written = cluster.write_kubeconfig(kubeconfig)
+        await cluster.nodes_ready(stop)
+        progress.ready(_next_steps(cluster, written))
+        await cluster.run_until(stop)
+    finally:
+        await cluster.stop()
+
+
+def _next_steps(cluster: Cluster, kubeconfig: Path) -> list[str]:
+    return ["", f"Ready. Next: export KUBECONFIG={kubeconfig}; kubectl get nodes"]
+
+
+def _detach(directory: DataDirectory) -> None:
+    """Run the same command without ``--detach`` in a session of its own, and show its progress."""
+    try:
+        directory.create()
+    except DirectoryUnusable as error:
+        raise Failure(str(error)) from error
+    arguments = [argument for argument in sys.argv[1:] if argument not in ("--detach", "up")]
+    if not any(argument.startswith("--data-dir") for argument in arguments):
+        arguments = ["--data-dir", str(directory.path), *arguments]
+    reader, writer = os.pipe()
+    with directory.log.open("ab") as log:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "podling", "up", *arguments, "--progress-fd", str(writer)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            pass_fds=(writer,),
+        )
+    os.close(writer)
+    last = ""
+    with os.fdopen(reader) as lines:
+        for text in lines:
+            last = text.rstrip("\n")
+            if last == READY_LINE:
+                return
+            click.echo(last)
+    child.wait()
+    raise Failure(_last_words(directory.log))
+
+
+def _last_words(log: Path) -> str:
+    """Why a detached start failed: the last line of its log, without click's own prefix."""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1].removeprefix("Error: ") if lines else f"the cluster did not start; see {log}"

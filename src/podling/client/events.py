@@ -1,0 +1,202 @@
+"""Recording events: what a component tells people about an object.
+
+Telling must never hold up or break the work it tells about: ``event`` only puts a note into a bounded
+queue and returns. One task writes the notes in order, after the correlator folded repeats. What cannot
+be written is tried 12 times, 10 s apart (client-go), and a full queue drops the newest; both are logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from datetime import UTC, datetime, timedelta
+
+from podling import clock, ids
+from podling.api.core_v1 import Event, EventSource, ObjectReference
+from podling.api.meta_v1 import ObjectMeta
+from podling.client.base import ApiObject, Client, Unreachable
+from podling.client.event_correlator import Correlator, Create, Drop, Happening, Update
+from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+
+logger = logging.getLogger(__name__)
+
+QUEUE_LENGTH_MAX = 1000
+TRIES_MAX = 12
+RETRY_SECONDS = 10.0
+_NAME_TRIES_MAX = 3
+_UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def reference_to(obj: ApiObject | ObjectReference, field_path: str = "") -> ObjectReference:
+    """How an event names what it is about."""
+    if isinstance(obj, ObjectReference):
+        return obj
+    metadata = obj.metadata
+    return ObjectReference(
+        api_version=obj.api_version,
+        kind=obj.kind,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+        field_path=field_path or None,
+    )
+
+
+class EventRecorder:
+    """Records events in the name of ``component`` (on ``host``, for node components).
+
+    ``run`` must be running for anything to be written; ``close`` writes what is left and ends it.
+    """
+
+    def __init__(self, client: Client, component: str, host: str = "") -> None:
+        self._client = client
+        self._component = component
+        self._host = host
+        self._queue: deque[Happening] = deque()
+        self._wake = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._writing = asyncio.Lock()
+        self._correlator = Correlator()
+        self.dropped = 0
+
+    def event(
+        self,
+        obj: ApiObject | ObjectReference,
+        type: str,
+        reason: str,
+        message: str,
+        *,
+        field_path: str = "",
+    ) -> None:
+        """Tell that something happened to ``obj``. Never waits, never raises.
+
+        Args:
+            type: ``Normal`` or ``Warning``.
+            reason: one CamelCase word, for machines; ``message`` is for people.
+            field_path: the part of the object, as ``spec.containers{app}``.
+        """
+        about = reference_to(obj, field_path)
+        if self._closing.is_set() or len(self._queue) >= QUEUE_LENGTH_MAX:
+            self.dropped += 1
+            logger.warning("event dropped: %s %s: %s: %s", about.kind, about.name, reason, message)
+            return
+        self._queue.append(Happening(about, type, reason, message, clock.now()))
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Write events as they come, until ``close`` or cancelled."""
+        while not self._closing.is_set():
+            await self._wake.wait()
+            self._wake.clear()
+            await self._drain()
+
+    async def close(self) -> None:
+        """Take no more events, and return when those taken are written, each tried once more at most."""
+        self._closing.set()
+        self._wake.set()
+        await self._drain()
+
+    async def _drain(self) -> None:
+        """Write what waits, in order. The lock keeps the order when ``close`` meets ``run``."""
+        async with self._writing:
+            while self._queue:
+                await self._write(self._queue.popleft())
+
+    async def _write(self, happening: Happening) -> None:
+        decision = self._correlator.decide(happening)
+        if isinstance(decision, Drop):
+            return
+        for attempt in range(TRIES_MAX):
+            if attempt:
+                # The first wait is spread, so that all components do not come back at once.
+                spread = ids.uniform(0, 1) if attempt == 1 else 1.0
+                await clock.wait_for(self._closing, RETRY_SECONDS * spread)
+            try:
+                await self._send(happening, decision, retried=attempt > 0)
+                return
+            except Unreachable as error:
+                logger.info("writing an event failed: %s", error)
+                if attempt and self._closing.is_set():
+                    break
+            except ApiError as error:
+                self._refused(happening, error)
+                return
+        self.dropped += 1
+        logger.error("event lost: %s: %s", happening.reason, happening.message)
+
+    def _refused(self, happening: Happening, error: ApiError) -> None:
+        """A refusal is final. In a namespace that is going away it is also expected."""
+        causes = error.status.details.causes if error.status.details else ()
+        expected = any(cause.reason == "NamespaceTerminating" for cause in causes)
+        level = logging.DEBUG if expected or is_already_exists(error) else logging.WARNING
+        logger.log(level, "event refused: %s: %s: %s", happening.reason, happening.message, error)
+
+    async def _send(self, happening: Happening, decision: Create | Update, *, retried: bool) -> None:
+        if isinstance(decision, Update):
+            try:
+                await self._patch(happening, decision)
+                return
+            except ApiError as error:
+                if not is_not_found(error):
+                    raise
+            decision = decision.instead
+        await self._create(happening, decision, retried=retried)
+
+    async def _patch(self, happening: Happening, update: Update) -> None:
+        change = {
+            "count": update.instead.count,
+            "lastTimestamp": update.instead.last.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "message": update.message,
+        }
+        await self._client.patch(Event, update.name, change, _namespace(happening.about))
+
+    async def _create(self, happening: Happening, create: Create, *, retried: bool) -> None:
+        """Two components may tell about one object in the same instant: then another name is tried.
+
+        After a broken connection the name being taken means that the first try did arrive.
+        """
+        for attempt in range(_NAME_TRIES_MAX):
+            event = self._build(happening, create)
+            try:
+                await self._client.create(event, namespace=_namespace(happening.about))
+                break
+            except ApiError as error:
+                if not is_already_exists(error) or (not retried and attempt == _NAME_TRIES_MAX - 1):
+                    raise
+                if retried:
+                    break
+        self._correlator.created(create, event.metadata.name or "")
+
+    def _build(self, happening: Happening, create: Create) -> Event:
+        about = happening.about
+        return Event(
+            metadata=ObjectMeta(name=event_name(about.name or "", happening.at), namespace=_namespace(about)),
+            involved_object=about,
+            reason=happening.reason,
+            message=create.message,
+            source=EventSource(component=self._component, host=self._host or None),
+            reporting_component=self._component,
+            reporting_instance=self._host or None,
+            first_timestamp=clock.seconds_precision(create.first),
+            last_timestamp=clock.seconds_precision(create.last),
+            count=create.count,
+            type=happening.type,
+        )
+
+
+def event_name(object_name: str, at: datetime) -> str:
+    """``<object>.<nanoseconds in hexadecimal>``; a UID where that would not be a valid name.
+
+    Our clock shows microseconds; the digits below are drawn, so that names seldom meet.
+    """
+    from podling.machinery.names import dns_subdomain_errors
+
+    nanoseconds = (at - _UNIX_EPOCH) // timedelta(microseconds=1) * 1000 + int(ids.uniform(0, 999))
+    name = f"{object_name}.{nanoseconds:x}"
+    return ids.uid() if dns_subdomain_errors(name) else name
+
+
+def _namespace(about: ObjectReference) -> str:
+    return about.namespace or "default"

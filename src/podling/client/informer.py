@@ -1,0 +1,348 @@
+"""A local copy of one kind's objects, kept fresh by a list and the watch that follows it.
+
+The argument, in three parts:
+
+* **Which request comes next** is the pure ``step`` over two states: ``NeedList`` and ``Watching``.
+  "Watching without a revision" cannot be written down. Only progress (an event or a bookmark that
+  arrived) clears the failures, so neither an answer that is always empty nor a list that succeeds
+  before a watch that fails can turn into a busy loop.
+* **The copy never goes back.** Revisions are numbers that only rise; an event or a list older than
+  what is held is not taken.
+* **Handlers see every object's life without gaps in its shape**: add, updates, delete, in order,
+  called synchronously after the copy changed. A name taken by a new object (another UID) is a delete
+  followed by an add, also when both happened while nobody watched.
+
+Intermediate states may be skipped (after a relist): readers are level-triggered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar, assert_never
+
+from podling import clock, ids
+from podling.client.base import ApiObject, Client, Key, Unreachable, WatchEvent, WatchEventType, key_of
+from podling.client.sorted_objects import SortedObjects
+from podling.machinery.errors import ApiError, is_expired
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=ApiObject)
+
+BACKOFF_SECONDS_INITIAL = 0.8
+BACKOFF_SECONDS_MAX = 30.0
+"""client-go's reflector: 800 ms doubling to 30 s, with jitter of the delay's own size."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeedList:
+    """Nothing usable is held, or its revision is too old to be watched from."""
+
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """The copy is complete as of ``revision``; ``progressed`` since it was listed."""
+
+    revision: str
+    failures: int = 0
+    progressed: bool = False
+
+
+State = NeedList | Watching
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEnded:
+    """The watch ended without an error, having brought the copy to ``revision``."""
+
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchFailed:
+    """The watch ended with an error, having brought the copy to ``revision``."""
+
+    revision: str
+    expired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListFailed:
+    pass
+
+
+Outcome = Listed | WatchEnded | WatchFailed | ListFailed
+
+
+def step(state: State, outcome: Outcome) -> State:
+    """What to do next, after the request that ``state`` asked for had this ``outcome``."""
+    match outcome:
+        case Listed(revision=revision):
+            return Watching(revision, state.failures)
+        case ListFailed():
+            return NeedList(state.failures + 1)
+        case WatchEnded(revision=revision) | WatchFailed(revision=revision):
+            if not isinstance(state, Watching):
+                raise TypeError("a watch cannot end that was never started")
+            moved = revision != state.revision
+            if isinstance(outcome, WatchFailed) and outcome.expired:
+                return NeedList(0 if moved or state.progressed else state.failures + 1)
+            failed = isinstance(outcome, WatchFailed)
+            if moved:
+                return Watching(revision, int(failed), progressed=True)
+            return Watching(revision, state.failures + 1, state.progressed)
+        case _:
+            assert_never(outcome)
+
+
+def delay_seconds(failures: int) -> float:
+    """The shortest wait before the next request after so many failures in a row; jitter comes on top."""
+    if failures <= 0:
+        return 0.0
+    return min(BACKOFF_SECONDS_INITIAL * 2.0 ** min(failures - 1, 20), BACKOFF_SECONDS_MAX)
+
+
+def revision_number(obj_or_revision: ApiObject | str) -> int:
+    """A resource version as the number it is (0 when unset), for comparing old and new."""
+    if isinstance(obj_or_revision, str):
+        text: str | None = obj_or_revision
+    else:
+        text = obj_or_revision.metadata.resource_version
+    return int(text) if text else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Handler(Generic[T]):
+    """Functions to call after the copy changed; each must be quick and must not wait."""
+
+    on_add: Callable[[T], object] | None = None
+    on_update: Callable[[T, T], object] | None = None
+    on_delete: Callable[[T], object] | None = None
+
+
+Indexer = Callable[[T], Iterable[str]]
+"""The values under which ``by_index`` finds an object."""
+
+
+class Informer(Generic[T]):
+    """A cache of ``kind``, optionally of one namespace or selection, with handlers and indexes.
+
+    Args:
+        indexers: for each index its name and the function that gives an object's values.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kind: type[T],
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        indexers: Mapping[str, Indexer[T]] | None = None,
+    ) -> None:
+        self.kind = kind
+        self._client = client
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._objects: SortedObjects[T] = SortedObjects()
+        self._indexers: dict[str, Indexer[T]] = dict(indexers or {})
+        self._indexes: dict[str, dict[str, SortedObjects[T]]] = {name: {} for name in self._indexers}
+        self._handlers: list[Handler[T]] = []
+        self._synced = asyncio.Event()
+        self._newest = 0
+
+    def add_handler(
+        self,
+        on_add: Callable[[T], object] | None = None,
+        on_update: Callable[[T, T], object] | None = None,
+        on_delete: Callable[[T], object] | None = None,
+    ) -> None:
+        """Call these from now on; ``on_add`` is called at once for every object already held."""
+        handler = Handler(on_add, on_update, on_delete)
+        self._handlers.append(handler)
+        for obj in self.values():
+            self._call(handler.on_add, obj)
+
+    def add_indexer(self, name: str, indexer: Indexer[T]) -> None:
+        """Add an index, also over what is held already; the same name again replaces it."""
+        self._indexers[name] = indexer
+        self._indexes[name] = {}
+        for obj in self._objects.values():
+            self._file(name, key_of(obj), None, obj)
+
+    async def run(self) -> None:
+        """Keep the copy fresh until cancelled. Errors are retried with back-off for ever."""
+        state: State = NeedList()
+        while True:
+            if state.failures:
+                least = delay_seconds(state.failures)
+                await clock.sleep(ids.uniform(least, 2 * least))
+            match state:
+                case NeedList():
+                    state = step(state, await self._list())
+                case Watching():
+                    state = step(state, await self._watch(state.revision))
+                case _:
+                    assert_never(state)
+
+    async def synced(self) -> None:
+        """Wait until the first list is in the copy and every handler has seen it."""
+        await self._synced.wait()
+
+    @property
+    def has_synced(self) -> bool:
+        return self._synced.is_set()
+
+    @property
+    def revision(self) -> int:
+        """Everything that happened up to this revision is in the copy; it only rises."""
+        return self._newest
+
+    def get(self, key: Key) -> T | None:
+        return self._objects.get(key)
+
+    def values(self) -> tuple[T, ...]:
+        """Every object, in key order."""
+        return self._objects.values()
+
+    def by_index(self, name: str, value: str) -> tuple[T, ...]:
+        """The objects that the index ``name`` files under ``value``, in key order."""
+        found = self._indexes[name].get(value)
+        return found.values() if found is not None else ()
+
+    def count_index(self, name: str, value: str) -> int:
+        """How many objects ``by_index`` would find."""
+        found = self._indexes[name].get(value)
+        return len(found) if found is not None else 0
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    async def _list(self) -> Outcome:
+        try:
+            listing = await self._client.list(
+                self.kind,
+                self._namespace,
+                label_selector=self._label_selector,
+                field_selector=self._field_selector,
+            )
+        except (ApiError, Unreachable) as error:
+            logger.warning("listing %s failed: %s", self.kind.__name__, error)
+            return ListFailed()
+        revision = revision_number(listing.resource_version)
+        if revision < self._newest:
+            logger.warning("a list of %s is older than what is held: not taken", self.kind.__name__)
+            return ListFailed()
+        self._newest = revision
+        self._replace_all(listing.items)
+        self._synced.set()
+        return Listed(listing.resource_version)
+
+    async def _watch(self, revision: str) -> Outcome:
+        stream = self._client.watch(
+            self.kind,
+            self._namespace,
+            resource_version=revision,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+        )
+        try:
+            async for event in stream:
+                self._take(event)
+                revision = event.object.metadata.resource_version or revision
+            return WatchEnded(revision)
+        except (ApiError, Unreachable) as error:
+            expired = is_expired(error)
+            level = logging.INFO if expired else logging.WARNING
+            logger.log(level, "the watch of %s ended: %s", self.kind.__name__, error)
+            return WatchFailed(revision, expired)
+        finally:
+            await _close(stream)
+
+    def _take(self, event: WatchEvent[T]) -> None:
+        """Bring one event into the copy, unless what is held is as new already."""
+        revision = revision_number(event.object)
+        self._newest = max(self._newest, revision)
+        if event.type is WatchEventType.BOOKMARK:
+            return
+        key = key_of(event.object)
+        held = self._objects.get(key)
+        if held is not None and revision_number(held) >= revision:
+            return
+        if event.type is WatchEventType.DELETED:
+            if held is not None:
+                self._remove(key, event.object)
+        else:
+            self._put(key, held, event.object)
+
+    def _replace_all(self, items: tuple[T, ...]) -> None:
+        listed = {key_of(obj): obj for obj in items}
+        for held in self._objects.values():
+            if (key := key_of(held)) not in listed:
+                self._remove(key, held)
+        for key, obj in listed.items():
+            present = self._objects.get(key)
+            if present is None or revision_number(present) < revision_number(obj):
+                self._put(key, present, obj)
+
+    def _put(self, key: Key, held: T | None, obj: T) -> None:
+        if held is not None and held.metadata.uid != obj.metadata.uid:
+            self._remove(key, held)
+            held = None
+        self._objects.put(key, obj)
+        for name in self._indexers:
+            self._file(name, key, held, obj)
+        for handler in self._handlers:
+            if held is None:
+                self._call(handler.on_add, obj)
+            else:
+                self._call(handler.on_update, held, obj)
+
+    def _remove(self, key: Key, last: T) -> None:
+        """``last`` is the object's last known state, which handlers get."""
+        held = self._objects.pop(key)
+        for name in self._indexers:
+            self._file(name, key, held, None)
+        for handler in self._handlers:
+            self._call(handler.on_delete, last)
+
+    def _file(self, name: str, key: Key, old: T | None, new: T | None) -> None:
+        """Move an object within one index. Most changes leave it where it is."""
+        index, indexer = self._indexes[name], self._indexers[name]
+        values = tuple(indexer(new)) if new is not None else ()
+        for value in tuple(indexer(old)) if old is not None else ():
+            if value not in values and (bucket := index.get(value)) is not None:
+                bucket.pop(key)
+                if not bucket:
+                    del index[value]
+        if new is not None:
+            for value in values:
+                index.setdefault(value, SortedObjects()).put(key, new)
+
+    def _call(self, function: Callable[..., object] | None, *objects: T) -> None:
+        """A handler's mistake must not stop the others, nor the copy; it is reported in full."""
+        if function is None:
+            return
+        try:
+            function(*objects)
+        except Exception:
+            logger.exception("a handler of %s failed", self.kind.__name__)
+
+
+async def _close(stream: AsyncIterator[object]) -> None:
+    """End a watch now rather than when it is collected: the server keeps no reader that is gone."""
+    aclose = getattr(stream, "aclose", None)
+    if aclose is not None:
+        await aclose()

@@ -1,0 +1,62 @@
+"""One informer per kind, shared by everything in the process that reads that kind."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeVar, cast
+
+from podling.client.base import ApiObject, Client
+from podling.client.informer import Informer
+
+T = TypeVar("T", bound=ApiObject)
+
+
+class InformerFactory:
+    """Makes informers on demand over one client and runs them all.
+
+    Ask for informers, add handlers and indexes, then ``run``; informers asked for while running are
+    started at once.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._informers: dict[type[Any], Informer[Any]] = {}
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: dict[type[Any], asyncio.Task[None]] = {}
+
+    def informer(self, kind: type[T]) -> Informer[T]:
+        """The shared informer of ``kind`` in all namespaces."""
+        found = self._informers.get(kind)
+        if found is None:
+            found = self._informers[kind] = Informer(self.client, kind)
+            if self._group is not None:
+                self._start(self._group, found)
+        return cast("Informer[T]", found)
+
+    def forget(self, kind: type[Any]) -> None:
+        """Stop following ``kind``: its resource is gone. Who reads its informer keeps the last state."""
+        self._informers.pop(kind, None)
+        task = self._tasks.pop(kind, None)
+        if task is not None:
+            task.cancel()
+
+    async def run(self) -> None:
+        """Keep every informer fresh until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                for informer in self._informers.values():
+                    self._start(group, informer)
+                await asyncio.Event().wait()
+        finally:
+            self._group = None
+            self._tasks.clear()
+
+    async def synced(self) -> None:
+        """Wait until every informer asked for so far holds its first list."""
+        for informer in tuple(self._informers.values()):
+            await informer.synced()
+
+    def _start(self, group: asyncio.TaskGroup, informer: Informer[Any]) -> None:
+        task = group.create_task(informer.run(), name=f"informer/{informer.kind.__name__}")
+        self._tasks[informer.kind] = task

@@ -1,0 +1,175 @@
+"""The loop that runs a reconciler: everything about retrying, in one place.
+
+A reconciler sees a key and brings the world closer to what is asked; it never sees the event that
+woke it, never sleeps and never counts failures. What happens next is decided here by one switch:
+
+=======================  =======================================================
+the run ends with        then
+=======================  =======================================================
+``AwaitChange``          forget the back-off; the next change wakes the key
+``RequeueAfter``         forget the back-off; run again then, or on a change
+a conflict (409)         run again shortly: somebody else wrote, our view was old
+``Terminal``             nothing: only a change of the object can help
+any other exception      run again after the key's back-off, or later if the
+                         server asked for it (``Retry-After``)
+=======================  =======================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from podling.client.base import Key, Unreachable
+from podling.client.workqueue import QueueClosed, WorkQueue
+from podling.machinery.errors import ApiError, is_conflict
+
+logger = logging.getLogger(__name__)
+
+CONFLICT_RETRY_SECONDS = 0.01
+"""Long enough for the winning write to reach our informer, short enough not to be noticed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequeueAfter:
+    """All done for now; look again in ``seconds``, or when something changes before."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitChange:
+    """All done; look again when something changes."""
+
+
+Action = RequeueAfter | AwaitChange
+
+
+class Terminal(Exception):
+    """Another try cannot succeed unless the object changes first."""
+
+
+class Reconciler(Protocol):
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Retry:
+    """After a failure: in ``seconds``, or with ``backoff`` no sooner than the key's back-off ends."""
+
+    seconds: float
+    backoff: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _GiveUp:
+    pass
+
+
+Decision = RequeueAfter | AwaitChange | _Retry | _GiveUp
+
+
+def what_next(outcome: Action | Exception) -> Decision:
+    """The switch of the module's table."""
+    match outcome:
+        case RequeueAfter() | AwaitChange():
+            return outcome
+        case Terminal():
+            return _GiveUp()
+        case ApiError() if is_conflict(outcome):
+            return _Retry(CONFLICT_RETRY_SECONDS, backoff=False)
+        case ApiError():
+            return _Retry(float(outcome.retry_after or 0), backoff=True)
+        case Exception():
+            return _Retry(0.0, backoff=True)
+        case _:
+            assert_never(outcome)
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a runner has done so far; read by metrics, written by the runner alone."""
+
+    runs: int = 0
+    failures: int = 0
+    conflicts: int = 0
+    given_up: int = 0
+    active: int = 0
+
+
+class Runner:
+    """Runs ``reconciler`` for every key of ``queue``, at most ``workers`` at a time."""
+
+    def __init__(
+        self, reconciler: Reconciler, queue: WorkQueue[Key], workers: int = 1, name: str = ""
+    ) -> None:
+        self._reconciler = reconciler
+        self._queue = queue
+        self._workers = workers
+        self.name = name or type(reconciler).__name__
+        self.counters = Counters()
+
+    async def run(self) -> None:
+        """Work until the queue is closed and empty, or until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(self._workers):
+                group.create_task(self._work(), name=f"{self.name}/{number}")
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                key = await self._queue.get()
+            except QueueClosed:
+                return
+            self.counters.active += 1
+            try:
+                outcome = await self._attempt(key)
+            finally:
+                self.counters.active -= 1
+                self._queue.done(key)
+            self._settle(key, outcome)
+
+    async def _attempt(self, key: Key) -> Action | Exception:
+        self.counters.runs += 1
+        try:
+            return await self._reconciler.reconcile(key)
+        except Exception as error:
+            return error
+
+    def _settle(self, key: Key, outcome: Action | Exception) -> None:
+        decision = what_next(outcome)
+        match decision:
+            case AwaitChange():
+                self._queue.forget(key)
+            case RequeueAfter(seconds=seconds):
+                self._queue.forget(key)
+                self._queue.add_after(key, seconds)
+            case _GiveUp():
+                self.counters.given_up += 1
+                self._queue.forget(key)
+                logger.warning("%s: %s will not be tried again: %s", self.name, key, outcome)
+            case _Retry(seconds=seconds, backoff=False):
+                self.counters.conflicts += 1
+                self._queue.add_after(key, seconds)
+            case _Retry(seconds=seconds):
+                self.counters.failures += 1
+                self._report(key, outcome)
+                self._retry(key, seconds)
+            case _:
+                assert_never(decision)
+
+    def _retry(self, key: Key, seconds: float) -> None:
+        # The queue keeps the earliest time asked for, so a longer wish of the server cannot be put
+        # beside the back-off: it takes its place.
+        if seconds > 0:
+            self._queue.add_after(key, seconds)
+        else:
+            self._queue.add_backoff(key)
+
+    def _report(self, key: Key, outcome: Action | Exception) -> None:
+        if isinstance(outcome, (ApiError, Unreachable)):
+            logger.info("%s: %s will be tried again: %s", self.name, key, outcome)
+        elif isinstance(outcome, Exception):
+            logger.error("%s: %s will be tried again", self.name, key, exc_info=outcome)

@@ -1,0 +1,175 @@
+"""Connections that begin as HTTP/1.1 and go on as something else: SPDY, which older clients still speak.
+
+WebSockets are aiohttp's own business. For any other protocol the server's connection is taken over by
+``accept_upgrade`` once the request has been answered with 101, and ``open_upgrade`` asks for the same as a
+client. Both give a ``RawConnection``: bytes in, bytes out, no more HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Protocol, cast
+
+from aiohttp import web
+from yarl import URL
+
+BUFFERED_MAX = 256 * 1024
+"""Bytes that wait for us before the peer has to."""
+HEAD_MAX = 64 * 1024
+READ = 64 * 1024
+
+
+class RawConnection(Protocol):
+    """Bytes both ways."""
+
+    async def receive(self) -> bytes:
+        """The next bytes, as they come; empty at the end."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Send, and wait while the peer is behind. Raises ``ConnectionError`` when it is gone."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class UpgradeRefused(Exception):
+    """The server answered something else than 101."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(f"{status}: {body[:200].decode(errors='replace')}")
+        self.status = status
+        self.body = body
+
+
+class _Taken:
+    """A connection taken over from aiohttp, which hands us what comes in as to any payload parser."""
+
+    def __init__(self, request: web.BaseRequest) -> None:
+        if request.transport is None:
+            raise ConnectionResetError("the client is gone")
+        self._protocol = request.protocol
+        self._transport = request.transport
+        self._chunks: deque[bytes] = deque()
+        self._buffered = 0
+        self._ended = False
+        self._changed = asyncio.Event()
+
+    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
+        self._chunks.append(bytes(data))
+        self._buffered += len(data)
+        if self._buffered > BUFFERED_MAX:
+            self._transport.pause_reading()
+        self._changed.set()
+        return False, b""
+
+    def feed_eof(self) -> None:
+        self._ended = True
+        self._changed.set()
+
+    async def receive(self) -> bytes:
+        while not self._chunks:
+            if self._ended or self._transport.is_closing():
+                return b""
+            self._changed.clear()
+            await self._changed.wait()
+        chunk = self._chunks.popleft()
+        self._buffered -= len(chunk)
+        if self._buffered <= BUFFERED_MAX and not self._transport.is_closing():
+            self._transport.resume_reading()
+        return chunk
+
+    async def send(self, data: bytes) -> None:
+        if self._transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        self._transport.write(data)
+        await self._protocol._drain_helper()
+
+    async def close(self) -> None:
+        self._transport.close()
+
+
+async def accept_upgrade(
+    request: web.BaseRequest, protocol: str, headers: Mapping[str, str]
+) -> tuple[web.StreamResponse, RawConnection]:
+    """Answer 101 and take the connection over; the handler returns the response when all is done."""
+    response = web.StreamResponse(
+        status=101, headers={"Connection": "Upgrade", "Upgrade": protocol, **headers}
+    )
+    response.force_close()
+    await response.prepare(request)
+    taken = _Taken(request)
+    request.protocol.set_parser(cast("object", taken))  # type: ignore[arg-type]
+    request.protocol.keep_alive(False)
+    return response, taken
+
+
+class _Opened:
+    """A connection that we opened."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def receive(self) -> bytes:
+        try:
+            return await self._reader.read(READ)
+        except ConnectionError:
+            return b""
+
+    async def send(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def close(self) -> None:
+        self._writer.close()
+
+
+async def open_upgrade(
+    url: str,
+    context: ssl.SSLContext | None,
+    protocol: str,
+    headers: Sequence[tuple[str, str]],
+    *,
+    method: str = "POST",
+) -> tuple[dict[str, str], RawConnection]:
+    """Ask a server to change to ``protocol``; returns the answer's headers (in lower case).
+
+    Raises ``UpgradeRefused`` with the answer's body, ``OSError`` where nobody answers.
+    """
+    target = URL(url, encoded=True)
+    reader, writer = await asyncio.open_connection(target.host, target.port, ssl=context, limit=HEAD_MAX)
+    lines = [
+        f"{method} {target.raw_path_qs} HTTP/1.1",
+        f"Host: {target.raw_host}:{target.port}",
+        "Connection: Upgrade",
+        f"Upgrade: {protocol}",
+        "Content-Length: 0",
+        *(f"{name}: {text}" for name, text in headers),
+    ]
+    try:
+        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        await writer.drain()
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        status = int(head[0].split()[1])
+        answer = {
+            name.strip().lower(): text.strip() for name, _, text in (line.partition(":") for line in head[1:])
+        }
+        if status != 101:
+            raise UpgradeRefused(status, await _body(reader, answer))
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, IndexError) as error:
+        writer.close()
+        raise ConnectionError(f"no HTTP answer: {error}") from error
+    except BaseException:
+        writer.close()
+        raise
+    return answer, _Opened(reader, writer)
+
+
+async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
+    """The body of a refusal, which servers send with its length."""
+    length = headers.get("content-length", "0")
+    return await reader.readexactly(min(int(length), HEAD_MAX)) if length.isdigit() else b""

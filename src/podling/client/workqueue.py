@@ -1,0 +1,178 @@
+"""The queue of keys between an informer and its reconciler.
+
+What it promises, whatever the order of calls:
+
+* A key waits at most once, however often it was added (dedup).
+* A key is never handed out while a worker still holds it; adding it meanwhile makes it wait again
+  as soon as the worker is ``done``. So no change is missed and no two runs of one key overlap.
+* A delayed key is handed out no earlier than asked, and of several delays the earliest counts.
+* Back-off is kept per key and doubles from 5 ms to 1000 s until the key is forgotten.
+
+Constants are those of client-go's ``util/workqueue`` default item limiter. Its overall rate limit is left
+out: that exists to protect a remote API server, which defends itself (429).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from itertools import count
+from typing import Generic, TypeVar
+
+from podling import clock
+
+K = TypeVar("K")
+
+BACKOFF_SECONDS_INITIAL = 0.005
+BACKOFF_SECONDS_MAX = 1000.0
+
+_EARLY_SECONDS = 1e-9
+"""Timers may fire early by a rounding error; less than this is no reason to wait again."""
+
+
+class QueueClosed(Exception):
+    """The queue was closed and has nothing left to hand out."""
+
+
+def backoff_seconds(failures: int) -> float:
+    """The delay before another try after ``failures`` (1 or more) failed ones in a row."""
+    if failures > 40:  # beyond any doubling that matters; keeps the power small
+        return BACKOFF_SECONDS_MAX
+    return min(BACKOFF_SECONDS_INITIAL * 2.0 ** (failures - 1), BACKOFF_SECONDS_MAX)
+
+
+class WorkQueue(Generic[K]):
+    """Keys that want a run of the reconciler, first come first served."""
+
+    def __init__(self) -> None:
+        self._ready: deque[K] = deque()
+        self._dirty: set[K] = set()  # wants a run: waiting, or held and added again
+        self._held: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._due: dict[K, float] = {}  # the earliest time asked for, per delayed key
+        self._timeline: list[tuple[float, int, K]] = []  # may hold entries that _due no longer confirms
+        self._sequence = count()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._closed = False
+
+    def __len__(self) -> int:
+        """How many keys wait to be handed out now (delayed and held ones not counted)."""
+        return len(self._ready)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing is held; delayed keys may still come."""
+        return not self._ready and not self._held
+
+    def add(self, key: K) -> None:
+        """Ask for a run of ``key`` as soon as possible."""
+        if self._closed or key in self._dirty:
+            return
+        self._dirty.add(key)
+        if key not in self._held:
+            self._ready.append(key)
+            self._wake_one()
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Ask for a run of ``key`` in ``seconds``; an earlier time already asked for stays."""
+        if seconds <= 0:
+            self.add(key)
+            return
+        if self._closed:
+            return
+        due = clock.monotonic() + seconds
+        if due >= self._due.get(key, float("inf")):
+            return
+        self._due[key] = due
+        heapq.heappush(self._timeline, (due, next(self._sequence), key))
+        self._set_timer()
+
+    def add_backoff(self, key: K) -> float:
+        """Count a failure of ``key`` and ask for another run after its back-off; returns its seconds."""
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        delay = backoff_seconds(failures)
+        self.add_after(key, delay)
+        return delay
+
+    def forget(self, key: K) -> None:
+        """Start ``key``'s back-off from the beginning again: its last run succeeded."""
+        self._failures.pop(key, None)
+
+    def failures(self, key: K) -> int:
+        """How often ``key`` failed in a row."""
+        return self._failures.get(key, 0)
+
+    async def get(self) -> K:
+        """The next key, which the caller holds until ``done``. Raises ``QueueClosed``."""
+        while not self._ready:
+            if self._closed:
+                raise QueueClosed
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                # Woken and cancelled at once: the wake-up belongs to somebody else now.
+                if waiter.done() and not waiter.cancelled() and self._ready:
+                    self._wake_one()
+                raise
+            finally:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
+        key = self._ready.popleft()
+        self._dirty.discard(key)
+        self._held.add(key)
+        return key
+
+    def done(self, key: K) -> None:
+        """Let go of ``key``; if it was added meanwhile it waits again."""
+        self._held.discard(key)
+        if key in self._dirty:
+            self._ready.append(key)
+            self._wake_one()
+
+    def close(self) -> None:
+        """Accept no more keys. Waiting ones are still handed out; delayed ones are dropped."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._due.clear()
+        self._timeline.clear()
+        while self._waiters:
+            self._wake_one()
+
+    def _wake_one(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    def _set_timer(self) -> None:
+        """Keep exactly one timer, set for the head of the timeline."""
+        while self._timeline and self._due.get(self._timeline[0][2]) != self._timeline[0][0]:
+            heapq.heappop(self._timeline)  # superseded by an earlier time, or handed over already
+        if not self._timeline:
+            return
+        due = self._timeline[0][0]
+        if self._timer is not None:
+            if self._timer_at <= due:
+                return
+            self._timer.cancel()
+        delay = max(0.0, due - clock.monotonic())
+        self._timer_at = due
+        self._timer = asyncio.get_running_loop().call_later(delay, self._release_due)
+
+    def _release_due(self) -> None:
+        self._timer = None
+        now = clock.monotonic() + _EARLY_SECONDS
+        while self._timeline and self._timeline[0][0] <= now:
+            due, _, key = heapq.heappop(self._timeline)
+            if self._due.get(key) == due:
+                del self._due[key]
+                self.add(key)
+        self._set_timer()

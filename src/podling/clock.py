@@ -1,0 +1,70 @@
+"""The only door to time.
+
+Time comes from the running event loop. A loop that keeps its own wall clock (the virtual-time
+loop of ``podling.sim``) offers ``wall_time()``; on any other loop, and outside of one, wall time is
+the system's. Nothing else in Podling may read a clock or wait: a lint rule and a test hold this,
+so the same components run unchanged on a virtual clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, cast
+
+
+class _WallClock(Protocol):
+    def wall_time(self) -> float: ...
+
+
+def _wall_clock(loop: asyncio.AbstractEventLoop) -> _WallClock | None:
+    """The loop itself, if it keeps a wall clock; asked on every reading, so no run-time protocol check."""
+    return cast(_WallClock, loop) if hasattr(loop, "wall_time") else None
+
+
+def now() -> datetime:
+    """The current time in UTC, with microseconds. Read it once per decision and pass it on."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return datetime.now(UTC)
+    wall_clock = _wall_clock(loop)
+    return datetime.now(UTC) if wall_clock is None else datetime.fromtimestamp(wall_clock.wall_time(), UTC)
+
+
+def seconds_precision(moment: datetime) -> datetime:
+    """``moment`` cut to whole seconds, as API timestamps (``metav1.Time``) carry it."""
+    return moment.replace(microsecond=0)
+
+
+def monotonic() -> float:
+    """Seconds on a clock that never goes back; only differences mean something."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return time.monotonic()
+    return time.monotonic() if _wall_clock(loop) is None else loop.time()
+
+
+async def sleep(seconds: float) -> None:
+    """Wait for ``seconds``; zero or less only lets others run."""
+    await asyncio.sleep(max(0.0, seconds))
+
+
+async def sleep_until(moment: datetime) -> None:
+    """Wait until ``moment`` (aware); returns at once when it is past."""
+    await sleep((moment - now()) / timedelta(seconds=1))
+
+
+async def wait_for(event: asyncio.Event, seconds: float | None) -> bool:
+    """Wait until ``event`` is set, at most ``seconds`` (``None``: for ever); True if it was set."""
+    if seconds is None:
+        await event.wait()
+        return True
+    try:
+        async with asyncio.timeout(max(0.0, seconds)):
+            await event.wait()
+    except TimeoutError:
+        return event.is_set()
+    return True

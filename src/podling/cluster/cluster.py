@@ -1,0 +1,204 @@
+"""The cluster: store, API server, scheduler, controllers and nodes, started in the order they need.
+
+The control plane's components speak to the API server in process; kubectl, other clients and (through
+the kubelets' own servers) log and exec streams use TLS. Stopping lets go of everything in the reverse
+order and leaves containers running: whoever wants those gone says ``podling down``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from podling.apiserver.admission.registry import default_plugins
+from podling.apiserver.aggregation.authentication import FRONT, publish
+from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
+from podling.apiserver.pki import Pki
+from podling.apiserver.server import ApiServer
+from podling.apiserver.streams import HttpsNodeConnector, StreamRequests
+from podling.client.base import Client
+from podling.cluster.components import run_components
+from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
+from podling.cluster.nodes import node_plans
+from podling.controllers.volume_folders import NoFolders, VolumeFolders
+from podling.node.machine import primary_address
+from podling.node.node import Node
+from podling.runtime.base import RuntimeFailure
+from podling.runtime.images.store import ImageStore
+from podling.store.base import StoreError
+from podling.store.sqlite import SqliteStore
+
+Progress = Callable[[str, str], None]
+"""Told each step that is done, with a detail for people."""
+
+LOOPBACK = "127.0.0.1"
+
+
+class StartFailure(Exception):
+    """The cluster cannot start; the text is one line that says what to do."""
+
+
+class Cluster:
+    """One cluster over one data directory, in this process.
+
+    Args:
+        progress: told what has started, as it starts.
+    """
+
+    def __init__(self, directory: DataDirectory, settings: ClusterSettings, progress: Progress) -> None:
+        self.directory = directory
+        self.settings = settings
+        self._progress = progress
+        self._pki = Pki(directory.pki)
+        self._stack = AsyncExitStack()
+        self._nodes: list[Node] = []
+        self._components: asyncio.Task[None] | None = None
+        self.port = settings.port
+
+    @property
+    def url(self) -> str:
+        return f"https://{LOOPBACK}:{self.port}"
+
+    async def start(self) -> None:
+        """Start everything. Raises ``StartFailure``; what had started is stopped again."""
+        try:
+            server = await self._start_api()
+            self._start_components(server)
+            await self._start_nodes(server)
+        except RuntimeFailure as error:
+            await self.stop()
+            raise StartFailure(f"{error}; 'podling doctor' says what to do") from error
+        except (StoreError, OSError) as error:
+            await self.stop()
+            raise StartFailure(str(error)) from error
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def nodes_ready(self, stop: asyncio.Event) -> None:
+        """Wait until every node is Ready, or until ``stop``."""
+        ready = asyncio.create_task(self._all_ready())
+        stopped = asyncio.create_task(stop.wait())
+        watched = [ready, stopped, *self._running()]
+        await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+        self._raise_failures()
+        stopped.cancel()
+        if ready.done():
+            self._progress("ready", ", ".join(node.plan.name for node in self._nodes))
+        else:
+            ready.cancel()
+
+    async def _all_ready(self) -> None:
+        await asyncio.gather(*(node.ready() for node in self._nodes))
+
+    async def run_until(self, stop: asyncio.Event) -> None:
+        """Run until told to stop. Raises what ended a component that should never end."""
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([stopped, *self._running()], return_when=asyncio.FIRST_COMPLETED)
+            self._raise_failures()
+        finally:
+            stopped.cancel()
+
+    async def stop(self) -> None:
+        """Let go of everything; containers run on."""
+        await self._stack.aclose()
+
+    def write_kubeconfig(self, copy: Path | None) -> Path:
+        """Write the administrator's kubeconfig; with ``copy`` also there. Returns the path to use.
+
+        Raises ``StartFailure`` when ``copy`` is a file of another kind.
+        """
+        content = kubeconfig(
+            self.url, self._pki.ca_pem, self._pki.admin(), user=f"admin@{self.name}", name=self.name
+        )
+        write_kubeconfig(self.directory.kubeconfig, content)
+        if copy is None:
+            return self.directory.kubeconfig
+        try:
+            merge_into(copy, content)
+        except KubeconfigUnusable as error:
+            raise StartFailure(str(error)) from error
+        return copy
+
+    @property
+    def name(self) -> str:
+        """What kubeconfig contexts call this cluster."""
+        return "podling" if self.directory.path.name == "podling" else f"podling-{self.directory.id}"
+
+    async def _start_api(self) -> ApiServer:
+        store = SqliteStore(self.directory.store)
+        self._stack.push_async_callback(store.close)
+        self._progress("store", f"revision {store.revision}")
+        api = ApiServer(
+            store,
+            default_plugins(),
+            signing_key=self._pki.service_account_key(),
+            front=self._pki.client(FRONT, FRONT),
+        )
+        await api.start()
+        await publish(api.client(), self._pki.ca_pem.decode())
+        self._stack.push_async_callback(api.stop)
+        connector = HttpsNodeConnector(self._pki.ca, self._pki.kubelet_client())
+        streams = StreamRequests(api.registry, api.objects, connector)
+        serving = Serving(
+            host="0.0.0.0" if self.settings.runtime == "oci" else LOOPBACK,
+            port=self.settings.port,
+            certificate=self._pki.server("apiserver", (primary_address(), LOOPBACK)),
+            client_ca=self._pki.ca,
+        )
+        server = HttpServer(api, api.authenticator, serving, streams)
+        try:
+            await server.start()
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                advice = "choose another: podling up --port N (0 picks a free one)"
+                raise StartFailure(f"port {self.settings.port} is in use; {advice}") from error
+            raise
+        self._stack.push_async_callback(server.stop)
+        self.port = server.port
+        if serving.host != LOOPBACK:
+            await api.announce(primary_address(), self.port)
+        self.directory.remember(ClusterSettings(
+            port=self.port, runtime=self.settings.runtime, nodes=self.settings.nodes
+        ))  # fmt: skip
+        self._progress("API server", self.url)
+        return api
+
+    def _start_components(self, api: ApiServer) -> None:
+        simulated = self.settings.runtime == "sim"  # its pods write nothing
+        folders = (NoFolders if simulated else VolumeFolders)(self.directory.path / "volumes")
+        self._components = asyncio.create_task(
+            run_components(api.client, self._pki.ca_pem.decode(), folders), name="control plane"
+        )
+        self._stack.push_async_callback(_cancelled, self._components)
+        self._progress("control plane", "scheduler, controllers")
+
+    async def _start_nodes(self, api: ApiServer) -> None:
+        images = ImageStore(self.directory.images)
+        for plan in node_plans(self.directory, self.settings):
+            client: Client = api.client(Node.user(plan.name))
+            node = Node(plan, client, self._pki, images)
+            await node.start()
+            self._stack.push_async_callback(node.stop)
+            self._nodes.append(node)
+            self._progress("node", f"{plan.name} on {plan.runtime}")
+
+    def _running(self) -> list[asyncio.Task[None]]:
+        tasks = [node.task for node in self._nodes if node.task]
+        return [*tasks, self._components] if self._components else tasks
+
+    def _raise_failures(self) -> None:
+        for task in self._running():
+            if task.done() and not task.cancelled() and (error := task.exception()):
+                raise error
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

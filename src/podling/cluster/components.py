@@ -1,0 +1,33 @@
+"""The control plane's loops: scheduler and controllers, on one event loop, over in-process clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from podling.client.base import Client
+from podling.client.local import User
+from podling.controllers.manager import ControllerManager
+from podling.controllers.registry import controllers
+from podling.controllers.volume_folders import Folders
+
+_GROUPS = ("system:masters", "system:authenticated")
+CONTROLLER_MANAGER = User("system:kube-controller-manager", _GROUPS)
+SCHEDULER = User("system:kube-scheduler", _GROUPS)
+"""Under Kubernetes' own names, so that records of who wrote read the same; they are trusted like the server
+that they share a process with."""
+
+
+async def run_components(client_for: Callable[[User], Client], ca_certificate: str, folders: Folders) -> None:
+    """Run the scheduler and every controller until cancelled. Raises what ends one of them.
+
+    ``folders`` keeps the volumes that are made for claims.
+    """
+    from podling.scheduler.scheduler import Scheduler
+
+    manager = ControllerManager(
+        client_for(CONTROLLER_MANAGER), controllers(root_ca=ca_certificate, folders=folders)
+    )
+    async with asyncio.TaskGroup() as group:
+        group.create_task(manager.run(), name="controllers")
+        group.create_task(Scheduler(client_for(SCHEDULER), manager.informers).run(), name="scheduler")

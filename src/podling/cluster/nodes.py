@@ -1,0 +1,40 @@
+"""The nodes of a cluster: which ones there are to be, and how all their containers are ended."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.node.machine import node_names, primary_address
+from podling.node.runtimes import NodePlan, end_all
+from podling.runtime.images.store import ImageStore
+
+
+def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[NodePlan]:
+    """A plan per node, in order: the first has the machine's own name."""
+    address = primary_address()
+    return [
+        NodePlan(
+            name=name,
+            index=index,
+            runtime=settings.runtime,
+            root=directory.node(name),
+            cluster_id=directory.id,
+            address=address,
+        )
+        for index, name in enumerate(node_names(settings.nodes))
+    ]
+
+
+async def end_all_containers(directory: DataDirectory, grace_seconds: float) -> int:
+    """End whatever a cluster that no process runs has left running; returns how many pods that were.
+
+    Raises ``RuntimeFailure``.
+    """
+    settings = directory.settings()
+    if not settings.runtime:
+        return 0
+    # An earlier run may have had more nodes than the last one.
+    every = structs.replace(settings, nodes=max(settings.nodes, len(directory.node_names())))
+    images = ImageStore(directory.images)
+    return sum([await end_all(plan, images, grace_seconds) for plan in node_plans(directory, every)])

@@ -1,0 +1,76 @@
+"""What every controller here is: a queue of keys, a reconciler, and the shared things it works with."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from podling.client.base import ApiObject, Client, Key, key_of
+from podling.client.events import EventRecorder
+from podling.client.informer import revision_number
+from podling.client.informer_factory import InformerFactory
+from podling.client.runner import AwaitChange, RequeueAfter
+from podling.client.workqueue import WorkQueue
+from podling.controllers.status_writes import write_status
+
+T = TypeVar("T", bound=ApiObject)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerContext:
+    """What controllers are made with.
+
+    ``recorder`` gives the event recorder of a component, by the name that its events shall carry.
+    """
+
+    client: Client
+    informers: InformerFactory
+    recorder: Callable[[str], EventRecorder]
+
+
+class Controller(ABC):
+    """A reconciler with its queue. Subclasses subscribe to informers when they are made.
+
+    ``name`` is Kubernetes' own name of the controller (``kube-controller-manager --controllers``).
+    """
+
+    name: ClassVar[str]
+    workers: ClassVar[int] = 1
+
+    def __init__(self, context: ControllerContext) -> None:
+        self.client = context.client
+        self.queue: WorkQueue[Key] = WorkQueue()
+        self._written: dict[Key, int] = {}
+
+    @abstractmethod
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
+        """Bring what belongs to ``key`` closer to what is asked for."""
+
+    def enqueue(self, obj: ApiObject) -> None:
+        """Ask for a run for ``obj``: an informer's handler."""
+        self.queue.add(key_of(obj))
+
+    def enqueue_new(self, old: ApiObject, new: ApiObject) -> None:
+        """Ask for a run for an object that changed: an informer's update handler."""
+        self.queue.add(key_of(new))
+
+    def enqueue_changed(self, old: ApiObject, new: ApiObject) -> None:
+        """``enqueue_new``, unless the change is nothing but our own last ``write_status``.
+
+        For controllers whose run decides everything from what it sees and leaves nothing to the next.
+        """
+        key = key_of(new)
+        if self._written.pop(key, 0) != revision_number(new):
+            self.queue.add(key)
+
+    async def write_status(self, obj: T) -> T:
+        """Write the status of ``obj``; returns it as stored, or as given if it does not exist any more."""
+        written = await write_status(self.client, obj)
+        self._written[key_of(obj)] = revision_number(written)
+        return written
+
+
+ControllerFactory = Callable[[ControllerContext], Controller]
+"""A controller class, or anything else that makes a controller from its context."""

@@ -1,0 +1,204 @@
+"""What objects of one kind own of another: pods of a replica set, replica sets of a deployment.
+
+Three things that every controller of owned objects needs, in one place:
+
+* **waking**: a change of a child wakes its owner; a change of an orphan wakes every owner that would
+  take it;
+* **claiming**: an orphan that matches an owner's selector is adopted, a child that stopped matching
+  is released, as ``controller_ref_manager`` does it;
+* **own writes**: after an owner's children were created or deleted, its controller must not decide
+  again before the informer shows it, or it would do the work twice. ``settled`` says when. Nothing
+  times out: the event that settles an owner also wakes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from msgspec import to_builtins
+
+from podling.client.base import ApiObject, Client, Key, key_of
+from podling.client.informer import Informer, revision_number
+from podling.client.workqueue import WorkQueue
+from podling.controllers.ownership import controller_of, controller_reference, resource_named, without_owners
+from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.scheme import resource_of
+from podling.machinery.selectors import LabelSelector
+
+O = TypeVar("O", bound=ApiObject)  # noqa: E741 owner
+C = TypeVar("C", bound=ApiObject)
+
+BY_CONTROLLER = "controller"
+BY_NAMESPACE = "namespace"
+
+
+def controller_index(obj: ApiObject) -> Iterable[str]:
+    """Objects by the UID of what manages them, orphans by ``/<namespace>``."""
+    ref = controller_of(obj)
+    return (ref.uid if ref is not None else f"/{obj.metadata.namespace or ''}",)
+
+
+def namespace_index(obj: ApiObject) -> Iterable[str]:
+    return (obj.metadata.namespace or "",)
+
+
+class Children(Generic[O, C]):
+    """The children of kind ``C`` of owners of kind ``O``.
+
+    Args:
+        queue: whose keys are owners.
+        selector: which labels an owner's children carry; None for an owner that takes none.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        owners: Informer[O],
+        children: Informer[C],
+        queue: WorkQueue[Key],
+        selector: Callable[[O], LabelSelector | None],
+    ) -> None:
+        self._client = client
+        self._owners = owners
+        self._children = children
+        self._queue = queue
+        self._selector = selector
+        self._resource = resource_of(owners.kind)
+        self._written: dict[Key, dict[str, int]] = {}  # UID to revision, by owner
+        self._deleted: dict[Key, dict[str, Key]] = {}  # UID to key, by owner
+        owners.add_indexer(BY_NAMESPACE, namespace_index)
+        owners.add_handler(on_delete=self._forget)
+        children.add_indexer(BY_CONTROLLER, controller_index)
+        children.add_handler(self._wake, self._wake_both, self._wake)
+
+    def _forget(self, owner: O) -> None:
+        key = key_of(owner)
+        self._written.pop(key, None)
+        self._deleted.pop(key, None)
+
+    # Waking
+
+    def _wake_both(self, old: C, new: C) -> None:
+        before, after = self.owner_key(old), self.owner_key(new)
+        if before is not None and before != after:
+            self._queue.add(before)
+        if after is not None or old.metadata.labels != new.metadata.labels or before is not None:
+            self._wake(new)
+
+    def _wake(self, child: C) -> None:
+        if controller_of(child) is not None:
+            key = self.owner_key(child)
+            if key is not None:
+                self._queue.add(key)
+            return
+        for owner in self._owners.by_index(BY_NAMESPACE, child.metadata.namespace or ""):
+            selector = self._selector(owner)
+            if selector is not None and selector.matches(child.metadata.labels):
+                self._queue.add(key_of(owner))
+
+    def owner_key(self, child: C) -> Key | None:
+        """The key of the child's controller, if that is of our kind."""
+        ref = controller_of(child)
+        if ref is None or resource_named(ref) is not self._resource:
+            return None
+        return Key(child.metadata.namespace or "", ref.name)
+
+    # Claiming
+
+    def owned(self, owner: O) -> tuple[C, ...]:
+        """The children that the informer shows under the owner, without claiming any."""
+        return self._children.by_index(BY_CONTROLLER, owner.metadata.uid or "")
+
+    def has_orphans(self, namespace: str) -> bool:
+        """Whether the namespace has children without an owner, which somebody may have to adopt."""
+        return self._children.count_index(BY_CONTROLLER, f"/{namespace}") > 0
+
+    async def claim(self, owner: O) -> list[C]:
+        """The owner's children, after adopting those that match and releasing those that do not."""
+        selector, mine = self._selector(owner), []
+        for child in self.owned(owner):
+            if selector is not None and selector.matches(child.metadata.labels):
+                mine.append(child)
+            elif owner.metadata.deletion_timestamp is None:
+                await self._release(owner, child)
+        if owner.metadata.deletion_timestamp is not None or selector is None:
+            return mine
+        allowed: bool | None = None
+        for child in self._children.by_index(BY_CONTROLLER, f"/{owner.metadata.namespace or ''}"):
+            if child.metadata.deletion_timestamp or not selector.matches(child.metadata.labels):
+                continue
+            allowed = await self._may_adopt(owner) if allowed is None else allowed
+            if allowed and (adopted := await self._adopt(owner, child)) is not None:
+                mine.append(adopted)
+        return mine
+
+    async def _may_adopt(self, owner: O) -> bool:
+        """Ask the server itself: an owner that is being deleted, or another by now, adopts nothing."""
+        try:
+            live: Any = await self._client.get(
+                self._owners.kind, owner.metadata.name or "", owner.metadata.namespace
+            )
+        except ApiError as error:
+            if is_not_found(error):
+                return False
+            raise
+        return live.metadata.uid == owner.metadata.uid and live.metadata.deletion_timestamp is None
+
+    async def _adopt(self, owner: O, child: C) -> C | None:
+        references = [
+            *(to_builtins(each) for each in child.metadata.owner_references),
+            to_builtins(controller_reference(owner)),
+        ]
+        return await self._set_references(child, references)
+
+    async def _release(self, owner: O, child: C) -> None:
+        left = without_owners(child.metadata, [owner.metadata.uid or ""])
+        await self._set_references(child, [to_builtins(each) for each in left])
+
+    async def _set_references(self, child: C, references: list[Any]) -> C | None:
+        metadata = child.metadata
+        patch = {
+            "metadata": {
+                "uid": metadata.uid,
+                "resourceVersion": metadata.resource_version,
+                "ownerReferences": references or None,
+            }
+        }
+        try:
+            return await self._client.patch(
+                self._children.kind, metadata.name or "", patch, metadata.namespace
+            )
+        except ApiError as error:
+            if is_not_found(error):
+                return None
+            raise
+
+    # Own writes
+
+    def wrote(self, owner: Key, child: ApiObject) -> None:
+        """Note that a child was created or changed: the owner is not settled before the informer shows it."""
+        self._written.setdefault(owner, {})[child.metadata.uid or ""] = revision_number(child)
+
+    def deleted(self, owner: Key, child: ApiObject) -> None:
+        """Note that a child was asked to go."""
+        self._deleted.setdefault(owner, {})[child.metadata.uid or ""] = key_of(child)
+
+    def settled(self, owner: Key) -> bool:
+        """Whether the informer shows everything that was written for this owner."""
+        written, deleted = self._written.get(owner), self._deleted.get(owner)
+        if written:
+            for uid in [uid for uid, at in written.items() if self._children.revision >= at]:
+                del written[uid]
+        if deleted:
+            for uid in [uid for uid, key in deleted.items() if self._shows_deleted(uid, key)]:
+                del deleted[uid]
+        if not written:
+            self._written.pop(owner, None)
+        if not deleted:
+            self._deleted.pop(owner, None)
+        return not written and not deleted
+
+    def _shows_deleted(self, uid: str, key: Key) -> bool:
+        held = self._children.get(key)
+        return held is None or held.metadata.uid != uid or held.metadata.deletion_timestamp is not None

@@ -1,0 +1,124 @@
+"""Which run of a cron job is due, and which old jobs may go. Pure.
+
+Upstream: ``pkg/controller/cronjob/utils.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from podling.api.batch_v1 import CronJob, Job, JobCondition
+from podling.api.core_v1 import ObjectReference
+from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.cron_schedule import Schedule, ScheduleError
+from podling.controllers.ownership import controller_reference
+
+SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+MISSED_MAX = 100
+SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The last run that should have begun, None if none; ``missed`` counts those that did not."""
+
+    time: datetime | None
+    missed: int = 0
+
+
+def earliest(cron_job: CronJob, now: datetime) -> datetime:
+    """From when on runs count: the last one, or the creation; not before the starting deadline."""
+    created = cron_job.metadata.creation_timestamp
+    assert created is not None, "the API server gives every object its time of creation"
+    start = cron_job.status.last_schedule_time or created
+    deadline = cron_job.spec.starting_deadline_seconds
+    return max(start, now - timedelta(seconds=deadline)) if deadline is not None else start
+
+
+def due(cron_job: CronJob, schedule: Schedule, now: datetime) -> Due:
+    """Raises ``ScheduleError`` for a schedule that is never due twice."""
+    first = schedule.next_after(earliest(cron_job, now))
+    if first is None or now < first:
+        return Due(None)
+    second = schedule.next_after(first)
+    if second is None or now < second:
+        return Due(first, 1)
+    between = round((second - first) / SECOND)
+    if between < 1:
+        raise ScheduleError("time difference between two schedules is less than 1 second")
+    missed = int((now - first) / SECOND) // between + 1
+    # Begin two intervals early: an uneven schedule may have been due since.
+    latest, time = first, schedule.next_after(first + timedelta(seconds=(missed - 2) * between))
+    while time is not None and time <= now:
+        latest, time = time, schedule.next_after(time)
+    return Due(latest, missed)
+
+
+def is_too_late(cron_job: CronJob, time: datetime, now: datetime) -> bool:
+    deadline = cron_job.spec.starting_deadline_seconds
+    return deadline is not None and time + timedelta(seconds=deadline) < now
+
+
+def finished(job: Job) -> JobCondition | None:
+    """The condition that says that the job is over, or None."""
+    over = (each for each in job.status.conditions if each.type in ("Complete", "Failed"))
+    return next((each for each in over if each.status == "True"), None)
+
+
+def job_name(cron_job: CronJob, time: datetime) -> str:
+    """One name per scheduled minute: the same run cannot be started twice."""
+    return f"{cron_job.metadata.name}-{int(time.timestamp()) // 60}"
+
+
+def job_for(cron_job: CronJob, time: datetime, schedule: Schedule) -> Job:
+    """The job of the run scheduled at ``time``."""
+    template = cron_job.spec.job_template
+    local = time.astimezone(schedule.zone).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return Job(
+        metadata=ObjectMeta(
+            name=job_name(cron_job, time),
+            namespace=cron_job.metadata.namespace,
+            labels=dict(template.metadata.labels),
+            annotations={**template.metadata.annotations, SCHEDULED_AT: local},
+            owner_references=(controller_reference(cron_job),),
+        ),
+        spec=template.spec,
+    )
+
+
+def reference(job: Job) -> ObjectReference:
+    """How a cron job's status names an active job."""
+    metadata = job.metadata
+    return ObjectReference(
+        api_version=job.api_version,
+        kind=job.kind,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+    )
+
+
+def surplus(cron_job: CronJob, jobs: Iterable[Job]) -> list[Job]:
+    """The finished jobs beyond the history that is kept, oldest first."""
+    spec = cron_job.spec
+    limits = {"Complete": spec.successful_jobs_history_limit, "Failed": spec.failed_jobs_history_limit}
+    groups: dict[str, list[Job]] = {"Complete": [], "Failed": []}
+    for job in jobs:
+        condition = finished(job)
+        if condition is not None:
+            groups[condition.type].append(job)
+    doomed = []
+    for type_, limit in limits.items():
+        if limit is not None:
+            group = sorted(groups[type_], key=_start)
+            doomed += group[: max(0, len(group) - limit)]
+    return doomed
+
+
+def _start(job: Job) -> tuple[datetime, str]:
+    start = job.status.start_time or job.metadata.creation_timestamp
+    assert start is not None, "the API server gives every object its time of creation"
+    return start, job.metadata.name or ""

@@ -1,0 +1,53 @@
+"""The kinds that users define, as a controller that follows every kind needs them.
+
+Told of each definition, it tells in turn when a resource begins and ceases to be there. A resource is
+followed in the version that its objects are stored in; when that changes it is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from podling.api.apiextensions_v1 import CustomResourceDefinition
+from podling.api.meta_v1 import OwnerReference
+from podling.controllers.ownership import is_kind_of
+from podling.machinery.custom import is_established, stored_resource
+from podling.machinery.scheme import Resource
+
+
+class CustomKinds:
+    """The established definitions, as resources.
+
+    Args:
+        follow: called with each resource that appears.
+        forget: called with each that is there no more.
+    """
+
+    def __init__(self, follow: Callable[[Resource], None], forget: Callable[[Resource], None]) -> None:
+        self._follow, self._forget = follow, forget
+        self._resources: dict[str, Resource] = {}
+
+    def put(self, definition: CustomResourceDefinition) -> None:
+        """Take in a definition as it is now."""
+        name = definition.metadata.name or ""
+        held = self._resources.get(name)
+        if not is_established(definition):
+            self.remove(definition)
+            return
+        resource = stored_resource(definition)
+        if held is not None:
+            if (held.version, held.kind) == (resource.version, resource.kind):
+                return
+            self.remove(definition)
+        self._resources[name] = resource
+        self._follow(resource)
+
+    def remove(self, definition: CustomResourceDefinition) -> None:
+        """Forget a definition that is gone."""
+        resource = self._resources.pop(definition.metadata.name or "", None)
+        if resource is not None:
+            self._forget(resource)
+
+    def named(self, ref: OwnerReference) -> Resource | None:
+        """The resource that a reference names."""
+        return next((each for each in self._resources.values() if is_kind_of(ref, each)), None)

@@ -1,0 +1,57 @@
+"""Runs controllers together: one client, one informer per kind, one event recorder per component."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from podling.client.base import Client
+from podling.client.events import EventRecorder
+from podling.client.informer_factory import InformerFactory
+from podling.client.runner import Counters, Runner
+from podling.controllers.base import Controller, ControllerContext, ControllerFactory
+
+
+class ControllerManager:
+    """Makes and runs ``controllers``; each is a controller class or a function that makes one."""
+
+    def __init__(self, client: Client, controllers: Sequence[ControllerFactory]) -> None:
+        self._client = client
+        self.informers = InformerFactory(client)
+        self._recorders: dict[str, EventRecorder] = {}
+        context = ControllerContext(client, self.informers, self._recorder)
+        self.controllers: tuple[Controller, ...] = tuple(make(context) for make in controllers)
+        self._runners = tuple(
+            Runner(each, each.queue, each.workers, name=each.name) for each in self.controllers
+        )
+        self._started = asyncio.Event()
+
+    async def run(self) -> None:
+        """Run everything until cancelled. Reconciling begins once every informer holds its first list,
+        so that nothing is decided on half a view."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.informers.run(), name="informers")
+                for component, recorder in self._recorders.items():
+                    group.create_task(recorder.run(), name=f"events/{component}")
+                await self.informers.synced()
+                for runner in self._runners:
+                    group.create_task(runner.run(), name=runner.name)
+                self._started.set()
+        finally:
+            for recorder in self._recorders.values():
+                await recorder.close()
+
+    async def started(self) -> None:
+        """Wait until every controller works."""
+        await self._started.wait()
+
+    @property
+    def counters(self) -> dict[str, Counters]:
+        """What each controller has done, by name."""
+        return {runner.name: runner.counters for runner in self._runners}
+
+    def _recorder(self, component: str) -> EventRecorder:
+        if component not in self._recorders:
+            self._recorders[component] = EventRecorder(self._client, component)
+        return self._recorders[component]

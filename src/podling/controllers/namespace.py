@@ -1,0 +1,225 @@
+"""Emptying namespaces that are going away.
+
+Flow: a namespace with a deletion timestamp is marked Terminating; its pods are deleted first, and only
+when none is left everything else is (so that what pods need outlives them); when nothing is left, the
+``kubernetes`` finalizer is taken out of ``spec`` and the API server lets the namespace go.
+
+Guarantees: nothing new can appear meanwhile (admission refuses it), the finalizer leaves only after a pass
+that found nothing, and the conditions say what is still there and which finalizers hold it.
+
+Upstream: ``pkg/controller/namespace/deletion``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.apiextensions_v1 import CustomResourceDefinition
+from podling.api.core_v1 import Namespace, NamespaceCondition, Pod
+from podling.client.base import Key
+from podling.client.runner import AwaitChange, RequeueAfter
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.conditions import with_condition
+from podling.machinery.custom import is_established, stored_resource
+from podling.machinery.errors import ApiError, is_conflict, is_not_found
+from podling.machinery.scheme import RESOURCES, Resource
+
+FINALIZER = "kubernetes"
+FINALIZER_ESTIMATE_SECONDS = 15
+"""How long we guess that somebody else's finalizer takes."""
+
+
+@dataclass(slots=True)
+class Remains:
+    """What a pass over a namespace found still there, and what it failed to delete."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Objects left, by ``<resource>.<group>``."""
+    finalizers: dict[str, int] = field(default_factory=dict)
+    estimate_seconds: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    def count(self, resource: Resource, left: Iterable[Any]) -> None:
+        """Note the objects of one resource that did not go at once."""
+        for obj in left:
+            name = f"{resource.plural}.{resource.group}"
+            self.numbers[name] = self.numbers.get(name, 0) + 1
+            self.estimate_seconds = max(self.estimate_seconds, _estimate(obj))
+            for finalizer in obj.metadata.finalizers:
+                self.finalizers[finalizer] = self.finalizers.get(finalizer, 0) + 1
+
+
+def _estimate(obj: Any) -> int:
+    """Seconds until an object that is being deleted is probably gone."""
+    if isinstance(obj, Pod) and not obj.metadata.finalizers:
+        grace = obj.metadata.deletion_grace_period_seconds
+        return grace if grace is not None else obj.spec.termination_grace_period_seconds or 30
+    return FINALIZER_ESTIMATE_SECONDS
+
+
+def conditions_after(
+    conditions: tuple[NamespaceCondition, ...], remains: Remains, now: datetime
+) -> tuple[NamespaceCondition, ...]:
+    """The namespace's conditions after a pass that left ``remains``."""
+    for type_, reason, message, bad in (
+        ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", _DISCOVERED, False),
+        ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", _PARSED, False),
+        _content_failure(remains.errors),
+        _content_remaining(remains.numbers),
+        _finalizers_remaining(remains.finalizers),
+    ):
+        status = "True" if bad else "False"
+        condition = NamespaceCondition(type=type_, status=status, reason=reason, message=message)
+        conditions = with_condition(conditions, condition, now)
+    return conditions
+
+
+_DISCOVERED = "All resources successfully discovered"
+_PARSED = "All legacy kube types successfully parsed"
+
+
+def _content_failure(errors: list[str]) -> tuple[str, str, str, bool]:
+    type_ = "NamespaceDeletionContentFailure"
+    if not errors:
+        message = "All content successfully deleted, may be waiting on finalization"
+        return type_, "ContentDeleted", message, False
+    joined = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+    message = f"Failed to delete all resource types, {len(errors)} remaining: {joined}"
+    return type_, "ContentDeletionFailed", message, True
+
+
+def _content_remaining(numbers: dict[str, int]) -> tuple[str, str, str, bool]:
+    type_ = "NamespaceContentRemaining"
+    if not numbers:
+        return type_, "ContentRemoved", "All content successfully removed", False
+    listed = ", ".join(f"{name} has {number} resource instances" for name, number in sorted(numbers.items()))
+    return type_, "SomeResourcesRemain", f"Some resources are remaining: {listed}", True
+
+
+def _finalizers_remaining(finalizers: dict[str, int]) -> tuple[str, str, str, bool]:
+    type_ = "NamespaceFinalizersRemaining"
+    if not finalizers:
+        return type_, "ContentHasNoFinalizers", "All content-preserving finalizers finished", False
+    listed = ", ".join(
+        f"{name} in {number} resource instances" for name, number in sorted(finalizers.items())
+    )
+    message = f"Some content in the namespace has finalizers remaining: {listed}"
+    return type_, "SomeFinalizersRemain", message, True
+
+
+def deletable_resources() -> tuple[list[Resource], list[Resource]]:
+    """What a namespace may hold: first pods, then everything else."""
+    every = [
+        resource
+        for resource in RESOURCES
+        if resource.namespaced and resource.stored and not resource.storage and "delete" in resource.verbs
+    ]
+    pods = [resource for resource in every if (resource.group, resource.plural) == ("", "pods")]
+    return pods, [resource for resource in every if resource not in pods]
+
+
+def custom_resources(definitions: Iterable[CustomResourceDefinition]) -> list[Resource]:
+    """What a namespace may hold beside the built-in kinds."""
+    return [
+        stored_resource(each)
+        for each in definitions
+        if each.spec.scope == "Namespaced" and is_established(each)
+    ]
+
+
+class NamespaceController(Controller):
+    name: ClassVar[str] = "namespace-controller"
+    workers: ClassVar[int] = 10
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._namespaces = context.informers.informer(Namespace)
+        self._namespaces.add_handler(self.enqueue, self.enqueue_new)
+        context.informers.informer(Pod).add_handler(on_delete=self._pod_gone)
+
+    def _pod_gone(self, pod: Pod) -> None:
+        """The last pod's end is what a terminating namespace waits for: look again at once."""
+        key = Key("", pod.metadata.namespace or "")
+        namespace = self._namespaces.get(key)
+        if namespace is not None and namespace.metadata.deletion_timestamp is not None:
+            self.queue.add(key)
+
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
+        namespace = self._namespaces.get(key)
+        if namespace is None or namespace.metadata.deletion_timestamp is None:
+            return AwaitChange()
+        if FINALIZER not in namespace.spec.finalizers:
+            return AwaitChange()
+        try:
+            namespace = await self._mark_terminating(namespace)
+            return await self._empty(namespace)
+        except ApiError as error:
+            if is_not_found(error):
+                return AwaitChange()
+            raise
+
+    async def _mark_terminating(self, namespace: Namespace) -> Namespace:
+        if namespace.status.phase == "Terminating":
+            return namespace
+        status = structs.replace(namespace.status, phase="Terminating")
+        return await self.client.update(structs.replace(namespace, status=status), subresource="status")
+
+    async def _empty(self, namespace: Namespace) -> RequeueAfter | AwaitChange:
+        remains = Remains()
+        name = namespace.metadata.name or ""
+        pods, others = deletable_resources()
+        await self._delete_all(name, pods, remains)
+        if not remains.numbers and not remains.errors:
+            definitions = await self.client.list(CustomResourceDefinition)
+            await self._delete_all(name, [*others, *custom_resources(definitions.items)], remains)
+        namespace = await self._show(namespace, remains)
+        if remains.errors:
+            raise RuntimeError(f"emptying namespace {name}: {'; '.join(remains.errors)}")
+        if remains.numbers:
+            return RequeueAfter(remains.estimate_seconds // 2 + 1)
+        left = tuple(each for each in namespace.spec.finalizers if each != FINALIZER)
+        spec = structs.replace(namespace.spec, finalizers=left)
+        await self.client.update(structs.replace(namespace, spec=spec), subresource="finalize")
+        return AwaitChange()
+
+    async def _delete_all(self, namespace: str, resources: list[Resource], remains: Remains) -> None:
+        for resource in resources:
+            try:
+                remains.count(resource, await self._delete_kind(namespace, resource))
+            except ApiError as error:
+                remains.errors.append(str(error))
+
+    async def _delete_kind(self, namespace: str, resource: Resource) -> tuple[Any, ...]:
+        """Ask for the end of every object of one resource; returns those that are still there."""
+        kind: type[Any] = resource.type
+        listing = await self.client.list(kind, namespace)
+        if not listing.items:
+            return ()
+        for obj in listing.items:
+            if obj.metadata.deletion_timestamp is None:
+                await self._delete_one(kind, obj)
+        return (await self.client.list(kind, namespace)).items
+
+    async def _delete_one(self, kind: type[Any], obj: Any) -> None:
+        metadata = obj.metadata
+        try:
+            await self.client.delete(
+                kind, metadata.name, metadata.namespace, uid=metadata.uid or "", propagation="Background"
+            )
+        except ApiError as error:
+            if not is_not_found(error) and not is_conflict(error):  # gone, or another by now
+                raise
+
+    async def _show(self, namespace: Namespace, remains: Remains) -> Namespace:
+        """Write what is left into the namespace's conditions."""
+        conditions = conditions_after(namespace.status.conditions, remains, clock.now())
+        if conditions is namespace.status.conditions:
+            return namespace
+        status = structs.replace(namespace.status, conditions=conditions)
+        return await self.client.update(structs.replace(namespace, status=status), subresource="status")

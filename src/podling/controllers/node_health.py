@@ -1,0 +1,88 @@
+"""Whether a node still gives signs of life, and what its conditions become when it does not. Pure.
+
+A sign of life is a *change*: of the Ready condition's heartbeat time, or of the lease's renew time. When it
+happened is read from our own clock, never from the node's, so clocks may differ. A node is given up
+50 s after its last sign, or 60 s after its creation if there never was one.
+
+Upstream: ``tryUpdateNodeHealth`` in ``pkg/controller/nodelifecycle``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from msgspec import structs
+
+from podling.api.coordination_v1 import Lease
+from podling.api.core_v1 import Node, NodeCondition
+from podling.clock import seconds_precision
+from podling.controllers.conditions import find
+
+MONITOR_GRACE = timedelta(seconds=50)
+STARTUP_GRACE = timedelta(seconds=60)
+
+WATCHED_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What was last seen of a node's heartbeat and lease, and when on our clock something changed."""
+
+    uid: str
+    heartbeat: datetime | None
+    lease_renewed: datetime | None
+    sign_of_life: datetime
+
+
+def observe(health: Health | None, node: Node, lease: Lease | None, now: datetime) -> Health:
+    """``health`` after another look at the node and its lease."""
+    ready = find(node.status.conditions, "Ready")
+    heartbeat = ready.last_heartbeat_time if ready else None
+    renewed = lease.spec.renew_time if lease else None
+    uid = node.metadata.uid or ""
+    if health is None or health.uid != uid:
+        first = now if ready is not None else node.metadata.creation_timestamp or now
+        health = Health(uid, heartbeat, None, first)
+    elif ready is not None and health.heartbeat != heartbeat:
+        health = replace(health, heartbeat=heartbeat, sign_of_life=now)
+    if renewed is not None and (health.lease_renewed is None or health.lease_renewed < renewed):
+        health = replace(health, lease_renewed=renewed, sign_of_life=now)
+    return health
+
+
+def is_silent(health: Health, node: Node, now: datetime) -> bool:
+    """Whether the node's last sign of life is too long ago."""
+    ready = find(node.status.conditions, "Ready")
+    grace = MONITOR_GRACE if ready is not None else STARTUP_GRACE
+    return now > health.sign_of_life + grace
+
+
+def silent_conditions(node: Node, now: datetime) -> tuple[NodeCondition, ...]:
+    """The conditions of a node that fell silent: the same tuple when they say so already."""
+    conditions = node.status.conditions
+    for type_ in WATCHED_CONDITIONS:
+        present = find(conditions, type_)
+        if present is None:
+            conditions = (*conditions, _never_posted(type_, node, now))
+        elif present.status != "Unknown":
+            unknown = structs.replace(
+                present,
+                status="Unknown",
+                reason="NodeStatusUnknown",
+                message="Kubelet stopped posting node status.",
+                last_transition_time=seconds_precision(now),
+            )
+            conditions = tuple(unknown if each is present else each for each in conditions)
+    return conditions
+
+
+def _never_posted(type_: str, node: Node, now: datetime) -> NodeCondition:
+    return NodeCondition(
+        type=type_,
+        status="Unknown",
+        reason="NodeStatusNeverUpdated",
+        message="Kubelet never posted node status.",
+        last_heartbeat_time=node.metadata.creation_timestamp,
+        last_transition_time=seconds_precision(now),
+    )

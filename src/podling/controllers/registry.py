@@ -1,0 +1,84 @@
+"""Every controller of a cluster, by name: what a control plane runs unless it is told otherwise.
+
+A controller's module is imported when it is asked for, so a process that runs a few pays for those alone.
+Names are those of ``kube-controller-manager --controllers``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import cast
+
+from podling.controllers.base import Controller, ControllerFactory
+from podling.controllers.volume_folders import Folders
+
+_CONTROLLERS = {
+    "namespace-controller": ("namespace", "NamespaceController"),
+    "serviceaccount-controller": ("service_account", "ServiceAccountController"),
+    "serviceaccount-token-controller": ("service_account_tokens", "ServiceAccountTokensController"),
+    "clusterrole-aggregation-controller": ("clusterrole_aggregation", "ClusterRoleAggregationController"),
+    "root-ca-certificate-publisher-controller": ("root_ca", "RootCAController"),
+    "garbage-collector-controller": ("garbage_collector", "GarbageCollectorController"),
+    "node-lifecycle-controller": ("node_lifecycle", "NodeLifecycleController"),
+    "taint-eviction-controller": ("taint_eviction", "TaintEvictionController"),
+    "pod-garbage-collector-controller": ("pod_gc", "PodGCController"),
+    "replicaset-controller": ("replicaset", "ReplicaSetController"),
+    "replicationcontroller-controller": ("replication_controller", "ReplicationControllerController"),
+    "deployment-controller": ("deployment", "DeploymentController"),
+    "statefulset-controller": ("statefulset", "StatefulSetController"),
+    "daemonset-controller": ("daemonset", "DaemonSetController"),
+    "job-controller": ("job", "JobController"),
+    "cronjob-controller": ("cronjob", "CronJobController"),
+    "ttl-after-finished-controller": ("ttl_after_finished", "TTLAfterFinishedController"),
+    "disruption-controller": ("disruption", "DisruptionController"),
+    "stale-pod-disruption": ("disruption", "StaleDisruptionController"),
+    "endpointslice-controller": ("endpointslice", "EndpointSliceController"),
+    "persistentvolume-binder-controller": ("volume_binder", "VolumeBinderController"),
+    "persistentvolumeclaim-protection-controller": ("volume_protection", "ClaimProtectionController"),
+    "persistentvolume-protection-controller": ("volume_protection", "VolumeProtectionController"),
+    "directory-volume-provisioner": ("directory_provisioner", "DirectoryProvisionerController"),
+    "ephemeral-volume-controller": ("ephemeral_volume", "EphemeralVolumeController"),
+    "endpoints-controller": ("endpoints", "EndpointsController"),
+    "endpointslice-mirroring-controller": ("endpointslice_mirroring", "EndpointSliceMirroringController"),
+    "resourcequota-controller": ("resource_quota", "ResourceQuotaController"),
+}
+
+_ROOT_CA = "root-ca-certificate-publisher-controller"
+_TOKENS = "serviceaccount-token-controller"
+_PROVISIONER = "directory-volume-provisioner"
+
+NAMES: tuple[str, ...] = tuple(_CONTROLLERS)
+
+
+def controller(name: str) -> type[Controller]:
+    """The controller of this name. Raises KeyError."""
+    module, class_name = _CONTROLLERS[name]
+    return cast(
+        "type[Controller]", getattr(importlib.import_module(f"podling.controllers.{module}"), class_name)
+    )
+
+
+def controllers(
+    *, root_ca: str = "", folders: Folders | None = None, names: Collection[str] = NAMES
+) -> list[ControllerFactory]:
+    """The controllers with these ``names``, ready for a ``ControllerManager``.
+
+    Args:
+        root_ca: the cluster's root certificate (PEM); without one it is not published,
+            and no tokens are put into Secrets.
+        folders: where volumes are made for claims; without it none are made.
+    """
+    needs: dict[str, dict[str, object]] = {
+        _ROOT_CA: {"certificate": root_ca},
+        _TOKENS: {"certificate": root_ca},
+        _PROVISIONER: {"folders": folders},
+    }
+    made: list[ControllerFactory] = []
+    for name in NAMES:
+        needed = needs.get(name, {})
+        if name in names and all(needed.values()):
+            found: Callable[..., Controller] = controller(name)
+            made.append(partial(found, **needed) if needed else found)
+    return made

@@ -1,0 +1,107 @@
+"""Keeping what resource quotas say is used.
+
+Admission counts for itself (``machinery.quotas``, which both share); the status is for people and for what
+they run. A quota is counted anew when something it counts comes, goes or changes its size, and every
+five minutes, because pods also stop counting when their time to end is over.
+
+Upstream: ``pkg/controller/resourcequota``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, ClassVar
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.core_v1 import PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaStatus, Service
+from podling.client.base import ApiObject, Key
+from podling.client.informer import Informer
+from podling.client.runner import AwaitChange, RequeueAfter
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.children import BY_NAMESPACE, namespace_index
+from podling.controllers.status_writes import write_status
+from podling.machinery import quotas
+from podling.machinery.scheme import RESOURCES, Resource, resource_of
+
+RESYNC_SECONDS = 300.0
+
+
+def counted_resource(name: str) -> Resource | None:
+    """The resource whose objects count against the limit ``name``; None if there is none such."""
+    if name.startswith("count/"):
+        plural, _, group = name.removeprefix("count/").partition(".")
+    elif name in quotas.COUNTED_BY_NAME:
+        plural, group = name, ""
+    elif name == "services" or name.startswith("services."):
+        return resource_of(Service)
+    elif name in ("persistentvolumeclaims", "requests.storage") or ".storageclass.storage.k8s.io/" in name:
+        return resource_of(PersistentVolumeClaim)
+    else:
+        return resource_of(Pod)
+    return next((each for each in RESOURCES if (each.plural, each.group) == (plural, group)), None)
+
+
+def status_of(
+    quota: ResourceQuota, objects: Iterable[tuple[Resource, ApiObject]], now: datetime
+) -> ResourceQuotaStatus:
+    """The quota's status when these objects, of every resource it counts, are in its namespace."""
+    hard = quota.spec.hard
+    usages = (
+        quotas.usage(obj, resource.plural, resource.group, now)
+        for resource, obj in objects
+        if quotas.in_scope(quota.spec, obj)
+    )
+    used = quotas.total(usages, hard)
+    return ResourceQuotaStatus(hard=dict(hard), used={name: str(amount) for name, amount in used.items()})
+
+
+class ResourceQuotaController(Controller):
+    name: ClassVar[str] = "resourcequota-controller"
+    workers: ClassVar[int] = 5
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._informers = context.informers
+        self._quotas = context.informers.informer(ResourceQuota)
+        self._quotas.add_indexer(BY_NAMESPACE, namespace_index)
+        self._counted: dict[Resource, Informer[Any]] = {}
+        self._quotas.add_handler(self.enqueue, self.enqueue_new)
+
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
+        quota = self._quotas.get(key)
+        if quota is None:
+            return AwaitChange()
+        objects: list[tuple[Resource, ApiObject]] = []
+        named = (counted_resource(name) for name in quota.spec.hard)
+        for resource in dict.fromkeys(each for each in named if each is not None):
+            informer = self._follow(resource.storage_resource)
+            await informer.synced()
+            objects += [(resource, obj) for obj in informer.by_index(BY_NAMESPACE, key.namespace)]
+        status = status_of(quota, objects, clock.now())
+        if status != quota.status:
+            await write_status(self.client, structs.replace(quota, status=status))
+        return RequeueAfter(RESYNC_SECONDS)
+
+    def _follow(self, resource: Resource) -> Informer[Any]:
+        """The informer of a resource that some quota counts; it wakes the quotas from then on."""
+        informer = self._counted.get(resource)
+        if informer is None:
+            informer = self._counted[resource] = self._informers.informer(resource.type)
+            informer.add_indexer(BY_NAMESPACE, namespace_index)
+            informer.add_handler(self._wake, self._wake_if_changed, self._wake)
+        return informer
+
+    def _wake(self, obj: ApiObject) -> None:
+        for quota in self._quotas.by_index(BY_NAMESPACE, obj.metadata.namespace or ""):
+            self.enqueue(quota)
+
+    def _wake_if_changed(self, old: Any, new: Any) -> None:
+        """Of all changes only some can change a count: of the spec, of the phase, and deletion."""
+        phases = [getattr(getattr(obj, "status", None), "phase", None) for obj in (old, new)]
+        deletions = [obj.metadata.deletion_timestamp for obj in (old, new)]
+        specs = [getattr(obj, "spec", None) for obj in (old, new)]
+        if phases[0] != phases[1] or deletions[0] != deletions[1] or specs[0] != specs[1]:
+            self._wake(new)

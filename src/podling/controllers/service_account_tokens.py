@@ -1,0 +1,138 @@
+"""Tokens in Secrets: for Secrets of the type ``kubernetes.io/service-account-token``.
+
+Pods get their tokens from their kubelet; this is the older way, still asked for by programs outside the
+cluster. A Secret that names an account gets a token bound to the Secret itself (so that deleting it ends
+the token), the root certificate and its namespace; when the account goes, so does the Secret.
+
+Upstream: ``pkg/controller/serviceaccount/tokens_controller.go``. Theirs never expire; ours do, after 136
+years.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import ClassVar
+
+from msgspec import structs
+
+from podling.api.authentication_v1 import BoundObjectReference, TokenRequest, TokenRequestSpec
+from podling.api.core_v1 import Secret, ServiceAccount
+from podling.client.base import Key
+from podling.client.runner import AwaitChange
+from podling.controllers.base import Controller, ControllerContext
+from podling.machinery.errors import ApiError, is_not_found
+
+SECRET_TYPE = "kubernetes.io/service-account-token"
+ACCOUNT_NAME = "kubernetes.io/service-account.name"
+ACCOUNT_UID = "kubernetes.io/service-account.uid"
+SECONDS_MAX = 1 << 32
+BY_ACCOUNT = "service account"
+
+
+def account_of(secret: Secret) -> Iterable[str]:
+    """An index of token Secrets by ``<namespace>/<account>``."""
+    name = secret.metadata.annotations.get(ACCOUNT_NAME)
+    return (f"{secret.metadata.namespace}/{name}",) if secret.type == SECRET_TYPE and name else ()
+
+
+def is_filled(secret: Secret, root_ca: str) -> bool:
+    wanted = {"ca.crt": _encoded(root_ca), "namespace": _encoded(secret.metadata.namespace or "")}
+    return bool(secret.data.get("token")) and wanted.items() <= secret.data.items()
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+class ServiceAccountTokensController(Controller):
+    """The keys are Secrets.
+
+    Args:
+        certificate: the root certificate, PEM.
+    """
+
+    name: ClassVar[str] = "serviceaccount-token-controller"
+
+    def __init__(self, context: ControllerContext, certificate: str) -> None:
+        super().__init__(context)
+        self._root_ca = certificate
+        self._secrets = context.informers.informer(Secret)
+        self._accounts = context.informers.informer(ServiceAccount)
+        self._secrets.add_indexer(BY_ACCOUNT, account_of)
+        self._secrets.add_handler(self._look, lambda old, new: self._look(new))
+        self._accounts.add_handler(self._account_changed, on_delete=self._account_changed)
+
+    def _look(self, secret: Secret) -> None:
+        if secret.type == SECRET_TYPE:
+            self.enqueue(secret)
+
+    def _account_changed(self, account: ServiceAccount) -> None:
+        for secret in self._secrets.by_index(
+            BY_ACCOUNT, f"{account.metadata.namespace}/{account.metadata.name}"
+        ):
+            self.enqueue(secret)
+
+    async def reconcile(self, key: Key) -> AwaitChange:
+        secret = self._secrets.get(key)
+        if secret is None or secret.metadata.deletion_timestamp is not None:
+            return AwaitChange()
+        name = secret.metadata.annotations.get(ACCOUNT_NAME)
+        if secret.type != SECRET_TYPE or not name:
+            return AwaitChange()
+        account = await self._account(Key(key.namespace, name))
+        uid = secret.metadata.annotations.get(ACCOUNT_UID)
+        if account is None or (uid and uid != account.metadata.uid):
+            await self._delete(secret)
+        elif not uid or not is_filled(secret, self._root_ca):
+            await self._fill(secret, account)
+        return AwaitChange()
+
+    async def _account(self, key: Key) -> ServiceAccount | None:
+        """The account; where the view has none, the server is asked before a Secret is deleted for it."""
+        held = self._accounts.get(key)
+        if held is not None:
+            return held
+        try:
+            return await self.client.get(ServiceAccount, key.name, key.namespace)
+        except ApiError as error:
+            if is_not_found(error):
+                return None
+            raise
+
+    async def _fill(self, secret: Secret, account: ServiceAccount) -> None:
+        token = secret.data.get("token") or _encoded(await self._token(secret, account))
+        namespace = secret.metadata.namespace or ""
+        data = {"ca.crt": _encoded(self._root_ca), "namespace": _encoded(namespace), "token": token}
+        annotations = {**secret.metadata.annotations, ACCOUNT_UID: account.metadata.uid or ""}
+        metadata = structs.replace(secret.metadata, annotations=annotations)
+        await self.client.update(structs.replace(secret, metadata=metadata, data={**secret.data, **data}))
+
+    async def _token(self, secret: Secret, account: ServiceAccount) -> str:
+        bound = BoundObjectReference(
+            api_version="v1", kind="Secret", name=secret.metadata.name, uid=secret.metadata.uid
+        )
+        spec = TokenRequestSpec(expiration_seconds=SECONDS_MAX, bound_object_ref=bound)
+        answer = await self.client.create_subresource(
+            ServiceAccount,
+            account.metadata.name or "",
+            "token",
+            TokenRequest(spec=spec),
+            account.metadata.namespace,
+        )
+        assert isinstance(answer, TokenRequest)
+        return answer.status.token or ""
+
+    async def _delete(self, secret: Secret) -> None:
+        metadata = secret.metadata
+        try:
+            await self.client.delete(
+                Secret,
+                metadata.name or "",
+                metadata.namespace,
+                uid=metadata.uid or "",
+                resource_version=metadata.resource_version or "",
+            )
+        except ApiError as error:
+            if not is_not_found(error):
+                raise

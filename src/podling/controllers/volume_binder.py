@@ -1,0 +1,225 @@
+"""Binding claims to persistent volumes, one to one, and releasing volumes whose claim is gone.
+
+Both sides name each other: first the volume names the claim (that reserves it), then the claim the volume.
+Every step can be repeated, and a claim is Bound only once both are written.
+
+A claim whose class says ``WaitForFirstConsumer`` waits for a pod that uses it to be placed on a node, and
+then gets a volume that this node can reach. A claim whose class has a provisioner waits for that one, which
+is a program of its own, and which disposes of what it made. Nothing is deleted or wiped here: a volume whose
+policy is Delete or Recycle and that nobody can dispose of becomes Failed and says why.
+
+Upstream: ``pkg/controller/volume/persistentvolume``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.core_v1 import Node, PersistentVolume, PersistentVolumeClaim, Pod
+from podling.api.storage_v1 import StorageClass
+from podling.client.base import Key
+from podling.client.runner import AwaitChange
+from podling.controllers import volume_rules as rules
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.claim_index import BY_CLAIM, claims_used, index_pods_by_claim
+from podling.controllers.status_writes import write_status
+
+NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
+WAITING = "waiting for first consumer to be created before binding"
+LOST = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+EXTERNAL = (
+    "Waiting for a volume to be created either by the external provisioner '{}' or manually by the system "
+    "administrator. If volume creation is delayed, please verify that the provisioner is running and "
+    "correctly registered."
+)
+
+
+class VolumeBinderController(Controller):
+    """The keys are claims, and volumes (which have no namespace)."""
+
+    name: ClassVar[str] = "persistentvolume-binder-controller"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._recorder = context.recorder("persistentvolume-controller")
+        self._claims = context.informers.informer(PersistentVolumeClaim)
+        self._volumes = context.informers.informer(PersistentVolume)
+        self._classes = context.informers.informer(StorageClass)
+        self._pods = context.informers.informer(Pod)
+        self._nodes = context.informers.informer(Node)
+        index_pods_by_claim(self._pods)
+        self._claims.add_handler(self.enqueue, self.enqueue_new, self._claim_gone)
+        self._volumes.add_handler(
+            self._volume_seen, lambda old, new: self._volume_seen(new), self._volume_gone
+        )
+        self._classes.add_handler(lambda obj: self._wake_pending())
+        self._pods.add_handler(self._pod_placed, lambda old, new: self._pod_placed(new))
+
+    def _claim_gone(self, claim: PersistentVolumeClaim) -> None:
+        for volume in self._volumes.values():
+            if rules.is_meant_for(volume, claim):
+                self.enqueue(volume)
+
+    def _volume_changed(self, old: PersistentVolume, new: PersistentVolume) -> None:
+        self._volume_seen(new)
+
+    def _volume_seen(self, volume: PersistentVolume) -> None:
+        self.enqueue(volume)
+        ref = volume.spec.claim_ref
+        if ref is not None:
+            self.queue.add(Key(ref.namespace or "", ref.name or ""))
+        elif volume.status.phase == "Available":
+            self._wake_pending()
+
+    def _volume_gone(self, volume: PersistentVolume) -> None:
+        ref = volume.spec.claim_ref
+        if ref is not None:
+            self.queue.add(Key(ref.namespace or "", ref.name or ""))
+
+    def _wake_pending(self) -> None:
+        for claim in self._claims.values():
+            if rules.BIND_COMPLETED not in claim.metadata.annotations:
+                self.enqueue(claim)
+
+    def _pod_placed(self, pod: Pod) -> None:
+        for name in claims_used(pod) if pod.spec.node_name else ():
+            claim = self._claims.get(Key(*name.split("/", 1)))
+            if claim is not None and rules.BIND_COMPLETED not in claim.metadata.annotations:
+                self.enqueue(claim)
+
+    async def reconcile(self, key: Key) -> AwaitChange:
+        if key.namespace:
+            claim = self._claims.get(key)
+            if claim is not None:
+                await self._sync_claim(claim)
+        else:
+            volume = self._volumes.get(key)
+            if volume is not None:
+                await self._sync_volume(volume)
+        return AwaitChange()
+
+    # Claims
+
+    async def _sync_claim(self, claim: PersistentVolumeClaim) -> None:
+        if rules.BIND_COMPLETED in claim.metadata.annotations:
+            await self._keep_bound(claim)
+            return
+        if claim.spec.volume_name:
+            volume = self._volumes.get(Key("", claim.spec.volume_name))
+            free = volume is not None and (volume.spec.claim_ref is None or rules.is_meant_for(volume, claim))
+            why = rules.satisfies(volume, claim) if volume is not None and free else ""
+            if why:
+                text = f'Cannot bind to requested volume "{claim.spec.volume_name}": {why}'
+                self._recorder.event(claim, "Warning", "VolumeMismatch", text)
+            if volume is None or not free or why:
+                await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
+                return
+        else:
+            volume = await self._find(claim)
+            if volume is None:
+                return
+        await self._bind(volume, claim)
+
+    async def _find(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
+        """A volume for a claim that names none; tells why there is none."""
+        storage_class = self._classes.get(Key("", rules.class_of(claim)))
+        delayed = storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
+        node = self._node_of(claim) if delayed else None
+        if delayed and node is None:
+            self._recorder.event(claim, "Normal", "WaitForFirstConsumer", WAITING)
+            await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
+            return None
+        volume = rules.best_match(claim, self._volumes.values(), node)
+        if volume is None:
+            claim = await self._ask_provisioner(claim, storage_class)
+            await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
+        return volume
+
+    async def _ask_provisioner(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass | None
+    ) -> PersistentVolumeClaim:
+        """Leave the claim to its class's provisioner, if it has one."""
+        name = rules.class_of(claim)
+        if not name:
+            self._recorder.event(claim, "Normal", "FailedBinding", NO_CLASS)
+            return claim
+        if storage_class is None:
+            text = f'storageclass.storage.k8s.io "{name}" not found'
+            self._recorder.event(claim, "Warning", "ProvisioningFailed", text)
+            return claim
+        provisioner = storage_class.provisioner
+        if provisioner == "kubernetes.io/no-provisioner":
+            text = 'no volume plugin matched name: "kubernetes.io/no-provisioner"'
+            self._recorder.event(claim, "Normal", "FailedBinding", text)
+            return claim
+        self._recorder.event(claim, "Normal", "ExternalProvisioning", EXTERNAL.format(provisioner))
+        marks = {rules.PROVISIONER: provisioner, rules.BETA_PROVISIONER: provisioner}
+        annotations = {**claim.metadata.annotations, **marks}
+        if annotations == claim.metadata.annotations:
+            return claim
+        metadata = structs.replace(claim.metadata, annotations=annotations)
+        return await self.client.update(structs.replace(claim, metadata=metadata))
+
+    def _node_of(self, claim: PersistentVolumeClaim) -> Node | None:
+        """The node of the first pod that uses the claim and has one."""
+        key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+        names = (pod.spec.node_name for pod in self._pods.by_index(BY_CLAIM, key) if pod.spec.node_name)
+        return next((node for name in names if (node := self._nodes.get(Key("", name))) is not None), None)
+
+    async def _bind(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+        reserved = rules.volume_for(volume, claim)
+        if reserved is not volume:
+            volume = await self.client.update(reserved)
+        shown = rules.with_volume_phase(volume, "Bound", clock.now())
+        if shown is not volume:
+            await write_status(self.client, shown)
+        bound = rules.claim_for(claim, volume)
+        if bound is not claim:
+            claim = await self.client.update(bound)
+        await self._write_claim(claim, rules.with_claim_phase(claim, "Bound", volume))
+
+    async def _keep_bound(self, claim: PersistentVolumeClaim) -> None:
+        """A claim that was bound stays so, or is lost with its volume."""
+        volume = self._volumes.get(Key("", claim.spec.volume_name or ""))
+        if volume is not None and (volume.spec.claim_ref is None or rules.is_meant_for(volume, claim)):
+            await self._bind(volume, claim)
+            return
+        if claim.status.phase != "Lost":
+            self._recorder.event(claim, "Warning", "ClaimLost", LOST)
+            await self._write_claim(claim, rules.with_claim_phase(claim, "Lost"))
+
+    async def _write_claim(self, claim: PersistentVolumeClaim, wanted: PersistentVolumeClaim) -> None:
+        if wanted is not claim:
+            await write_status(self.client, wanted)
+
+    # Volumes
+
+    async def _sync_volume(self, volume: PersistentVolume) -> None:
+        ref, now = volume.spec.claim_ref, clock.now()
+        if ref is None or not ref.uid:
+            await self._write_volume(volume, rules.with_volume_phase(volume, "Available", now))
+            return
+        claim = self._claims.get(Key(ref.namespace or "", ref.name or ""))
+        if claim is not None and claim.metadata.uid == ref.uid:
+            return  # the claim's own run completes the binding
+        if volume.status.phase == "Failed":
+            return
+        released = rules.with_volume_phase(volume, "Released", now)
+        if released is not volume:
+            await self._write_volume(volume, released)
+            return  # seen as released, it comes here again
+        if rules.PROVISIONED_BY in volume.metadata.annotations:
+            return  # who made it disposes of it
+        policy = volume.spec.persistent_volume_reclaim_policy
+        if policy in ("Delete", "Recycle"):
+            verb = "deletable" if policy == "Delete" else "recyclable"
+            text = f"no {verb} volume plugin matched"
+            self._recorder.event(volume, "Warning", f"VolumeFailed{policy}", text)
+            await self._write_volume(volume, rules.with_volume_phase(volume, "Failed", now, text))
+
+    async def _write_volume(self, volume: PersistentVolume, wanted: PersistentVolume) -> None:
+        if wanted is not volume:
+            await write_status(self.client, wanted)

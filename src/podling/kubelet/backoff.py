@@ -1,0 +1,96 @@
+"""Restart back-off: how long a container that keeps ending must wait before it starts again.
+
+The delay counts from the moment the container last ended, not from now. The first restart is free and
+opens an entry of 10 s; every further one doubles it, up to the maximum. An entry is forgotten when the
+container ran for more than ten minutes since the entry was last used, so a long healthy run starts
+from the beginning (``client-go/util/flowcontrol/backoff.go``, ``kuberuntime_manager.go`` doBackOff).
+
+The functions are pure; ``BackoffTable`` only remembers the entries between two passes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from podling.api.core_v1 import Container, Pod
+
+RESET_AFTER = timedelta(seconds=600)
+"""A container that ran longer than this since its entry was last used starts over."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffPolicy:
+    """Seconds of the first delay and of the longest one."""
+
+    initial_seconds: float = 10.0
+    max_seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffEntry:
+    """The delay in force for one key, and when it was set."""
+
+    seconds: float
+    last_update: datetime
+
+
+def waits_until(entry: BackoffEntry | None, event: datetime, now: datetime) -> datetime | None:
+    """When the wait that began with ``event`` ends; None if there is nothing to wait for."""
+    if entry is None or event - entry.last_update > RESET_AFTER:
+        return None
+    ready_at = event + timedelta(seconds=entry.seconds)
+    return ready_at if ready_at > now else None
+
+
+def next_entry(
+    entry: BackoffEntry | None, event: datetime, now: datetime, policy: BackoffPolicy
+) -> BackoffEntry:
+    """The entry after one more start following ``event``."""
+    if entry is None or event - entry.last_update > RESET_AFTER:
+        return BackoffEntry(min(policy.initial_seconds, policy.max_seconds), now)
+    return BackoffEntry(min(entry.seconds * 2, policy.max_seconds), now)
+
+
+def backoff_key(pod: Pod, container: Container) -> str:
+    """Whose back-off it is. A changed image or changed resources make a new key: a fresh start."""
+    parts = [
+        pod.metadata.name,
+        pod.metadata.namespace,
+        pod.metadata.uid,
+        container.name,
+        container.image,
+        msgspec.to_builtins(container.resources),
+    ]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]
+
+
+BackoffView = Mapping[str, BackoffEntry]
+"""The entries of one pod's containers by container name, as ``plan_pod`` sees them."""
+
+
+class BackoffTable:
+    """The entries of one pod, by key; they go with the pod's worker."""
+
+    def __init__(self, policy: BackoffPolicy) -> None:
+        self._policy = policy
+        self._entries: dict[str, BackoffEntry] = {}
+
+    def get(self, key: str) -> BackoffEntry | None:
+        return self._entries.get(key)
+
+    def view(self, pod: Pod) -> BackoffView:
+        """What the pod's containers have to wait, by container name."""
+        if not self._entries:
+            return {}
+        containers = (*pod.spec.init_containers, *pod.spec.containers)
+        found = {container.name: self._entries.get(backoff_key(pod, container)) for container in containers}
+        return {name: entry for name, entry in found.items() if entry is not None}
+
+    def advance(self, key: str, event: datetime, now: datetime) -> None:
+        """Note that a start follows ``event``: the next wait is longer."""
+        self._entries[key] = next_entry(self._entries.get(key), event, now, self._policy)

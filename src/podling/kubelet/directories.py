@@ -1,0 +1,77 @@
+"""Where everything of a pod lies on the node's disk.
+
+    <root>/pods/<uid>/volumes/<plugin>/<volume>      what containers see as volumes
+    <root>/pods/<uid>/containers/<container>/        termination messages
+    <root>/pods/<uid>/etc-hosts, resolv.conf         managed files
+    <root>/logs/<namespace>_<name>_<uid>/<container>/<attempt>.log
+
+A pod's directory belongs to its UID, so a new pod of the same name never sees an old one's files.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from podling.api.core_v1 import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """The kubelet's directories under ``root``."""
+
+    root: Path
+
+    @property
+    def pods(self) -> Path:
+        return self.root / "pods"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    def pod(self, uid: str) -> Path:
+        return self.pods / uid
+
+    def volumes(self, uid: str) -> Path:
+        return self.pod(uid) / "volumes"
+
+    def volume(self, uid: str, plugin: str, name: str) -> Path:
+        """``plugin`` as Kubernetes names it, with ``/`` made ``~``: ``kubernetes.io~empty-dir``."""
+        return self.volumes(uid) / plugin / name
+
+    def container(self, uid: str, name: str) -> Path:
+        return self.pod(uid) / "containers" / name
+
+    def hosts_file(self, uid: str) -> Path:
+        return self.pod(uid) / "etc-hosts"
+
+    def resolv_conf(self, uid: str) -> Path:
+        return self.pod(uid) / "resolv.conf"
+
+    def pod_logs(self, pod: Pod) -> Path:
+        metadata = pod.metadata
+        return self.logs / f"{metadata.namespace}_{metadata.name}_{metadata.uid}"
+
+    def container_log(self, pod: Pod, name: str, attempt: int) -> Path:
+        return self.pod_logs(pod) / name / f"{attempt}.log"
+
+    def pod_uids(self) -> tuple[str, ...]:
+        """The pods that have a directory, sorted."""
+        try:
+            return tuple(sorted(path.name for path in self.pods.iterdir() if path.is_dir()))
+        except FileNotFoundError:
+            return ()
+
+    def last_attempt(self, pod: Pod, name: str) -> int | None:
+        """The highest attempt that left a log, also when its container is gone; None if none did."""
+        try:
+            names = [path.name for path in (self.pod_logs(pod) / name).iterdir()]
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        attempts = [int(stem) for stem in (found.split(".")[0] for found in names) if stem.isdigit()]
+        return max(attempts, default=None)
+
+    def remove_logs(self, pod: Pod) -> None:
+        shutil.rmtree(self.pod_logs(pod), ignore_errors=True)

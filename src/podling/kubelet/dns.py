@@ -1,0 +1,137 @@
+"""The pod's ``/etc/resolv.conf``: from its DNS policy, the cluster's DNS server and the node's own file.
+
+Limits are those of the resolver library as Kubernetes applies them: three servers, 32 search domains,
+2048 characters of them; what is over is left out and told (``pkg/kubelet/network/dns``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from podling.api.core_v1 import Pod, PodDNSConfig
+from podling.kubelet.config import KubeletConfig
+
+NAMESERVERS_MAX = 3
+SEARCHES_MAX = 32
+SEARCHES_LENGTH_MAX = 2048
+DEFAULT_OPTIONS = ("ndots:5",)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvConf:
+    """What a resolver is configured with."""
+
+    nameservers: tuple[str, ...] = ()
+    searches: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        lines = []
+        if self.searches:
+            lines.append(f"search {' '.join(self.searches)}\n")
+        lines += [f"nameserver {server}\n" for server in self.nameservers]
+        if self.options:
+            lines.append(f"options {' '.join(self.options)}\n")
+        return "".join(lines)
+
+
+def parse_resolv_conf(text: str) -> ResolvConf:
+    """Read a ``resolv.conf``; the last ``search`` line counts, options add up."""
+    nameservers: list[str] = []
+    searches: tuple[str, ...] = ()
+    options: list[str] = []
+    for line in text.splitlines():
+        fields = line.split("#")[0].split(";")[0].split()
+        if len(fields) < 2:
+            continue
+        if fields[0] == "nameserver":
+            nameservers.append(fields[1])
+        elif fields[0] == "search":
+            searches = tuple(name if name == "." else name.removesuffix(".") for name in fields[1:])
+        elif fields[0] == "options":
+            options += fields[1:]
+    return ResolvConf(tuple(nameservers), searches, tuple(dict.fromkeys(options)))
+
+
+def effective_policy(pod: Pod) -> str:
+    """The DNS policy in force: ``ClusterFirst`` on the host's network means the host's resolver."""
+    policy = pod.spec.dns_policy or "ClusterFirst"
+    if policy == "ClusterFirst" and pod.spec.host_network:
+        return "Default"
+    return "ClusterFirst" if policy == "ClusterFirstWithHostNet" else policy
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A pod's resolver, and what is to be told about how it came to be: (reason, message) events."""
+
+    conf: ResolvConf
+    warnings: tuple[tuple[str, str], ...] = ()
+
+
+def pod_resolution(pod: Pod, node: ResolvConf, config: KubeletConfig) -> Resolution:
+    """How names are resolved in ``pod``."""
+    policy = effective_policy(pod)
+    warnings: list[tuple[str, str]] = []
+    if policy == "ClusterFirst" and not config.cluster_dns:
+        stated = pod.spec.dns_policy or "ClusterFirst"
+        warnings.append(
+            (
+                "MissingClusterDNS",
+                f'pod: "{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})". kubelet does not '
+                f'have ClusterDNS IP configured and cannot create Pod using "{stated}" policy. '
+                'Falling back to "Default" policy.',
+            )
+        )
+        policy = "Default"
+    if policy == "None":
+        conf = ResolvConf()
+    elif policy == "ClusterFirst":
+        namespace, domain = pod.metadata.namespace, config.cluster_domain
+        own = (f"{namespace}.svc.{domain}", f"svc.{domain}", domain) if domain else ()
+        conf = ResolvConf(config.cluster_dns, _unique((*own, *node.searches)), DEFAULT_OPTIONS)
+    else:
+        conf = node
+    if pod.spec.dns_config is not None:
+        conf = _with_config(conf, pod.spec.dns_config)
+    conf, cut = _within_limits(conf)
+    warnings += [("DNSConfigForming", text) for text in cut]
+    return Resolution(conf, tuple(warnings))
+
+
+def _with_config(conf: ResolvConf, own: PodDNSConfig) -> ResolvConf:
+    options = {option.partition(":")[0]: option for option in conf.options}
+    for option in own.options:
+        name = option.name or ""
+        options[name] = f"{name}:{option.value}" if option.value else name
+    return ResolvConf(
+        _unique((*conf.nameservers, *own.nameservers)),
+        _unique((*conf.searches, *own.searches)),
+        tuple(options.values()),
+    )
+
+
+def _unique(items: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(items))
+
+
+def _within_limits(conf: ResolvConf) -> tuple[ResolvConf, list[str]]:
+    told: list[str] = []
+    if len(conf.nameservers) > NAMESERVERS_MAX:
+        kept = conf.nameservers[:NAMESERVERS_MAX]
+        conf = replace(conf, nameservers=kept)
+        told.append(
+            "Nameserver limits were exceeded, some nameservers have been omitted, "
+            f"the applied nameserver line is: {' '.join(kept)}"
+        )
+    searches = list(conf.searches[:SEARCHES_MAX])
+    while searches and len(" ".join(searches)) > SEARCHES_LENGTH_MAX:
+        searches.pop()
+    if len(searches) < len(conf.searches):
+        conf = replace(conf, searches=tuple(searches))
+        told.append(
+            "Search Line limits were exceeded, some search paths have been omitted, "
+            f"the applied search line is: {' '.join(searches)}"
+        )
+    return conf, told

@@ -1,0 +1,80 @@
+"""The downward API: fields of a pod, and resources of its containers, as text.
+
+Serves environment variables and volume files. A field that has no value yet is empty; a limit that is
+not set is the node's allocatable amount; amounts are divided by the divisor and rounded up
+(``pkg/fieldpath``, ``pkg/api/v1/resource``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from podling.api.core_v1 import Container, Pod, ResourceFieldSelector
+from podling.machinery.quantity import milli_value, value
+
+_SUBSCRIPT = re.compile(r"(metadata\.(?:labels|annotations))\['(.*)'\]", re.DOTALL)
+
+
+class UnsupportedField(Exception):
+    """The path names nothing that the downward API offers."""
+
+
+def field_value(pod: Pod, path: str, *, host_ips: tuple[str, ...] = (), pod_ips: tuple[str, ...] = ()) -> str:
+    """The text of ``path``. The addresses are given apart: they are known before the status holds them.
+
+    Raises ``UnsupportedField``.
+    """
+    metadata = pod.metadata
+    match = _SUBSCRIPT.fullmatch(path)
+    if match:
+        held = metadata.labels if match[1] == "metadata.labels" else metadata.annotations
+        return held.get(match[2], "")
+    plain: dict[str, str | None] = {
+        "metadata.name": metadata.name,
+        "metadata.namespace": metadata.namespace,
+        "metadata.uid": metadata.uid,
+        "spec.nodeName": pod.spec.node_name,
+        "spec.serviceAccountName": pod.spec.service_account_name,
+        "status.hostIP": host_ips[0] if host_ips else "",
+        "status.hostIPs": ",".join(host_ips),
+        "status.podIP": pod_ips[0] if pod_ips else "",
+        "status.podIPs": ",".join(pod_ips),
+    }
+    if path == "metadata.labels":
+        return format_map(metadata.labels)
+    if path == "metadata.annotations":
+        return format_map(metadata.annotations)
+    if path not in plain:
+        raise UnsupportedField(f"unsupported fieldPath: {path}")
+    return plain[path] or ""
+
+
+def format_map(values: Mapping[str, str]) -> str:
+    """``key="value"`` lines, sorted by key, values quoted as Go quotes them."""
+    return "\n".join(f"{key}={json.dumps(values[key], ensure_ascii=False)}" for key in sorted(values))
+
+
+def resource_value(
+    container: Container, selector: ResourceFieldSelector, allocatable: Mapping[str, str]
+) -> str:
+    """The amount that ``selector`` asks of ``container``. Raises ``UnsupportedField``."""
+    kind, _, resource = selector.resource.partition(".")
+    if kind not in ("limits", "requests") or not resource:
+        raise UnsupportedField(f"unsupported container resource : {selector.resource}")
+    resources = container.resources
+    amount = (resources.limits if kind == "limits" else resources.requests).get(resource)
+    if kind == "limits" and (amount is None or milli_value(amount) == 0):
+        amount = allocatable.get(resource)
+    amount = amount or "0"
+    divisor = selector.divisor or "1"
+    if milli_value(divisor) == 0:
+        divisor = "1"
+    if resource == "cpu":
+        return str(_divide_up(milli_value(amount), milli_value(divisor)))
+    return str(_divide_up(value(amount), value(divisor)))
+
+
+def _divide_up(amount: int, divisor: int) -> int:
+    return -(-amount // divisor)

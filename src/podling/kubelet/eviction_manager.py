@@ -1,0 +1,205 @@
+"""Watches how much the node has left, and evicts pods one at a time while it runs short.
+
+Pods that keep more on disk than their own limits allow go first, whatever the node has left.
+
+Every ten seconds: look, set the node's pressure conditions, and if a threshold calls for it first give
+back what no pod needs (images, for disk), then end the one pod that ranks first. The next look waits
+until that pod is gone, at most half a minute.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from podling import clock
+from podling.api.core_v1 import Node, Pod, PodCondition
+from podling.kubelet.blocking import blocking
+from podling.kubelet.conditions import DISRUPTION_TARGET
+from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.directories import Directories
+from podling.kubelet.eviction import (
+    CONDITION_OF,
+    DISK_PRESSURE,
+    RESOURCE_OF,
+    ContainerUse,
+    Observation,
+    PodUse,
+    Pressure,
+    Threshold,
+    look,
+    message,
+    rank,
+    thresholds,
+)
+from podling.kubelet.image_collection import collect_images
+from podling.kubelet.local_storage import StorageUse, disk_volumes, excess, is_limited, tree_size
+from podling.kubelet.node_usage import machine_left, simulated_left
+from podling.kubelet.status import Verdict
+from podling.kubelet.volumes.empty_dir import EmptyDir
+from podling.kubelet.worker import PodWorker
+from podling.kubelet.worker_state import Syncing
+from podling.runtime.base import KeepsLogs
+from podling.runtime.failures import RuntimeFailure
+
+logger = logging.getLogger(__name__)
+
+INTERVAL_SECONDS = 10.0
+CLEANUP_SECONDS = 30.0
+HARD_GRACE_SECONDS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A threshold that calls for an eviction, with what was seen."""
+
+    threshold: Threshold
+    observation: Observation
+
+
+class EvictionManager:
+    """Node-pressure eviction of one node. ``changed`` is called when the conditions did."""
+
+    def __init__(
+        self,
+        deps: KubeletDeps,
+        workers: Mapping[str, PodWorker],
+        node: Callable[[], Node],
+        changed: Callable[[], None],
+    ) -> None:
+        config = deps.config
+        self._deps = deps
+        self._workers = workers
+        self._node = node
+        self._changed = changed
+        self._thresholds = thresholds(
+            config.eviction_hard, config.eviction_soft, config.eviction_soft_grace_period
+        )
+        self._directories = Directories(deps.root_dir)
+        self._pressure = Pressure()
+        self.conditions: frozenset[str] = frozenset()
+        """The pressures that the node is under."""
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            await clock.sleep(INTERVAL_SECONDS)
+            try:
+                worker = await self._beyond_limits() or await self._look()
+            except (RuntimeFailure, OSError) as error:
+                logger.warning("the node's use cannot be measured: %s", error)
+                continue
+            if worker is not None:
+                await worker.ended(CLEANUP_SECONDS)
+
+    async def _beyond_limits(self) -> PodWorker | None:
+        """Evict the first pod that keeps more on disk than it may."""
+        limited = [worker for worker in self._living() if is_limited(worker.record.pod)]
+        if not limited:
+            return None
+        by_id = {found.container_id: found for found in await self._deps.runtime.stats()}
+        for worker in limited:
+            pod = worker.record.pod
+            layers: dict[str, int] = {}
+            for container in worker.record.observed.running:
+                if container.id in by_id:
+                    layers[container.name] = by_id[container.id].writable_layer_bytes
+            use = await blocking(self._storage_use, pod, layers)
+            text = excess(pod, use)
+            if text:
+                self._deps.recorder.event(pod, "Warning", "Evicted", text)
+                worker.kill(Verdict("Evicted", text), HARD_GRACE_SECONDS)
+                return worker
+        return None
+
+    def _storage_use(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse:
+        """Measure a pod's volumes and logs; ``layers`` are its containers' writable layers."""
+        uid = pod.metadata.uid or ""
+        logs = self._directories.pod_logs(pod)
+        containers = {name: size + tree_size(logs / name) for name, size in layers.items()}
+        volumes = {
+            name: tree_size(self._directories.volume(uid, EmptyDir.plugin_name, name))
+            for name in disk_volumes(pod)
+        }
+        return StorageUse(containers, volumes)
+
+    def _living(self) -> list[PodWorker]:
+        return [worker for worker in self._workers.values() if isinstance(worker.state, Syncing)]
+
+    async def _look(self) -> PodWorker | None:
+        """One look at the node; returns the worker of the pod that was evicted, if one was."""
+        if not self._thresholds:
+            return None
+        observed = await self._observe()
+        now = clock.now()
+        self._pressure = look(self._pressure, self._thresholds, observed, now)
+        transition = timedelta(seconds=self._deps.config.eviction_pressure_transition_period)
+        conditions = self._pressure.conditions(now, transition)
+        if conditions != self.conditions:
+            self.conditions = conditions
+            self._changed()
+        due = self._pressure.due(now)
+        if not due:
+            return None
+        choice = _Choice(due[0], observed[due[0].signal])
+        resource = RESOURCE_OF[choice.threshold.signal]
+        text = f"Attempting to reclaim {resource}"
+        self._deps.recorder.event(self._node(), "Warning", "EvictionThresholdMet", text)
+        if CONDITION_OF[choice.threshold.signal] == DISK_PRESSURE and await self._reclaim_disk():
+            return None
+        return await self._evict(choice)
+
+    async def _observe(self) -> dict[str, Observation]:
+        capacity = self._node().status.capacity
+        if isinstance(self._deps.runtime, KeepsLogs):
+            return simulated_left(capacity, await self._deps.runtime.stats())
+        return await blocking(machine_left, self._deps.root_dir, capacity)
+
+    async def _reclaim_disk(self) -> bool:
+        """Remove images that no container uses; True if there were any."""
+        used = {c.image_id for c in await self._deps.runtime.list_containers()}
+        return bool(await collect_images(self._deps.runtime.images, used))
+
+    async def _evict(self, choice: _Choice) -> PodWorker | None:
+        uses = await self._uses()
+        for use in rank(uses, choice.threshold.signal):
+            worker = self._workers.get(use.pod.metadata.uid or "")
+            if worker is None:
+                continue
+            self._end(worker, use, choice)
+            return worker
+        logger.warning("the node is short of %s, but no pod can be evicted", choice.threshold.signal)
+        return None
+
+    def _end(self, worker: PodWorker, use: PodUse, choice: _Choice) -> None:
+        text = message(use, choice.threshold, choice.observation)
+        self._deps.recorder.event(use.pod, "Warning", "Evicted", text)
+        condition = PodCondition(
+            type=DISRUPTION_TARGET, status="True", reason="TerminationByKubelet", message=text
+        )
+        grace = HARD_GRACE_SECONDS
+        if choice.threshold.grace is not None:
+            spec = use.pod.spec.termination_grace_period_seconds
+            most = self._deps.config.eviction_max_pod_grace_period
+            grace = min(most, spec if spec is not None else most)
+        worker.kill(Verdict("Evicted", text, condition=condition), grace)
+
+    async def _uses(self) -> list[PodUse]:
+        """What the active pods use."""
+        by_id = {found.container_id: found for found in await self._deps.runtime.stats()}
+        uses = []
+        for worker in self._living():
+            containers = tuple(
+                ContainerUse(
+                    name=container.name,
+                    memory=by_id[container.id].memory_bytes,
+                    disk=by_id[container.id].writable_layer_bytes,
+                    processes=by_id[container.id].processes,
+                )
+                for container in worker.record.observed.running
+                if container.id in by_id
+            )
+            uses.append(PodUse(worker.record.pod, containers))
+        return uses

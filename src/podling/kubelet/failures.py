@@ -1,0 +1,25 @@
+"""What can go wrong with one pod, in the terms in which it is shown."""
+
+from __future__ import annotations
+
+
+class StartFailure(Exception):
+    """A container could not be started. ``reason`` is its waiting reason, the text its message."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+class VolumeFailure(Exception):
+    """A volume could not be set up (yet)."""
+
+    def __init__(self, volume: str, message: str) -> None:
+        super().__init__(message)
+        self.volume = volume
+        self.message = message
+
+
+class MissingReference(Exception):
+    """A ConfigMap, Secret or key that the pod needs is not there. The text is Kubernetes' own."""

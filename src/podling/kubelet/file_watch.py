@@ -1,0 +1,102 @@
+"""Being told when files in a directory change: inotify where there is one.
+
+The standard library has no inotify, and a dependency for three system calls would be one too many.
+One instance serves the whole kubelet, because the kernel allows a user only 128 of them. Where there
+is no inotify (macOS), or no watch left, waiting falls back to looking every half second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from podling import clock
+
+POLL_SECONDS = 0.5
+EVENT = struct.Struct("iIII")
+IN_MODIFY, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE = 0x2, 0x40, 0x80, 0x100, 0x200
+MASK = IN_MODIFY | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE
+READ = 64 * 1024
+
+
+class Watched:
+    """A directory that somebody waits for."""
+
+    def __init__(self, *, told: bool) -> None:
+        self._event = asyncio.Event()
+        self._told = told
+
+    def mark(self) -> None:
+        """Forget changes so far; call it before looking, so that no later one is missed."""
+        self._event.clear()
+
+    def change(self) -> None:
+        self._event.set()
+
+    async def wait(self) -> None:
+        """Return when something changed since ``mark``, or may have."""
+        if self._told:
+            await self._event.wait()
+        else:
+            await clock.sleep(POLL_SECONDS)
+
+
+class FileWatch:
+    """Watches directories for as long as somebody waits for them."""
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+        self._waiting: dict[int, list[Watched]] = {}
+
+    @contextmanager
+    def watching(self, directory: Path) -> Iterator[Watched]:
+        number = self._add(directory)
+        watched = Watched(told=number >= 0)
+        self._waiting.setdefault(number, []).append(watched)
+        try:
+            yield watched
+        finally:
+            self._waiting[number].remove(watched)
+            if not self._waiting[number]:
+                del self._waiting[number]
+                self._remove(number)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _add(self, directory: Path) -> int:
+        """The kernel's number for a watch on ``directory``, the same one for the same directory."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        if not hasattr(libc, "inotify_init1"):
+            return -1
+        if self._descriptor < 0:
+            self._descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+            if self._descriptor < 0:
+                return -1
+            asyncio.get_running_loop().add_reader(self._descriptor, self._take)
+        number: int = libc.inotify_add_watch(self._descriptor, os.fsencode(directory), MASK)
+        return number
+
+    def _remove(self, number: int) -> None:
+        if number >= 0 and self._descriptor >= 0:
+            ctypes.CDLL(None).inotify_rm_watch(self._descriptor, number)
+
+    def _take(self) -> None:
+        try:
+            data = os.read(self._descriptor, READ)
+        except BlockingIOError:
+            return
+        position = 0
+        while position < len(data):
+            number, _, _, length = EVENT.unpack_from(data, position)
+            position += EVENT.size + length
+            for watched in self._waiting.get(number, ()):
+                watched.change()

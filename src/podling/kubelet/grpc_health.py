@@ -1,0 +1,79 @@
+"""The gRPC health check (``grpc.health.v1.Health/Check``), as probes make it.
+
+The two messages are one field each, so they are written and read here; only the transport is a
+library's, and it is loaded when the first such probe is made.
+"""
+
+from __future__ import annotations
+
+from podling.kubelet.durations import go_duration
+from podling.kubelet.version import USER_AGENT_VERSION
+
+METHOD = "/grpc.health.v1.Health/Check"
+STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
+SERVING = 1
+
+
+def encode_request(service: str) -> bytes:
+    """``HealthCheckRequest``: field 1, the service's name; left out when empty."""
+    if not service:
+        return b""
+    name = service.encode()
+    return b"\x0a" + _varint(len(name)) + name
+
+
+def _varint(number: int) -> bytes:
+    result = bytearray()
+    while number > 0x7F:
+        result.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*result, number])
+
+
+def decode_response(data: bytes) -> int:
+    """``HealthCheckResponse``: field 1, the status; 0 when left out. Raises ``ValueError``."""
+    if not data:
+        return 0
+    if len(data) < 2 or data[0] != 0x08:
+        raise ValueError("not a health check's answer")
+    number = shift = 0
+    for byte in data[1:]:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            return number
+    raise ValueError("not a health check's answer")
+
+
+async def check_health(address: str, service: str, timeout_seconds: float) -> tuple[bool, str]:
+    """Whether the service says that it is serving, and what to tell if not."""
+    try:
+        import grpc  # type: ignore[import-untyped]
+    except ImportError:
+        return False, "gRPC probes need the grpcio package on the node"
+
+    within = go_duration(timeout_seconds)
+    options = (("grpc.primary_user_agent", f"kube-probe/{USER_AGENT_VERSION}"),)
+    async with grpc.aio.insecure_channel(address, options=options) as channel:
+        check = channel.unary_unary(METHOD, encode_request, decode_response)
+        try:
+            status = await check(service, timeout=timeout_seconds)
+        except grpc.aio.AioRpcError as error:
+            return False, _failure(address, within, error.code().name, error.details() or "")
+        except ValueError as error:
+            return False, f"error: health rpc probe failed: {error}"
+    if status == SERVING:
+        return True, "service healthy"
+    name = STATUSES[status] if status < len(STATUSES) else str(status)
+    return False, f'service unhealthy (responded with "{name}")'
+
+
+def _failure(address: str, within: str, code: str, details: str) -> str:
+    if code == "UNIMPLEMENTED":
+        return (
+            "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): "
+            f"{details}"
+        )
+    if code in ("DEADLINE_EXCEEDED", "UNAVAILABLE"):
+        return f'timeout: failed to connect service "{address}" within {within}: {details}'
+    return f"error: health rpc probe failed: {details}"

@@ -1,0 +1,114 @@
+"""HTTP requests of probes and hooks: how they are built, and how they are sent.
+
+Building is pure. Sending uses no proxy, keeps no connection, verifies no certificate, and follows
+redirects only on the same host name; a redirect elsewhere is handed back as an answer of its own
+(``pkg/probe/http``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from urllib.parse import urljoin, urlsplit
+
+from podling.api.core_v1 import Container, HTTPGetAction
+from podling.kubelet.ports import resolve_port
+
+BODY_BYTES_MAX = 10 * 1024
+REDIRECTS_MAX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HTTPRequest:
+    """Where to, and with what headers. ``headers`` holds all but those that are left out on purpose."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    headers: tuple[tuple[str, str], ...]
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.path}"
+
+    @property
+    def target(self) -> str:
+        """The request as simulated runtimes know it: port and path."""
+        return f"{self.port}{self.path}"
+
+    def over_plain_http(self) -> HTTPRequest:
+        """The same without encryption, and therefore without credentials."""
+        kept = tuple(header for header in self.headers if header[0].lower() != "authorization")
+        return replace(self, scheme="http", headers=kept)
+
+
+@dataclass(frozen=True, slots=True)
+class HTTPAnswer:
+    """``foreign_redirect``: the answer sends the client to another host, where it did not go."""
+
+    status: int
+    body: str
+    foreign_redirect: bool = False
+
+
+class HTTPFailure(Exception):
+    """No answer came. ``plain_http``: one came, but without the encryption asked for."""
+
+    def __init__(self, message: str, *, plain_http: bool = False) -> None:
+        super().__init__(message)
+        self.plain_http = plain_http
+
+
+def request_for(action: HTTPGetAction, container: Container, pod_ip: str, user_agent: str) -> HTTPRequest:
+    """The request that ``action`` asks for. Raises ``UnknownPort``."""
+    path = action.path or "/"
+    if not path.startswith("/"):
+        path = f"/{path}"
+    given = [(header.name, header.value) for header in action.http_headers]
+    names = {name.lower() for name, _ in given}
+    headers = [] if "user-agent" in names else [("User-Agent", user_agent)]
+    if "accept" not in names:
+        headers.append(("Accept", "*/*"))
+    # An empty Accept means that none is to be sent.
+    headers += [(name, value) for name, value in given if value or name.lower() != "accept"]
+    return HTTPRequest(
+        scheme=(action.scheme or "HTTP").lower(),
+        host=action.host or pod_ip,
+        port=resolve_port(action.port, container),
+        path=path,
+        headers=tuple(headers),
+    )
+
+
+async def http_get(request: HTTPRequest, timeout_seconds: float) -> HTTPAnswer:
+    """Send it. Raises ``HTTPFailure``, and ``TimeoutError`` when the time is over."""
+    import aiohttp
+    from multidict import CIMultiDict
+
+    connector = aiohttp.TCPConnector(ssl=False, force_close=True)
+    timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+    url = request.url
+    skip = ("User-Agent", "Accept", "Accept-Encoding")
+    try:
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=timeout, skip_auto_headers=skip, trust_env=False
+        ) as session:
+            for _ in range(REDIRECTS_MAX + 1):
+                headers = CIMultiDict(request.headers)
+                async with session.get(url, headers=headers, allow_redirects=False) as response:
+                    body = (await response.content.read(BODY_BYTES_MAX)).decode(errors="replace")
+                    location = response.headers.get("Location")
+                    if response.status not in (301, 302, 303, 307, 308) or not location:
+                        return HTTPAnswer(response.status, body)
+                    target = urljoin(url, location)
+                    if urlsplit(target).hostname != urlsplit(url).hostname:
+                        return HTTPAnswer(response.status, body, foreign_redirect=True)
+                    url = target
+            raise HTTPFailure(f"stopped after {REDIRECTS_MAX} redirects")
+    except aiohttp.ClientConnectorSSLError as error:
+        raise HTTPFailure(str(error), plain_http="WRONG_VERSION_NUMBER" in str(error).upper()) from error
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        if isinstance(error, TimeoutError):
+            raise
+        raise HTTPFailure(f'Get "{request.url}": {error}') from error

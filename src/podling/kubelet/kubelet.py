@@ -1,0 +1,259 @@
+"""The kubelet: makes the pods bound to its node live and die as their specs say.
+
+    async with asyncio.TaskGroup() as group:
+        kubelet = Kubelet(deps)
+        group.create_task(kubelet.run())
+        await kubelet.ready.wait()
+
+It owns one worker per pod and wakes it when the pod, its containers or time call for it. Nothing is
+remembered that cannot be found again: after a restart the API says which pods there are, the runtime
+says what runs, and running containers are taken over untouched. Losing an event costs at most one
+relist; an older observation never replaces a newer one, because each worker looks for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+from podling import clock
+from podling.api.core_v1 import Node, Pod, Service
+from podling.client.informer import Informer
+from podling.kubelet.backoff import BackoffPolicy
+from podling.kubelet.container_spec import ContainerSpecs, NodeFacts
+from podling.kubelet.container_start import ContainerStarter
+from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.directories import Directories
+from podling.kubelet.eviction import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
+from podling.kubelet.eviction_manager import EvictionManager
+from podling.kubelet.hooks import HookRunner
+from podling.kubelet.housekeeping import Housekeeper
+from podling.kubelet.images import ImageManager
+from podling.kubelet.log_rotation import LogRotation
+from podling.kubelet.machine import read_machine
+from podling.kubelet.mirror_pods import MirrorPods
+from podling.kubelet.node_agent import NodeAgent
+from podling.kubelet.node_status import NodeHealth, capacity, internal_ips, node_addresses
+from podling.kubelet.observation import Observer
+from podling.kubelet.pod_files import PodFiles
+from podling.kubelet.pod_source import PodSource, PodView
+from podling.kubelet.pod_workers import PodWorkers
+from podling.kubelet.prober import Prober
+from podling.kubelet.resizer import Resizer
+from podling.kubelet.service_links import service_variables
+from podling.kubelet.services import PodServices
+from podling.kubelet.static_pods import StaticPods
+from podling.kubelet.status import Verdict
+from podling.kubelet.status_manager import StatusManager
+from podling.kubelet.termination import Killer
+from podling.kubelet.volumes.manager import VolumeManager
+from podling.machinery.quantity import value
+from podling.runtime.base import ContainerEventType
+from podling.runtime.failures import RuntimeFailure
+
+logger = logging.getLogger(__name__)
+
+RUNTIME_CHECK_SECONDS = 5.0
+MIRROR_SECONDS = 1.0
+"""How often the pictures of static pods in the API are compared with the pods."""
+_WAKING_EVENTS = (
+    ContainerEventType.EXITED,
+    ContainerEventType.REMOVED,
+    ContainerEventType.SANDBOX_STOPPED,
+)
+"""Others are the kubelet's own doing: the worker that did it knows."""
+
+
+class Kubelet:
+    """One node's agent. ``run`` works until cancelled and leaves containers running."""
+
+    def __init__(self, deps: KubeletDeps) -> None:
+        self._deps = deps
+        self.ready = asyncio.Event()
+        """The node is Ready in the API and its pods are being looked after."""
+        config = deps.config
+        self._hostname = config.hostname or deps.node_name
+        self._machine = read_machine(deps.root_dir)
+        self._directories = Directories(deps.root_dir)
+        self._health = NodeHealth()
+        self._agent = NodeAgent(deps, self._machine, self._hostname, self._current_health)
+        self._workers = PodWorkers(
+            config, lambda: self._agent.node, lambda: self._eviction.conditions, self._failed
+        )
+        self._pods: Informer[Pod] = Informer(
+            deps.client, Pod, field_selector=f"spec.nodeName={deps.node_name}"
+        )
+        self._nodes: Informer[Node] = Informer(
+            deps.client, Node, field_selector=f"metadata.name={deps.node_name}"
+        )
+        self._known_services: Informer[Service] = Informer(deps.client, Service)
+        self._addresses = internal_ips(node_addresses(self._machine, config, self._hostname))
+        self._memory_capacity = value(capacity(self._machine, config)["memory"])
+        self._services = self._wire()
+        self._workers.begin(self._services)
+        self._housekeeper = Housekeeper(self._services, self._workers, self._sources_are_known, self._failed)
+        self._log_rotation = LogRotation(
+            deps.runtime,
+            max_size_bytes=config.container_log_max_size_bytes,
+            max_files=config.container_log_max_files,
+        )
+        self.pod_view: PodSource = PodView(deps.runtime, self._directories, self._workers.values)
+        """The node's pods for readers."""
+        self._eviction = EvictionManager(deps, self._workers, lambda: self._agent.node, self._agent.changed)
+        directory = config.static_pod_path
+        self._static = (
+            StaticPods(directory, deps.node_name, self._workers.set_static) if directory is not None else None
+        )
+        self._failure: asyncio.Future[None] | None = None
+
+    def _wire(self) -> PodServices:
+        deps, directories = self._deps, self._directories
+        hooks = HookRunner(deps.runtime, deps.recorder)
+        killer = Killer(deps.runtime, deps.recorder, hooks)
+        volumes = VolumeManager(deps, directories)
+        files = PodFiles(deps, directories)
+        specs = ContainerSpecs(deps, directories, volumes, files)
+        return PodServices(
+            deps=deps,
+            directories=directories,
+            observer=Observer(deps.runtime),
+            statuses=StatusManager(deps.client),
+            prober=Prober(deps.runtime, deps.recorder),
+            images=ImageManager(deps),
+            volumes=volumes,
+            files=files,
+            starter=ContainerStarter(deps, specs, hooks, killer),
+            killer=killer,
+            backoff=BackoffPolicy(max_seconds=deps.config.crash_loop_back_off_max),
+            node=self._node_facts,
+            admit=self._workers.admit,
+            resizer=Resizer(deps),
+            refuse_resize=self._workers.refuse_resize,
+            room_changed=self._workers.room_changed,
+            service_links=self._service_links,
+        )
+
+    async def run(self) -> None:
+        """Be the node's agent until cancelled."""
+        self._services.prober.begin(clock.now())
+        self._failure = asyncio.get_running_loop().create_future()
+        self._pods.add_handler(self._workers.added, self._workers.updated, self._workers.removed)
+        self._nodes.add_handler(
+            self._agent.saw, lambda _, new: self._agent.saw(new), lambda _: self._agent.gone()
+        )
+        try:
+            await self._check_runtime()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._runtime_events(), name="kubelet/events")
+                group.create_task(self._agent.run(), name="kubelet/node")
+                group.create_task(self._agent.renew_lease(), name="kubelet/lease")
+                group.create_task(self._pods.run(), name="kubelet/pods")
+                group.create_task(self._nodes.run(), name="kubelet/self")
+                group.create_task(self._known_services.run(), name="kubelet/services")
+                group.create_task(self._watch_runtime(), name="kubelet/runtime")
+                group.create_task(self._eviction.run(), name="kubelet/eviction")
+                group.create_task(self._housekeeper.run(), name="kubelet/housekeeping")
+                group.create_task(self._log_rotation.run(), name="kubelet/log-rotation")
+                group.create_task(self._become_ready(), name="kubelet/ready")
+                if self._static is not None:
+                    group.create_task(self._static.run(), name="kubelet/static")
+                    group.create_task(self._keep_mirrors(), name="kubelet/mirrors")
+                group.create_task(self._raise_failure(), name="kubelet/failure")
+        finally:
+            await self._close()
+
+    async def _become_ready(self) -> None:
+        await self._agent.ready.wait()
+        await self._pods.synced()
+        self.ready.set()
+
+    async def _raise_failure(self) -> None:
+        """A worker broke in a way that it has no answer to: the kubelet must not go on without it."""
+        if self._failure is not None:
+            await self._failure
+
+    async def _close(self) -> None:
+        await self._workers.close()
+        self._services.prober.close()
+        self._services.statuses.close()
+
+    # The node.
+
+    def _node_facts(self) -> NodeFacts:
+        return NodeFacts(
+            host_ips=self._addresses,
+            hostname=self._hostname,
+            allocatable=self._agent.node.status.allocatable,
+            memory_capacity=self._memory_capacity,
+        )
+
+    def _current_health(self) -> NodeHealth:
+        pressures = self._eviction.conditions
+        return replace(
+            self._health,
+            memory_pressure=MEMORY_PRESSURE in pressures,
+            disk_pressure=DISK_PRESSURE in pressures,
+            pid_pressure=PID_PRESSURE in pressures,
+        )
+
+    async def _check_runtime(self) -> None:
+        try:
+            health = NodeHealth(runtime=await self._deps.runtime.status())
+        except RuntimeFailure as error:
+            health = NodeHealth(runtime_error=f"container runtime is down: {error}")
+        if health != self._health:
+            self._health = health
+            self._agent.changed()
+
+    async def _watch_runtime(self) -> None:
+        while True:
+            await clock.sleep(RUNTIME_CHECK_SECONDS)
+            await self._check_runtime()
+
+    async def _runtime_events(self) -> None:
+        """What happens to containers wakes their pods' workers. Without events the relist does."""
+        while True:
+            try:
+                async for event in self._deps.runtime.events():
+                    worker = self._workers.get(event.pod_uid)
+                    if worker is not None and event.type in _WAKING_EVENTS:
+                        worker.wake()
+            except RuntimeFailure as error:
+                logger.warning("the runtime's events broke off: %s", error)
+            await clock.sleep(RUNTIME_CHECK_SECONDS)
+
+    # Pods.
+
+    def _sources_are_known(self) -> bool:
+        """What neither API nor files hold now is held by nobody."""
+        return self._pods.has_synced and (self._static is None or self._static.known)
+
+    def kill_pod(self, uid: str, verdict: Verdict, grace_seconds: int | None = None) -> None:
+        """End a pod by the node's own decision: eviction, shutdown, preemption."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.kill(verdict, grace_seconds)
+
+    def _failed(self, task: asyncio.Task[None]) -> None:
+        """A task ended: if by an error nobody expected, the kubelet ends with it."""
+        if task.cancelled() or task.exception() is None:
+            return
+        error = task.exception()
+        if self._failure is not None and not self._failure.done() and error is not None:
+            self._failure.set_exception(error)
+
+    async def _service_links(self, pod: Pod) -> Mapping[str, str]:
+        await self._known_services.synced()
+        return service_variables(pod, self._known_services.values())
+
+    async def _keep_mirrors(self) -> None:
+        """Show the static pods in the API, and go on doing so."""
+        mirrors = MirrorPods(self._deps.client)
+        await self._agent.ready.wait()
+        await self._pods.synced()
+        while True:
+            held = {(p.metadata.namespace or "", p.metadata.name or ""): p for p in self._pods.values()}
+            await mirrors.keep(self._workers.static, held, self._agent.node)
+            await clock.sleep(MIRROR_SECONDS)

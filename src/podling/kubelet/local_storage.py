@@ -1,0 +1,75 @@
+"""Limits on what a pod may keep on its node's disk, and who has gone beyond them.
+
+Three limits count: an ``emptyDir``'s size, a container's ``ephemeral-storage`` (its writable layer and its
+logs), and the sum of the containers' limits for the pod as a whole, volumes included. A pod beyond any of
+them is evicted at once, however much room the node has left (``pkg/kubelet/eviction`` localStorageEviction).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podling.api.core_v1 import Pod
+from podling.machinery.pods import pod_limits
+from podling.machinery.quantity import value
+
+STORAGE = "ephemeral-storage"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUse:
+    """Bytes that a pod keeps on disk: by container (layer and logs), and by volume."""
+
+    containers: Mapping[str, int] = field(default_factory=dict)
+    volumes: Mapping[str, int] = field(default_factory=dict)
+
+
+def is_limited(pod: Pod) -> bool:
+    """Whether anything of the pod has a limit, so that its use is worth measuring."""
+    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    return any(STORAGE in c.resources.limits for c in containers) or bool(disk_volumes(pod, limited=True))
+
+
+def disk_volumes(pod: Pod, *, limited: bool = False) -> dict[str, int | None]:
+    """The ``emptyDir`` volumes on disk with their size limits; ``limited``: only those that have one."""
+    found: dict[str, int | None] = {}
+    for volume in pod.spec.volumes:
+        if volume.empty_dir is None or volume.empty_dir.medium:
+            continue
+        size = value(volume.empty_dir.size_limit) if volume.empty_dir.size_limit else None
+        if size or not limited:
+            found[volume.name] = size or None
+    return found
+
+
+def excess(pod: Pod, use: StorageUse) -> str:
+    """What the pod is told if it keeps more than it may; empty if it does not."""
+    for volume in pod.spec.volumes:
+        limit = disk_volumes(pod).get(volume.name)
+        if limit is not None and use.volumes.get(volume.name, 0) > limit:
+            stated = volume.empty_dir.size_limit if volume.empty_dir is not None else ""
+            return f'Usage of EmptyDir volume "{volume.name}" exceeds the limit "{stated}". '
+    total = pod_limits(pod.spec).get(STORAGE)
+    used = sum(use.containers.values()) + sum(use.volumes.get(name, 0) for name in disk_volumes(pod))
+    if total is not None and used > total.value:
+        return f"Pod ephemeral local storage usage exceeds the total limit of containers {total}. "
+    for container in (*pod.spec.init_containers, *pod.spec.containers):
+        own = container.resources.limits.get(STORAGE)
+        if own is not None and use.containers.get(container.name, 0) > value(own):
+            return f'Container {container.name} exceeded its local ephemeral storage limit "{own}". '
+    return ""
+
+
+def tree_size(path: Path) -> int:
+    """Bytes on disk below ``path``, as ``du`` counts them; nothing there is nothing used."""
+    size = 0
+    for directory, _, files in os.walk(path):
+        for name in files:
+            try:
+                size += os.lstat(os.path.join(directory, name)).st_blocks * 512
+            except FileNotFoundError:
+                continue
+    return size

@@ -1,0 +1,131 @@
+"""Rotation of container logs: no container fills the node's disk by talking.
+
+Kubernetes' container log manager (``pkg/kubelet/logs/container_log_manager.go``): a log above the size
+limit is renamed to ``<log>.<time>`` and the runtime opens a new one; older ones are compressed to ``.gz``;
+beyond the allowed number the oldest go. What to do is decided by ``plan_rotation`` from names alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import glob
+import gzip
+import logging
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from podling import clock
+from podling.runtime.base import ContainerState, KeepsLogs, Runtime, RuntimeFailure
+
+logger = logging.getLogger(__name__)
+
+INTERVAL_SECONDS = 10.0
+"""containerLogMonitorInterval."""
+COMPRESSED = ".gz"
+UNFINISHED = ".tmp"
+TIME = "%Y%m%d-%H%M%S"
+
+
+@dataclass(frozen=True, slots=True)
+class RotationPlan:
+    """File names: what to delete, what to compress, what to call the current log from now on."""
+
+    delete: tuple[str, ...]
+    compress: tuple[str, ...]
+    rename_to: str
+
+
+def plan_rotation(log: str, beside: Sequence[str], now: datetime, max_files: int) -> RotationPlan:
+    """What a rotation of ``log`` does; ``beside`` are the names in its directory.
+
+    The newest rotated file stays uncompressed, so that whoever reads it at this moment can finish.
+    """
+    rotated = sorted(name for name in beside if name.startswith(log + "."))
+    leftovers = [name for name in rotated if name.endswith(UNFINISHED)]
+    # A crash between compressing and deleting leaves both: the compressed one is complete.
+    doubled = [name for name in rotated if name + COMPRESSED in rotated]
+    kept = [name for name in rotated if name not in leftovers and name not in doubled]
+    excess = kept[: max(0, len(kept) - (max_files - 2))]
+    kept = kept[len(excess) :]
+    return RotationPlan(
+        delete=(*leftovers, *doubled, *excess),
+        compress=tuple(name for name in kept if not name.endswith(COMPRESSED)),
+        rename_to=f"{log}.{now.strftime(TIME)}",
+    )
+
+
+def remove_log_files(path: Path) -> None:
+    """Remove a container's log with everything that rotation made of it."""
+    for rotated in path.parent.glob(glob.escape(path.name) + ".*"):
+        rotated.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+class LogRotation:
+    """Watches the sizes of running containers' logs.
+
+    Args:
+        max_size_bytes: containerLogMaxSize; negative switches rotation off.
+        max_files: containerLogMaxFiles, the current file and the rotated ones together; at least 2.
+    """
+
+    def __init__(self, runtime: Runtime, *, max_size_bytes: int, max_files: int) -> None:
+        if max_files < 2:
+            raise ValueError("containerLogMaxFiles must be at least 2")
+        self._runtime = runtime
+        self._max_size_bytes = max_size_bytes
+        self._max_files = max_files
+
+    async def run(self) -> None:
+        """Look again and again, until cancelled. Logs in a runtime's memory limit themselves."""
+        if isinstance(self._runtime, KeepsLogs) or self._max_size_bytes < 0:
+            return
+        while True:
+            await clock.sleep(INTERVAL_SECONDS)
+            await self.rotate_all()
+
+    async def rotate_all(self) -> None:
+        """Rotate every log that is too large. A failure concerns one log and is tried again later."""
+        for container in await self._runtime.list_containers():
+            if container.state is not ContainerState.RUNNING or not container.log_path:
+                continue
+            path = Path(container.log_path)
+            try:
+                if await asyncio.to_thread(_size, path) >= self._max_size_bytes:
+                    await self._rotate(container.id, path)
+            except (OSError, RuntimeFailure) as error:
+                logger.warning("log %s of container %s was not rotated: %s", path, container.id, error)
+
+    async def _rotate(self, container_id: str, path: Path) -> None:
+        beside = await asyncio.to_thread(os.listdir, path.parent)
+        plan = plan_rotation(path.name, beside, clock.now(), self._max_files)
+        await asyncio.to_thread(_clean_up, path.parent, plan)
+        aside = path.with_name(plan.rename_to)
+        os.rename(path, aside)
+        try:
+            await self._runtime.reopen_log(container_id)
+        except RuntimeFailure:
+            os.rename(aside, path)  # the container still writes to this file
+            raise
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0  # a rotation was interrupted: the runtime makes the file again when it reopens
+
+
+def _clean_up(directory: Path, plan: RotationPlan) -> None:
+    for name in plan.delete:
+        (directory / name).unlink(missing_ok=True)
+    for name in plan.compress:
+        whole, unfinished = directory / name, directory / f"{name}{COMPRESSED}{UNFINISHED}"
+        with whole.open("rb") as source, gzip.open(unfinished, "wb") as sink:
+            shutil.copyfileobj(source, sink)
+        os.replace(unfinished, directory / f"{name}{COMPRESSED}")
+        whole.unlink()

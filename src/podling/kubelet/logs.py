@@ -1,0 +1,179 @@
+"""Container logs as users see them: pure reading of CRI logs, whatever they are kept in.
+
+A log is a sequence of records (``podling.runtime.cri_log``); what the container wrote as one line may
+be several of them, all but the last marked partial. ``tail`` counts lines, not records, so a line is
+never cut just because it was long or was written in pieces.
+
+``read_log`` works on a ``LogSource``: a file that may be rotated under it, or memory. As in
+Kubernetes, following a log ends with its container; the next attempt is another log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from podling import clock
+
+BLOCK = 64 * 1024
+PARTIAL = b"P"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """``PodLogOptions`` as they apply to one log; None and empty mean not given."""
+
+    follow: bool = False
+    timestamps: bool = False
+    since: datetime | None = None
+    tail_lines: int | None = None
+    limit_bytes: int | None = None
+    stream: str = ""
+    """``stdout`` or ``stderr``; empty: both."""
+
+
+class LogSource(Protocol):
+    """One container's log. Offsets count from the log's beginning, across rotation."""
+
+    def size(self) -> int:
+        """Where the log ends now."""
+        ...
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Up to ``length`` bytes from ``offset`` on; fewer at the end."""
+        ...
+
+    async def more(self, offset: int) -> bool:
+        """True once there is something beyond ``offset``; False when there never will be."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of a CRI log."""
+
+    time: bytes
+    stream: bytes
+    full: bool
+    text: bytes
+
+
+def parse_record(line: bytes) -> Record | None:
+    """The record in ``line`` (without its newline), or None where there is none.
+
+    Further tags after the first may follow, separated by colons; they are for later versions.
+    """
+    parts = line.split(b" ", 3)
+    if len(parts) < 4 or parts[1] not in (b"stdout", b"stderr"):
+        return None
+    return Record(parts[0], parts[1], parts[2].split(b":", 1)[0] != PARTIAL, parts[3])
+
+
+def record_time(record: Record) -> datetime | None:
+    try:
+        return datetime.fromisoformat(record.time.decode())
+    except ValueError:
+        return None
+
+
+def shown_time(time: bytes) -> bytes:
+    """A record's time as ``timestamps`` shows it: UTC is ``Z``, also where the writer said ``+00:00``."""
+    return time[:-6] + b"Z" if time.endswith(b"+00:00") else time
+
+
+class LogText:
+    """Turns records into what is shown. Feed it bytes as they come; it keeps what is incomplete."""
+
+    def __init__(self, options: LogOptions) -> None:
+        self._options = options
+        self._rest = b""
+        self._open_line = False
+        self._left = options.limit_bytes
+        self.finished = False
+        """The byte limit is reached: nothing more will come."""
+
+    def feed(self, chunk: bytes) -> bytes:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        return self._limited(b"".join(map(self._shown, lines)))
+
+    def _shown(self, line: bytes) -> bytes:
+        record = parse_record(line)
+        if record is None or not self._wanted(record):
+            return b""
+        text = record.text + b"\n" if record.full else record.text
+        if self._options.timestamps and not self._open_line:
+            text = shown_time(record.time) + b" " + text
+        self._open_line = not record.full
+        return text
+
+    def _wanted(self, record: Record) -> bool:
+        if self._options.stream and record.stream.decode() != self._options.stream:
+            return False
+        if self._options.since is None:
+            return True
+        at = record_time(record)
+        return at is not None and at >= self._options.since
+
+    def _limited(self, text: bytes) -> bytes:
+        if self._left is None:
+            return text
+        text = text[: self._left]
+        self._left -= len(text)
+        self.finished = self._left == 0
+        return text
+
+
+def tail_offset(read: Callable[[int, int], bytes], size: int, lines: int, first: int = 0) -> int:
+    """Where the last ``lines`` lines of a log of ``size`` bytes begin, found from its end.
+
+    ``first`` is where the log begins. A line that the container has not ended yet counts as one.
+    """
+    if lines <= 0:
+        return size
+    position, carried, seen = size, b"", 0
+    while position > first:
+        length = min(BLOCK, position - first)
+        position -= length
+        block = read(position, length) + carried
+        starts = _line_starts(block, whole=position == first)
+        for start, end in reversed(starts):
+            ends_a_line = _is_full(block[start:end]) or position + end >= size
+            if ends_a_line and seen == lines:
+                return position + end
+            seen += ends_a_line
+        carried = block[: starts[0][0]] if starts else block
+    return first
+
+
+def _line_starts(block: bytes, *, whole: bool) -> list[tuple[int, int]]:
+    """Start and end (after the newline) of every complete line; the first is incomplete unless ``whole``."""
+    starts = [0] if whole else []
+    found = block.find(b"\n")
+    while found >= 0 and found + 1 < len(block):
+        starts.append(found + 1)
+        found = block.find(b"\n", found + 1)
+    return list(zip(starts, [*starts[1:], len(block)], strict=True))
+
+
+def _is_full(line: bytes) -> bool:
+    record = parse_record(line)
+    return record is None or record.full
+
+
+async def read_log(source: LogSource, options: LogOptions) -> AsyncIterator[bytes]:
+    """What is asked of a log, in pieces as they come, until its end."""
+    text = LogText(options)
+    size = source.size()
+    offset = 0 if options.tail_lines is None else tail_offset(source.read, size, options.tail_lines)
+    while not text.finished:
+        chunk = source.read(offset, BLOCK)
+        offset += len(chunk)
+        if chunk:
+            if shown := text.feed(chunk):
+                yield shown
+            else:
+                await clock.sleep(0)  # a long log of which nothing is wanted must not hold up the others
+        elif not options.follow or not await source.more(offset):
+            return

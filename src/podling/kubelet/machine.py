@@ -1,0 +1,102 @@
+"""What the machine itself is: its size, its names, its systems. Read once, when the kubelet starts."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from podling.runtime.platform import architecture
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Facts of the node's machine. Sizes are bytes."""
+
+    cpus: int = 1
+    memory: int = 0
+    ephemeral_storage: int = 0
+    swap: int = 0
+    architecture: str = "amd64"
+    operating_system: str = "linux"
+    os_image: str = ""
+    kernel_version: str = ""
+    machine_id: str = ""
+    system_uuid: str = ""
+    boot_id: str = ""
+    address: str = "127.0.0.1"
+
+
+def read_machine(root_dir: Path) -> Machine:
+    """Look at this machine; what cannot be read stays empty."""
+    meminfo = read_meminfo()
+    return Machine(
+        cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        memory=meminfo.get("MemTotal", 0),
+        swap=meminfo.get("SwapTotal", 0),
+        ephemeral_storage=_disk_size(root_dir),
+        architecture=architecture(),
+        operating_system=platform.system().lower(),
+        os_image=_os_image(),
+        kernel_version=platform.release(),
+        machine_id=_first_line("/etc/machine-id"),
+        system_uuid=_first_line("/sys/class/dmi/id/product_uuid") or _first_line("/etc/machine-id"),
+        boot_id=_first_line("/proc/sys/kernel/random/boot_id"),
+        address=primary_address(),
+    )
+
+
+def primary_address() -> str:
+    """The address with which the machine reaches others; the loopback address if it reaches none.
+
+    A datagram socket is only pointed somewhere: nothing is sent.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
+def read_meminfo() -> dict[str, int]:
+    """``/proc/meminfo`` in bytes, by name; what else the system tells where there is none."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+            return {"MemTotal": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")}
+        return {}
+    found = {}
+    for line in lines:
+        name, _, rest = line.partition(":")
+        fields = rest.split()
+        if fields and fields[0].isdigit():
+            found[name] = int(fields[0]) * (1024 if fields[-1] == "kB" else 1)
+    return found
+
+
+def _disk_size(path: Path) -> int:
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    try:
+        return shutil.disk_usage(path).total
+    except OSError:
+        return 0
+
+
+def _os_image() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "Unknown")
+    except OSError:
+        return platform.platform()
+
+
+def _first_line(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,114 @@
+"""What one pod looks like in the runtime at one moment.
+
+An observation is a frozen value that every decision about the pod starts from. It is taken afresh at
+the start of each pass of a pod's worker, by that worker alone, so an older one can never replace a
+newer one; ``sequence`` makes the order visible to those who keep one for others to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from podling.runtime.base import Container, ContainerState, Runtime, Sandbox
+
+Fingerprint = frozenset[tuple[str, str]]
+"""Ids of sandboxes and containers with their states, without order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodObservation:
+    """A pod's sandboxes and containers, newest first."""
+
+    pod_uid: str
+    sequence: int = 0
+    sandboxes: tuple[Sandbox, ...] = ()
+    containers: tuple[Container, ...] = ()
+
+    def newest(self, name: str) -> Container | None:
+        """The latest container of that name, in whatever sandbox."""
+        return next((found for found in self.containers if found.name == name), None)
+
+    def instances(self, name: str) -> tuple[Container, ...]:
+        """Every container of that name, newest first."""
+        return tuple(found for found in self.containers if found.name == name)
+
+    def newest_exited(self, name: str) -> Container | None:
+        """The latest one of that name that ended: where restart back-off counts from."""
+        return next((found for found in self.instances(name) if found.state is ContainerState.EXITED), None)
+
+    def current(self, name: str) -> Container | None:
+        """The latest container of that name in the latest sandbox only."""
+        if not self.sandboxes:
+            return None
+        sandbox = self.sandboxes[0].id
+        return next((f for f in self.containers if f.name == name and f.sandbox_id == sandbox), None)
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        """The latest sandbox, ready or not."""
+        return self.sandboxes[0] if self.sandboxes else None
+
+    @property
+    def ready_sandboxes(self) -> tuple[Sandbox, ...]:
+        return tuple(sandbox for sandbox in self.sandboxes if sandbox.ready)
+
+    @property
+    def running(self) -> tuple[Container, ...]:
+        return tuple(found for found in self.containers if found.state is ContainerState.RUNNING)
+
+    def fingerprint(self) -> Fingerprint:
+        """What a relist compares: ids with states."""
+        return frozenset(
+            [(sandbox.id, str(sandbox.ready)) for sandbox in self.sandboxes]
+            + [(container.id, container.state.value) for container in self.containers]
+        )
+
+
+def assemble(
+    pod_uid: str, sequence: int, sandboxes: Iterable[Sandbox], containers: Iterable[Container]
+) -> PodObservation:
+    """Sort what the runtime listed: sandboxes and containers newest first."""
+    ordered = sorted(sandboxes, key=lambda sandbox: (sandbox.created_at, sandbox.attempt), reverse=True)
+    newest = sorted(containers, key=lambda found: (found.created_at, found.attempt), reverse=True)
+    return PodObservation(pod_uid, sequence, tuple(ordered), tuple(newest))
+
+
+class Observer:
+    """Looks at pods in the runtime, numbering what it sees."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._sequence = 0
+
+    async def observe(self, pod_uid: str) -> PodObservation:
+        """The pod as it is now. Raises ``RuntimeFailure``."""
+        self._sequence += 1
+        sequence = self._sequence
+        sandboxes = [box for box in await self._runtime.list_sandboxes() if box.pod_uid == pod_uid]
+        containers: list[Container] = []
+        for sandbox in sandboxes:
+            containers += await self._runtime.list_containers(sandbox_id=sandbox.id)
+        return assemble(pod_uid, sequence, sandboxes, containers)
+
+    async def pod_uids(self) -> frozenset[str]:
+        """Every pod that has anything in the runtime. Raises ``RuntimeFailure``."""
+        return frozenset(sandbox.pod_uid for sandbox in await self._runtime.list_sandboxes())
+
+    async def fingerprints(self) -> tuple[int, dict[str, Fingerprint]]:
+        """What every pod of the runtime looks like, by UID, with the number of this look.
+
+        Raises ``RuntimeFailure``.
+        """
+        self._sequence += 1
+        sequence = self._sequence
+        seen: dict[str, set[tuple[str, str]]] = {}
+        owner: dict[str, str] = {}
+        for sandbox in await self._runtime.list_sandboxes():
+            owner[sandbox.id] = sandbox.pod_uid
+            seen.setdefault(sandbox.pod_uid, set()).add((sandbox.id, str(sandbox.ready)))
+        for container in await self._runtime.list_containers():
+            uid = owner.get(container.sandbox_id)
+            if uid is not None:
+                seen[uid].add((container.id, container.state.value))
+        return sequence, {uid: frozenset(marks) for uid, marks in seen.items()}

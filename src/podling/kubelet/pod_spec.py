@@ -1,0 +1,72 @@
+"""Reading a pod's spec: its containers of all three kinds, under one type.
+
+An ephemeral container differs from others only in what may be said about it, so everything below
+treats it as a ``Container``; its target is looked up by name where it matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+from msgspec import structs
+
+from podling.api.core_v1 import Container, EphemeralContainer, Pod, PodSpec
+from podling.machinery.pods import is_sidecar
+
+
+class ContainerKind(Enum):
+    """In which of the pod's lists a container stands; the value is that list's name in field paths."""
+
+    REGULAR = "spec.containers"
+    INIT = "spec.initContainers"
+    EPHEMERAL = "spec.ephemeralContainers"
+
+
+_COMMON = tuple(structs.fields(Container))
+
+
+def as_container(ephemeral: EphemeralContainer) -> Container:
+    """An ephemeral container without its target."""
+    return Container(**{field.name: getattr(ephemeral, field.name) for field in _COMMON})
+
+
+def ephemeral_containers(spec: PodSpec) -> tuple[Container, ...]:
+    return tuple(as_container(ephemeral) for ephemeral in spec.ephemeral_containers)
+
+
+def ephemeral_target(spec: PodSpec, name: str) -> str:
+    """The container whose processes the ephemeral container ``name`` sees; empty if none."""
+    found = (c.target_container_name or "" for c in spec.ephemeral_containers if c.name == name)
+    return next(found, "")
+
+
+def containers_with_kind(spec: PodSpec) -> Iterator[tuple[ContainerKind, Container]]:
+    """Every container: init, regular, ephemeral, each in the order of the spec."""
+    for container in spec.init_containers:
+        yield ContainerKind.INIT, container
+    for container in spec.containers:
+        yield ContainerKind.REGULAR, container
+    for container in ephemeral_containers(spec):
+        yield ContainerKind.EPHEMERAL, container
+
+
+def find_container(spec: PodSpec, name: str) -> Container | None:
+    return next((found for _, found in containers_with_kind(spec) if found.name == name), None)
+
+
+def field_path(spec: PodSpec, name: str) -> str:
+    """The container's place as events name it: ``spec.containers{app}``."""
+    for kind, container in containers_with_kind(spec):
+        if container.name == name:
+            return f"{kind.value}{{{name}}}"
+    return ""
+
+
+def sidecars(spec: PodSpec) -> tuple[Container, ...]:
+    return tuple(container for container in spec.init_containers if is_sidecar(container))
+
+
+def pod_text(pod: Pod) -> str:
+    """The pod as messages name it: ``NAME_NAMESPACE(UID)``."""
+    return f"{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})"

@@ -1,0 +1,229 @@
+"""The node's pods and their workers: which there are, what reaches them, and what room they take.
+
+Pods come from two sources: the API server, and files (static pods). The API's pictures of static pods
+are no pods of their own; they only take the status. A pod of the API is known by its UID, so a new pod
+under an old name has a worker of its own while the old one is still on its way out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.core_v1 import Node, Pod
+from podling.kubelet.admission import Occupant, Waiting, admit, occupant
+from podling.kubelet.config import KubeletConfig
+from podling.kubelet.eviction import refuses
+from podling.kubelet.preemption import PREEMPTED, Candidate, victims
+from podling.kubelet.resize import Pending, decide
+from podling.kubelet.services import PodServices
+from podling.kubelet.static_pods import HASH_ANNOTATION
+from podling.kubelet.status import Verdict
+from podling.kubelet.worker import PodWorker
+from podling.kubelet.worker_state import Finished, Syncing
+from podling.machinery.pods import MIRROR_ANNOTATION, is_critical, is_mirror, is_static, is_terminal
+
+PREEMPTION_GRACE_SECONDS = 0
+
+
+class PodWorkers(Mapping[str, PodWorker]):
+    """The workers of one node, by pod UID.
+
+    Args:
+        node: the node as it is now.
+        pressures: the pressures that it is under.
+        failed: called when a worker's task ended in an error.
+    """
+
+    def __init__(
+        self,
+        config: KubeletConfig,
+        node: Callable[[], Node],
+        pressures: Callable[[], frozenset[str]],
+        failed: Callable[[asyncio.Task[None]], None],
+    ) -> None:
+        self._config = config
+        self._node = node
+        self._pressures = pressures
+        self._failed = failed
+        self._workers: dict[str, PodWorker] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._services: PodServices | None = None
+        self.static: Mapping[str, Pod] = {}
+        """The static pods that there are to be, by UID."""
+
+    def begin(self, services: PodServices) -> None:
+        """Workers made from now on work with these."""
+        self._services = services
+
+    def __getitem__(self, uid: str) -> PodWorker:
+        return self._workers[uid]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._workers))
+
+    def __len__(self) -> int:
+        return len(self._workers)
+
+    @property
+    def _bound(self) -> PodServices:
+        if self._services is None:
+            raise RuntimeError("the workers have nothing to work with yet")
+        return self._services
+
+    async def close(self) -> None:
+        """Stop the workers; containers run on."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # From the API server.
+
+    def added(self, pod: Pod) -> None:
+        if is_mirror(pod):
+            self._bound.statuses.saw_mirror(pod.metadata.annotations[MIRROR_ANNOTATION], pod)
+            return
+        self._bound.statuses.saw(pod)
+        uid = pod.metadata.uid or ""
+        if uid in self._workers:
+            self._workers[uid].update(pod)
+        else:
+            self._start(pod, resumed=pod.metadata.deletion_timestamp is not None)
+
+    def updated(self, old: Pod, new: Pod) -> None:
+        worker = self._workers.get(new.metadata.uid or "")
+        if is_mirror(new) or worker is None:
+            self.added(new)
+            return
+        self._bound.statuses.saw(new)
+        if concerns_worker(old, new):
+            worker.update(new)
+        else:
+            worker.record.pod = new
+
+    def removed(self, pod: Pod) -> None:
+        if is_mirror(pod):
+            return
+        uid = pod.metadata.uid or ""
+        self._bound.statuses.forget(uid)
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.removed()
+
+    # From files.
+
+    def set_static(self, pods: Mapping[str, Pod]) -> None:
+        """These are the static pods now; those no longer among them end with their grace."""
+        self.static = pods
+        for uid, worker in list(self._workers.items()):
+            if is_static(worker.record.pod) and uid not in pods:
+                self._end_static(worker)
+        for uid, pod in pods.items():
+            if uid not in self._workers:
+                self._start(pod, resumed=False)
+
+    def _end_static(self, worker: PodWorker) -> None:
+        pod = worker.record.pod
+        if pod.metadata.deletion_timestamp is not None:
+            return
+        grace = pod.spec.termination_grace_period_seconds
+        metadata = structs.replace(
+            pod.metadata, deletion_timestamp=clock.now(), deletion_grace_period_seconds=grace
+        )
+        worker.update(structs.replace(pod, metadata=metadata))
+        name = f"static/{metadata.annotations.get(HASH_ANNOTATION)}"
+        self._tasks[name] = asyncio.create_task(self._forget_static(worker, name), name=name)
+
+    async def _forget_static(self, worker: PodWorker, name: str) -> None:
+        """Nobody else will say that the pod is gone."""
+        await worker.ended(None)
+        worker.removed()
+        self._tasks.pop(name, None)
+
+    # Workers.
+
+    def _start(self, pod: Pod, *, resumed: bool) -> None:
+        uid = pod.metadata.uid or ""
+        worker = PodWorker(pod, self._bound, self._done, resumed=resumed)
+        self._workers[uid] = worker
+        self._tasks[uid] = asyncio.create_task(worker.run(), name=f"pod/{pod.metadata.name}")
+        self._tasks[uid].add_done_callback(self._failed)
+
+    def _done(self, worker: PodWorker) -> None:
+        self._workers.pop(worker.uid, None)
+        self._tasks.pop(worker.uid, None)
+        self._bound.statuses.forget(worker.uid)
+
+    # Room.
+
+    def admit(self, pod: Pod) -> Verdict | Waiting | None:
+        """Whether the node takes ``pod`` in: None, or why not; or that others are making room for it."""
+        pressed = refuses(pod, self._pressures())
+        if pressed:
+            return Verdict("Evicted", f"Pod was rejected: {pressed}")
+        verdict = admit(pod, self._node(), self._others(pod), self._config)
+        if verdict is None or not verdict.reason.startswith("OutOf") or not is_critical(pod):
+            return verdict
+        return Waiting() if self._make_room(pod) else verdict
+
+    def _make_room(self, pod: Pod) -> bool:
+        """End what must go for a critical pod; whether that will do."""
+        workers = [w for w in self._workers.values() if w.uid != pod.metadata.uid and _takes_room(w)]
+        candidates = [Candidate(worker.record.pod, worker.record.occupant) for worker in workers]
+        chosen = victims(occupant(pod), self._node(), candidates)
+        for victim in chosen:
+            worker = self._workers[victim.metadata.uid or ""]
+            if isinstance(worker.state, Syncing):
+                worker.record.tell("Warning", PREEMPTED.reason, PREEMPTED.message)
+                worker.kill(PREEMPTED, PREEMPTION_GRACE_SECONDS)
+        return bool(chosen)
+
+    def refuse_resize(self, pod: Pod) -> Pending | None:
+        """Whether the node grants what ``pod`` wants now: None, or why not."""
+        return decide(pod, self._node(), self._others(pod))
+
+    def _others(self, pod: Pod) -> list[Occupant]:
+        workers = self._workers.values()
+        return [w.record.occupant for w in workers if w.uid != pod.metadata.uid and _takes_room(w)]
+
+    def room_changed(self) -> None:
+        """Let the pods that wait for room to grow ask again, in their order."""
+        for worker in self._workers.values():
+            if worker.waits_for_room:
+                worker.wake()
+        waiting = [worker for worker in self._workers.values() if worker.record.resize_deferred]
+        for worker in sorted(waiting, key=lambda worker: worker.record.resize_order()):
+            worker.wake()
+
+
+def _takes_room(worker: PodWorker) -> bool:
+    """Whether the pod was taken in and still counts against the node's resources."""
+    if isinstance(worker.state, Finished) or is_terminal(worker.record.pod):
+        return False
+    return worker.admitted or not isinstance(worker.state, Syncing)
+
+
+def concerns_worker(old: Pod, new: Pod) -> bool:
+    """Whether a change is more than the echo of the kubelet's own status."""
+    if old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
+        return True
+    before, after = old.metadata, new.metadata
+    if (
+        before.deletion_grace_period_seconds != after.deletion_grace_period_seconds
+        or before.labels != after.labels
+        or before.annotations != after.annotations
+        or before.generation != after.generation
+    ):
+        return True
+    gates = {gate.condition_type for gate in new.spec.readiness_gates}
+    if gates:
+        return _gated(old, gates) != _gated(new, gates)
+    return old.status.phase != new.status.phase
+
+
+def _gated(pod: Pod, gates: set[str]) -> dict[str, str]:
+    return {found.type: found.status for found in pod.status.conditions if found.type in gates}

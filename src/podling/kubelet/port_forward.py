@@ -1,0 +1,95 @@
+"""Port-forward over WebSocket channels, the older way: two channels for each port.
+
+For the i-th port of the query channel 2i carries data and channel 2i + 1 errors; the server opens both
+with a frame that holds the port as two bytes, little-endian. Each port is one connection into the
+pod. (kubectl's newer way is a SPDY connection inside of the WebSocket: ``spdy_tunnel.py``.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from podling.kubelet.carriers import Carrier
+from podling.kubelet.pipe import Pipe
+from podling.machinery.errors import bad_request
+from podling.runtime.base import RuntimeFailure
+
+Forward = Callable[[int, AsyncIterator[bytes], Callable[[bytes], Awaitable[None]]], Awaitable[None]]
+"""Carries one connection to a port of the pod (``Runtime.port_forward`` for one sandbox)."""
+
+PORT = struct.Struct("<H")
+
+
+def parse_ports(texts: Sequence[str]) -> tuple[int, ...]:
+    """The ports of ``?ports=80,443&ports=8080``. Raises 400."""
+    ports = []
+    for text in ",".join(texts).split(","):
+        if not text.isdigit() or not 0 < int(text) < 65536:
+            raise bad_request(
+                f'unable to parse "{text}" as a port' if text else 'query parameter "ports" is required'
+            )
+        ports.append(int(text))
+    return tuple(ports)
+
+
+class PortForward:
+    """The ports of one client, each its own connection."""
+
+    def __init__(self, carrier: Carrier, ports: Sequence[int], forward: Forward, pod: str) -> None:
+        self._carrier = carrier
+        self._ports = ports
+        self._forward = forward
+        self._pod = pod
+        self._inbound = [Pipe() for _ in ports]
+
+    async def serve(self) -> None:
+        """Carry the connections until all have ended or the client leaves."""
+        reading = asyncio.create_task(self._read())
+        carrying = asyncio.create_task(self._carry_all())
+        try:
+            await asyncio.wait((reading, carrying), return_when=asyncio.FIRST_COMPLETED)
+            if carrying.done():
+                carrying.result()
+        except ConnectionError:
+            return  # the client is gone
+        finally:
+            for task in (reading, carrying):
+                task.cancel()
+            await asyncio.gather(reading, carrying, return_exceptions=True)
+            with contextlib.suppress(ConnectionError):
+                await self._carrier.close()
+
+    async def _carry_all(self) -> None:
+        for number, port in enumerate(self._ports):
+            await self._carrier.send(2 * number, PORT.pack(port))
+            await self._carrier.send(2 * number + 1, PORT.pack(port))
+        await asyncio.gather(*(self._carry(number, port) for number, port in enumerate(self._ports)))
+
+    async def _carry(self, number: int, port: int) -> None:
+        async def send(chunk: bytes) -> None:
+            await self._carrier.send(2 * number, chunk)
+
+        try:
+            await self._forward(port, self._inbound[number], send)
+        except RuntimeFailure as error:
+            await self._carrier.send(2 * number + 1, failure_text(port, self._pod, error).encode())
+        finally:
+            self._inbound[number].close()
+
+    async def _read(self) -> None:
+        async for channel, data in self._carrier.incoming():
+            number, is_error = divmod(channel, 2)
+            if is_error or number >= len(self._inbound):
+                continue  # data channels are even; what comes on an error channel has no meaning
+            if data is None:
+                self._inbound[number].end()
+            else:
+                await self._inbound[number].put(data)
+
+
+def failure_text(port: int, pod: str, error: RuntimeFailure) -> str:
+    """What the client is told, which shows it after its own ``an error occurred forwarding``."""
+    return f"error forwarding port {port} to pod {pod}, uid : {error}"

@@ -1,0 +1,51 @@
+"""What is known about the pod's probes, by container id: the view that plans and statuses take.
+
+A result belongs to one container, not to a name: a restarted container starts without any. A missing
+entry means that nothing is known (yet).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from podling.api.core_v1 import Container
+
+
+class ProbeResult(Enum):
+    SUCCESS = "success"
+    FAILURE = "failure"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeView:
+    """Results that passed their thresholds, by container id."""
+
+    startup: Mapping[str, ProbeResult] = field(default_factory=dict)
+    liveness: Mapping[str, ProbeResult] = field(default_factory=dict)
+    readiness: Mapping[str, ProbeResult] = field(default_factory=dict)
+
+    def started(self, container: Container, container_id: str) -> bool:
+        """Whether a running container has finished starting up."""
+        if container.startup_probe is None:
+            return True
+        return self.startup.get(container_id) is ProbeResult.SUCCESS
+
+    def ready(self, container: Container, container_id: str) -> bool:
+        """Whether a running container takes traffic."""
+        if not self.started(container, container_id):
+            return False
+        if container.readiness_probe is None:
+            return True
+        return self.readiness.get(container_id) is ProbeResult.SUCCESS
+
+    def failed_liveness(self, container_id: str) -> bool:
+        return self.liveness.get(container_id) is ProbeResult.FAILURE
+
+    def failed_startup(self, container_id: str) -> bool:
+        return self.startup.get(container_id) is ProbeResult.FAILURE
+
+
+NO_PROBES = ProbeView()

@@ -1,0 +1,218 @@
+"""Probes the running containers of all pods: one task per container and kind of probe.
+
+A task begins when its container is first seen running and ends with it, so results always belong to one
+container. Startup comes first; the other two wait until it has succeeded, then begin at once. A result
+that passes its threshold wakes the pod's worker, which alone decides what follows.
+
+A container that ran before this kubelet started is taken over with what its status said, so a restart
+of the kubelet never makes a ready pod unready; its first probes are spread over one period.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from podling import clock, ids
+from podling.api.core_v1 import Container, ContainerStatus, Pod, PodStatus
+from podling.kubelet.deps import Recorder
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pod_spec import field_path
+from podling.kubelet.probe_handlers import Answer, ProbeError, Subject, ask
+from podling.kubelet.probe_view import ProbeResult, ProbeView
+from podling.kubelet.probes import ProbeKind, ProbeState, initial_state, observe, probe_of, thresholds
+from podling.machinery.pods import is_sidecar
+from podling.runtime.base import Container as Observed
+from podling.runtime.base import Runtime
+
+TRIES = 3
+"""How often a probe that could not be made is tried before it is given up for this round."""
+
+
+@dataclass(eq=False, slots=True)
+class _Watched:
+    """One container under probes."""
+
+    pod: Pod
+    container: Container
+    container_id: str
+    pod_ip: str
+    started_at: datetime
+    adopted: bool
+    states: dict[ProbeKind, ProbeState] = field(default_factory=dict)
+    tasks: dict[ProbeKind, asyncio.Task[None]] = field(default_factory=dict)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Prober:
+    """All probes of one node."""
+
+    def __init__(self, runtime: Runtime, recorder: Recorder) -> None:
+        self._runtime = runtime
+        self._recorder = recorder
+        self._pods: dict[str, dict[str, _Watched]] = {}
+        self._began: datetime | None = None
+
+    def begin(self, now: datetime) -> None:
+        """The kubelet started at ``now``: what ran before is taken over with its old results."""
+        self._began = now
+
+    def follow(self, pod: Pod, observed: PodObservation, before: PodStatus, wake: Callable[[], None]) -> None:
+        """Probe exactly the pod's running containers; called whenever the pod was observed."""
+        uid = pod.metadata.uid or ""
+        watched = self._pods.setdefault(uid, {})
+        running = {found.id: found for found in observed.running}
+        for container_id in [found for found in watched if found not in running]:
+            _cancel(watched.pop(container_id))
+        spec = {c.name: c for c in (*pod.spec.init_containers, *pod.spec.containers)}
+        for found in running.values():
+            container = spec.get(found.name)
+            if found.id in watched:
+                watched[found.id].pod = pod
+            elif container is not None and _has_probes(container):
+                ips = observed.sandbox.ips if observed.sandbox is not None else ()
+                if pod.spec.host_network and before.host_ip:
+                    ips = (before.host_ip,)
+                watched[found.id] = self._start(pod, container, found, ips, before, wake)
+
+    def _start(
+        self,
+        pod: Pod,
+        container: Container,
+        found: Observed,
+        ips: tuple[str, ...],
+        before: PodStatus,
+        wake: Callable[[], None],
+    ) -> _Watched:
+        started_at = found.started_at or clock.now()
+        adopted = self._began is not None and started_at < self._began
+        watched = _Watched(pod, container, found.id, ips[0] if ips else "", started_at, adopted)
+        old = _status_of(before, found) if adopted else None
+        for kind in ProbeKind:
+            if probe_of(container, kind) is None:
+                continue
+            watched.states[kind] = initial_state(kind, _carried(kind, old))
+            if not watched.states[kind].resting:
+                watched.tasks[kind] = asyncio.create_task(self._probe(watched, kind, wake))
+        startup = watched.states.get(ProbeKind.STARTUP)
+        if startup is None or startup.result is ProbeResult.SUCCESS:
+            watched.started.set()
+        return watched
+
+    async def _probe(self, watched: _Watched, kind: ProbeKind, wake: Callable[[], None]) -> None:
+        """One probe of one container, until its verdict is final or it is cancelled."""
+        probe = probe_of(watched.container, kind)
+        if probe is None:
+            return
+        numbers = thresholds(probe)
+        if watched.adopted:
+            await clock.sleep(ids.uniform(0, numbers.period))
+        if kind is not ProbeKind.STARTUP:
+            await watched.started.wait()
+        age = (clock.now() - watched.started_at).total_seconds()
+        await clock.sleep(numbers.initial_delay - age)
+        due = clock.monotonic()
+        while True:
+            answer = await self._ask(watched, kind, numbers.timeout)
+            if answer is not None:
+                before = watched.states[kind]
+                found = ProbeResult.SUCCESS if answer.success else ProbeResult.FAILURE
+                after = observe(before, numbers, found)
+                watched.states[kind] = after
+                if after.result is not before.result:
+                    if kind is ProbeKind.STARTUP and after.result is ProbeResult.SUCCESS:
+                        watched.started.set()
+                    wake()
+                if after.resting:
+                    return
+            due = max(due + numbers.period, clock.monotonic())
+            await clock.sleep(due - clock.monotonic())
+
+    async def _ask(self, watched: _Watched, kind: ProbeKind, timeout_seconds: float) -> Answer | None:
+        """One answer, told in an event unless it is a plain success; None if none could be had."""
+        probe = probe_of(watched.container, kind)
+        if probe is None:
+            return None
+        subject = Subject(watched.container, watched.container_id, watched.pod_ip)
+        failure = ""
+        for _ in range(TRIES):
+            try:
+                answer = await ask(self._runtime, subject, probe, timeout_seconds)
+            except ProbeError as error:
+                failure = str(error)
+                continue
+            if answer.warning:
+                self._tell(watched, "ProbeWarning", f"{kind.value} probe warning: {answer.output}")
+            elif not answer.success:
+                self._tell(watched, "Unhealthy", f"{kind.value} probe failed: {answer.output}")
+            return answer
+        text = f"{kind.value} probe errored and resulted in unknown state: {failure}"
+        self._tell(watched, "Unhealthy", text)
+        return None
+
+    def _tell(self, watched: _Watched, reason: str, message: str) -> None:
+        path = field_path(watched.pod.spec, watched.container.name)
+        self._recorder.event(watched.pod, "Warning", reason, message, field_path=path)
+
+    def view(self, uid: str) -> ProbeView:
+        """What is known about the pod's containers now."""
+        results: dict[ProbeKind, dict[str, ProbeResult]] = {kind: {} for kind in ProbeKind}
+        for container_id, watched in self._pods.get(uid, {}).items():
+            for kind, state in watched.states.items():
+                results[kind][container_id] = state.result
+        return ProbeView(
+            startup=results[ProbeKind.STARTUP],
+            liveness=results[ProbeKind.LIVENESS],
+            readiness=results[ProbeKind.READINESS],
+        )
+
+    def begin_termination(self, pod: Pod) -> None:
+        """The pod is ending: its regular containers are no longer killed for failing probes.
+
+        Readiness goes on, and sidecars keep all their probes, for they work to the end.
+        """
+        lasting = {c.name for c in pod.spec.init_containers if is_sidecar(c)}
+        for watched in self._pods.get(pod.metadata.uid or "", {}).values():
+            if watched.container.name in lasting:
+                continue
+            for kind in (ProbeKind.LIVENESS, ProbeKind.STARTUP):
+                task = watched.tasks.pop(kind, None)
+                if task is not None:
+                    task.cancel()
+                    watched.states[kind] = initial_state(kind, ProbeResult.SUCCESS)
+
+    def forget(self, uid: str) -> None:
+        """The pod's containers are gone."""
+        for watched in self._pods.pop(uid, {}).values():
+            _cancel(watched)
+
+    def close(self) -> None:
+        for uid in list(self._pods):
+            self.forget(uid)
+
+
+def _cancel(watched: _Watched) -> None:
+    for task in watched.tasks.values():
+        task.cancel()
+
+
+def _has_probes(container: Container) -> bool:
+    return any(probe_of(container, kind) is not None for kind in ProbeKind)
+
+
+def _status_of(status: PodStatus, found: Observed) -> ContainerStatus | None:
+    """The status that was reported of this very container, if one was."""
+    held: Iterable[ContainerStatus] = (*status.container_statuses, *status.init_container_statuses)
+    return next((item for item in held if (item.container_id or "").endswith(f"://{found.id}")), None)
+
+
+def _carried(kind: ProbeKind, old: ContainerStatus | None) -> ProbeResult | None:
+    if old is None:
+        return None
+    if kind is ProbeKind.STARTUP:
+        return ProbeResult.SUCCESS if old.started else None
+    if kind is ProbeKind.READINESS:
+        return ProbeResult.SUCCESS if old.ready else None
+    return None

@@ -1,0 +1,41 @@
+"""Reading the ConfigMaps and Secrets that pods refer to.
+
+Every read is fresh, so what a container starts with is what the API holds then. Absence is reported
+with Kubernetes' own words, which users search for.
+"""
+
+from __future__ import annotations
+
+from podling.api.core_v1 import ConfigMap, Secret
+from podling.client.base import Client
+from podling.kubelet.failures import MissingReference
+from podling.machinery.errors import ApiError, is_not_found
+
+
+class References:
+    """Reads over one client. Raises ``MissingReference``, and what the client raises otherwise."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def config_map(self, namespace: str, name: str, *, optional: bool = False) -> ConfigMap | None:
+        """The ConfigMap; None only if it is absent and ``optional``."""
+        try:
+            return await self._client.get(ConfigMap, name, namespace)
+        except ApiError as error:
+            if not is_not_found(error):
+                raise MissingReference(str(error)) from error
+            if optional:
+                return None
+            raise MissingReference(f'configmap "{name}" not found') from error
+
+    async def secret(self, namespace: str, name: str, *, optional: bool = False) -> Secret | None:
+        """The Secret; None only if it is absent and ``optional``."""
+        try:
+            return await self._client.get(Secret, name, namespace)
+        except ApiError as error:
+            if not is_not_found(error):
+                raise MissingReference(str(error)) from error
+            if optional:
+                return None
+            raise MissingReference(f'secret "{name}" not found') from error

@@ -1,0 +1,158 @@
+"""From requests and limits to cgroup values, and where in the cgroup tree they go.
+
+The tree is ``<root>/[burstable/|besteffort/]pod<UID>``: Guaranteed pods lie directly under the root.
+Numbers are those of ``pkg/kubelet/cm/helpers_linux.go`` and ``pkg/kubelet/qos/policy.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podling.api.core_v1 import Container, Pod, PodSpec
+from podling.kubelet.config import KubeletConfig
+from podling.machinery.pods import (
+    BEST_EFFORT,
+    BURSTABLE,
+    GUARANTEED,
+    is_sidecar,
+    pod_limits,
+    pod_requests,
+    qos_class,
+    regular_and_init,
+)
+from podling.machinery.quantity import milli_value, value
+from podling.runtime.base import LinuxResources
+
+SHARES_MIN = 2
+SHARES_MAX = 262144
+QUOTA_MIN = 1000
+SYSTEM_NODE_CRITICAL = "system-node-critical"
+
+GUARANTEED_OOM_SCORE_ADJ = -997
+BEST_EFFORT_OOM_SCORE_ADJ = 1000
+
+
+def cpu_shares(milli_cpu: int) -> int:
+    return min(max(milli_cpu * 1024 // 1000, SHARES_MIN), SHARES_MAX)
+
+
+def cpu_quota(milli_cpu: int, period: int) -> int | None:
+    """Microseconds of CPU per ``period`` microseconds; None: no limit."""
+    if milli_cpu == 0:
+        return None
+    return max(milli_cpu * period // 1000, QUOTA_MIN)
+
+
+def cgroup_parent(pod: Pod, config: KubeletConfig) -> str:
+    """The pod's cgroup as a path under the hierarchy's root; empty if the kubelet keeps no tree."""
+    if not config.cgroups_per_qos:
+        return ""
+    tier = {BURSTABLE: "/burstable", BEST_EFFORT: "/besteffort"}.get(qos_class(pod.spec), "")
+    return f"{config.cgroup_root}{tier}/pod{pod.metadata.uid}"
+
+
+def oom_score_adj(spec: PodSpec, container: Container, memory_capacity: int) -> int:
+    """How readily the kernel kills the container's processes when memory runs out."""
+    if spec.priority_class_name == SYSTEM_NODE_CRITICAL:
+        return GUARANTEED_OOM_SCORE_ADJ
+    qos = qos_class(spec)
+    if qos == GUARANTEED:
+        return GUARANTEED_OOM_SCORE_ADJ
+    if qos == BEST_EFFORT:
+        return BEST_EFFORT_OOM_SCORE_ADJ
+    own = _burstable_oom_score(_memory_request(spec, container), memory_capacity)
+    if is_sidecar(container):
+        smallest = min(
+            (_burstable_oom_score(_memory_request(spec, c), memory_capacity) for c in spec.containers),
+            default=own,
+        )
+        return min(own, smallest)
+    return own
+
+
+def _burstable_oom_score(memory_request: int, memory_capacity: int) -> int:
+    score = 1000 - 1000 * memory_request // max(memory_capacity, 1)
+    return min(max(score, 1000 + GUARANTEED_OOM_SCORE_ADJ), BEST_EFFORT_OOM_SCORE_ADJ - 1)
+
+
+def _memory_request(spec: PodSpec, container: Container) -> int:
+    """The container's request, with its even part of what the pod asks beyond its containers."""
+    own = _amount(container.resources.requests, "memory")
+    pod_level = _amount(spec.resources.requests, "memory") if spec.resources is not None else 0
+    if not pod_level:
+        return own
+    counted = [c for c in regular_and_init(spec) if c in spec.containers or is_sidecar(c)]
+    rest = pod_level - sum(_amount(c.resources.requests, "memory") for c in counted)
+    return own + max(rest, 0) // max(len(counted), 1)
+
+
+def _amount(resources: Mapping[str, str], name: str) -> int:
+    return value(resources[name]) if name in resources else 0
+
+
+def _milli(resources: Mapping[str, str], name: str) -> int:
+    return milli_value(resources[name]) if name in resources else 0
+
+
+def container_resources(
+    spec: PodSpec, container: Container, config: KubeletConfig, memory_capacity: int
+) -> LinuxResources:
+    """One container's cgroup. A container without a limit of its own has the pod's."""
+    requests, limits = container.resources.requests, dict(container.resources.limits)
+    if spec.resources is not None:
+        for name in ("cpu", "memory"):
+            if name in spec.resources.limits:
+                limits.setdefault(name, spec.resources.limits[name])
+    cpu_request, cpu_limit = _milli(requests, "cpu"), _milli(limits, "cpu")
+    period = int(config.cpu_cfs_quota_period * 1_000_000)
+    quota = cpu_quota(cpu_limit, period) if config.cpu_cfs_quota else None
+    memory = _amount(limits, "memory") or None
+    return LinuxResources(
+        cpu_shares=cpu_shares(cpu_request or cpu_limit),
+        cpu_quota=quota,
+        cpu_period=period if quota is not None else None,
+        memory_limit=memory,
+        memory_swap_limit=memory,
+        oom_score_adj=oom_score_adj(spec, container, memory_capacity),
+        unified=_huge_pages(limits),
+    )
+
+
+def _huge_pages(limits: Mapping[str, str]) -> dict[str, str]:
+    """``hugepages-2Mi`` as cgroup v2's ``hugetlb.2MB.max``."""
+    found = {}
+    for name, amount in limits.items():
+        if name.startswith("hugepages-"):
+            size = value(name.removeprefix("hugepages-"))
+            unit = f"{size >> 30}GB" if size >= 1 << 30 else f"{size >> 20}MB"
+            found[f"hugetlb.{unit}.max"] = str(value(amount))
+    return found
+
+
+def pod_resources(spec: PodSpec, config: KubeletConfig) -> LinuxResources:
+    """The cgroup of the pod as a whole: limits only where every container has one."""
+    requests, limits = pod_requests(spec), pod_limits(spec)
+    pids = config.pod_pids_limit if config.pod_pids_limit > 0 else None
+    qos = qos_class(spec)
+    if qos == BEST_EFFORT:
+        return LinuxResources(cpu_shares=SHARES_MIN, pids_limit=pids)
+    period = int(config.cpu_cfs_quota_period * 1_000_000)
+    request = milli_value(str(requests["cpu"])) if "cpu" in requests else 0
+    quota = memory = None
+    if "cpu" in limits and config.cpu_cfs_quota and (qos == GUARANTEED or _all_limited(spec, "cpu")):
+        quota = cpu_quota(milli_value(str(limits["cpu"])), period)
+    if "memory" in limits and (qos == GUARANTEED or _all_limited(spec, "memory")):
+        memory = value(str(limits["memory"]))
+    return LinuxResources(
+        cpu_shares=cpu_shares(request),
+        cpu_quota=quota,
+        cpu_period=period if quota is not None else None,
+        memory_limit=memory,
+        pids_limit=pids,
+    )
+
+
+def _all_limited(spec: PodSpec, name: str) -> bool:
+    if spec.resources is not None and name in spec.resources.limits:
+        return True
+    return all(name in container.resources.limits for container in regular_and_init(spec))

@@ -1,0 +1,63 @@
+"""Who may use the kubelet's server: pure. Only the API server and cluster administrators.
+
+The kubelet hands out every pod's logs and runs commands in every container, so it answers nobody but
+holders of a client certificate of the cluster's authority that speaks for ``system:masters`` (the API
+server's own does). Texts and attributes are those of ``pkg/kubelet/server/server.go`` and ``auth.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MASTERS = "system:masters"
+API_SERVER = "kube-apiserver-kubelet-client"
+SUBRESOURCES = (("/stats/", "stats"), ("/metrics", "metrics"), ("/logs/", "log"), ("/spec/", "spec"))
+FINE_GRAINED = (
+    ("/pods", "pods"),
+    ("/runningpods/", "pods"),
+    ("/healthz", "healthz"),
+    ("/configz", "configz"),
+)
+VERBS = {"POST": "create", "GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Whom a client certificate names."""
+
+    name: str
+    groups: tuple[str, ...]
+
+
+def peer_of(certificate: Mapping[str, Any] | None) -> Peer | None:
+    """The holder of a verified certificate, as ``ssl.SSLSocket.getpeercert`` gives it."""
+    if not certificate:
+        return None
+    attributes = [pair for group in certificate.get("subject", ()) for pair in group]
+    names = [value for key, value in attributes if key == "commonName"]
+    groups = tuple(value for key, value in attributes if key == "organizationName")
+    return Peer(names[-1], groups) if names else None
+
+
+def refusal(peer: Peer | None, method: str, path: str) -> tuple[int, str] | None:
+    """Code and text of the answer to one who may not ask; None for one who may."""
+    if peer is None:
+        return 401, "Unauthorized"
+    if MASTERS in peer.groups or peer.name == API_SERVER:
+        return None
+    verb = VERBS.get(method, "")
+    asked = " ".join(subresources(path))
+    return 403, f"Forbidden (user={peer.name}, verb={verb}, resource=nodes, subresource(s)=[{asked}])\n"
+
+
+def subresources(path: str) -> tuple[str, ...]:
+    """What of ``nodes`` a path belongs to; access to any of them would do."""
+    for prefix, name in SUBRESOURCES:
+        if path.startswith(prefix):
+            return (name,)
+    for prefix, name in FINE_GRAINED:
+        if path.rstrip("/") == prefix.rstrip("/"):
+            return (name, "proxy")
+    return ("proxy",)

@@ -1,0 +1,53 @@
+"""The HTTP upgrade to SPDY/3.1, by which clients older than WebSockets open their streams.
+
+The client lists the protocols it can speak inside, one header each; the server takes the first that it
+knows and says which (``k8s.io/apimachinery/pkg/util/httpstream``). A client that lists none speaks the
+first version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from podling.client.upgrades import RawConnection, accept_upgrade
+from podling.machinery.errors import failure
+
+SPDY = "SPDY/3.1"
+VERSION_HEADER = "X-Stream-Protocol-Version"
+SPDY_VERSIONS = {
+    "v4.channel.k8s.io": 4,
+    "v3.channel.k8s.io": 3,
+    "v2.channel.k8s.io": 2,
+    "channel.k8s.io": 1,
+    "": 1,
+}
+"""Protocols of ``exec`` and ``attach``: 3 brought the terminal's size, 4 the exit code."""
+
+
+def wants_spdy(request: web.BaseRequest) -> bool:
+    return request.headers.get("Upgrade", "").lower() == SPDY.lower()
+
+
+def negotiate(offered: Sequence[str], known: Sequence[str]) -> str:
+    """The first of the client's protocols that we know. Raises 403."""
+    if not offered and "" in known:
+        return ""
+    found = next((name for name in offered if name in known), None)
+    if found is None:
+        ours = [name for name in known if name]
+        why = f"client supports {list(offered)}, server accepts {ours}"
+        raise failure(403, "Forbidden", f"unable to upgrade: unable to negotiate protocol: {why}")
+    return found
+
+
+async def accept_spdy(
+    request: web.BaseRequest, known: Sequence[str]
+) -> tuple[web.StreamResponse, RawConnection, str]:
+    """Change to SPDY; returns the response, the connection and the protocol inside. Raises 403."""
+    texts = ",".join(request.headers.getall(VERSION_HEADER, ()))
+    protocol = negotiate([name.strip() for name in texts.split(",") if name.strip()], known)
+    headers = {VERSION_HEADER: protocol} if protocol else {}
+    response, connection = await accept_upgrade(request, SPDY, headers)
+    return response, connection, protocol

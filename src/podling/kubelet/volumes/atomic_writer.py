@@ -1,0 +1,125 @@
+"""Publishing a set of files so that readers see all of the old ones or all of the new ones.
+
+The files lie in a directory of their own, to which the symbolic link ``..data`` points; every name that
+users see is a link through ``..data``. A change writes a new directory and turns the one link over,
+which is atomic. Unchanged content is left alone (``pkg/volume/util/atomic_writer.go``).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from podling import clock, ids
+
+DATA = "..data"
+_NEW = "..data_tmp"
+
+
+@dataclass(frozen=True, slots=True)
+class FileProjection:
+    """One file: its bytes and permission bits, and the user that owns it (None: whoever writes)."""
+
+    data: bytes
+    mode: int = 0o644
+    user: int | None = None
+
+
+Payload = Mapping[str, FileProjection]
+"""Files by their path relative to the volume."""
+
+
+class InvalidPath(ValueError):
+    """The path would leave the volume, or hide its machinery."""
+
+
+def check_path(path: str) -> None:
+    """Raises ``InvalidPath`` for what a payload may not contain."""
+    parts = Path(path).parts
+    if not path or Path(path).is_absolute() or ".." in parts or parts[0].startswith(".."):
+        raise InvalidPath(f"invalid path: {path!r}")
+
+
+def write_payload(directory: Path, payload: Payload, group: int | None = None) -> bool:
+    """Publish ``payload`` in ``directory``; False if it was there already.
+
+    ``group`` owns the files, which it may then read (and directories enter).
+    """
+    for path in payload:
+        check_path(path)
+    current = _current(directory)
+    if current is not None and _holds(current, payload, group):
+        _link_names(directory, payload)
+        return False
+    stamp = clock.now().strftime("..%Y_%m_%d_%H_%M_%S.") + ids.hex_id(8)
+    fresh = directory / stamp
+    fresh.mkdir(mode=0o755)
+    fresh.chmod(0o755)
+    for path, file in payload.items():
+        _write(fresh, path, file, group)
+    if group is not None:
+        _give_to_group(fresh, group)
+    link = directory / _NEW
+    link.unlink(missing_ok=True)
+    link.symlink_to(stamp)
+    link.rename(directory / DATA)
+    _link_names(directory, payload)
+    if current is not None:
+        shutil.rmtree(current, ignore_errors=True)
+    return True
+
+
+def _current(directory: Path) -> Path | None:
+    try:
+        return directory / os.readlink(directory / DATA)
+    except OSError:
+        return None
+
+
+def _holds(current: Path, payload: Payload, group: int | None) -> bool:
+    """Whether the published files are exactly these."""
+    here = {str(path.relative_to(current)) for path in current.rglob("*") if not path.is_dir()}
+    if here != {str(Path(path)) for path in payload}:
+        return False
+    for path, file in payload.items():
+        found = current / path
+        status = found.stat()
+        if group is None and status.st_mode & 0o777 != file.mode & 0o777:
+            return False
+        if status.st_size != len(file.data) or found.read_bytes() != file.data:
+            return False
+    return True
+
+
+def _write(root: Path, path: str, file: FileProjection, group: int | None) -> None:
+    target = root / path
+    target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    target.write_bytes(file.data)
+    mode = file.mode
+    if group is not None:
+        os.chown(target, -1, group)
+        mode |= 0o440
+    if file.user is not None:
+        os.chown(target, file.user, -1)
+    target.chmod(mode)
+
+
+def _give_to_group(fresh: Path, group: int) -> None:
+    for path in (fresh, *(found for found in fresh.rglob("*") if found.is_dir())):
+        os.chown(path, -1, group)
+        path.chmod(0o2755)
+
+
+def _link_names(directory: Path, payload: Payload) -> None:
+    """Make a link for every first part of a path, and take away those of files that are gone."""
+    wanted = {Path(path).parts[0] for path in payload}
+    for name in wanted:
+        link = directory / name
+        if not link.is_symlink():
+            link.symlink_to(f"{DATA}/{name}")
+    for entry in directory.iterdir():
+        if entry.is_symlink() and not entry.name.startswith("..") and entry.name not in wanted:
+            entry.unlink()

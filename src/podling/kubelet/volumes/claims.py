@@ -1,0 +1,82 @@
+"""``persistentVolumeClaim`` and ``ephemeral``: volumes behind a claim, as far as this node holds them.
+
+The claim must be bound; its volume must be a directory of a node (``hostPath`` or ``local``). What needs
+a driver of its own is refused by name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim, Pod, Volume
+from podling.kubelet.failures import VolumeFailure
+from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumeTools
+from podling.kubelet.volumes.host_path import check_host_path
+from podling.kubelet.volumes.ownership import set_ownership
+from podling.machinery.errors import ApiError
+
+
+def claim_name(pod: Pod, volume: Volume) -> str:
+    """The claim behind ``volume``: the one it names, or the one made for it."""
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    return f"{pod.metadata.name}-{volume.name}"
+
+
+class ClaimVolume:
+    """The plugin."""
+
+    plugin_name = "kubernetes.io~local-volume"
+    changes = False
+
+    def __init__(self, tools: VolumeTools) -> None:
+        self._tools = tools
+
+    async def set_up(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Mounted:
+        claim = await self._claim(pod, volume)
+        if claim.status.phase != "Bound" or not claim.spec.volume_name:
+            raise VolumeFailure(volume.name, "PVC is not bound")
+        client = self._tools.deps.client
+        try:
+            found = await client.get(PersistentVolume, claim.spec.volume_name)
+        except ApiError as error:
+            raise VolumeFailure(volume.name, str(error)) from error
+        source = volume.persistent_volume_claim
+        read_only = bool(source.read_only) if source is not None else False
+        return Mounted(self._path(pod, volume, found), read_only)
+
+    async def _claim(self, pod: Pod, volume: Volume) -> PersistentVolumeClaim:
+        name = claim_name(pod, volume)
+        try:
+            claim = await self._tools.deps.client.get(PersistentVolumeClaim, name, pod.metadata.namespace)
+        except ApiError as error:
+            raise VolumeFailure(volume.name, str(error)) from error
+        if volume.ephemeral is not None and not any(
+            owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references
+        ):
+            text = f"PVC {pod.metadata.namespace}/{name} was not created for pod {pod.metadata.namespace}"
+            raise VolumeFailure(volume.name, f"{text}/{pod.metadata.name} (pod is not owner)")
+        return claim
+
+    def _path(self, pod: Pod, volume: Volume, found: PersistentVolume) -> Path:
+        try:
+            if found.spec.host_path is not None:
+                if self._tools.write:
+                    check_host_path(found.spec.host_path)
+                return Path(found.spec.host_path.path)
+            if found.spec.local is not None:
+                path = Path(found.spec.local.path)
+                if self._tools.write:
+                    self._check_local(pod, path)
+                return path
+        except OSError as error:
+            raise VolumeFailure(volume.name, str(error)) from error
+        raise VolumeFailure(volume.name, "no volume plugin matched")
+
+    def _check_local(self, pod: Pod, path: Path) -> None:
+        if not path.exists():
+            raise OSError(f'path "{path}" does not exist')
+        context = pod.spec.security_context
+        if context is not None and context.fs_group is not None and path.is_dir():
+            only = context.fs_group_change_policy == "OnRootMismatch"
+            set_ownership(path, context.fs_group, only_on_mismatch=only)

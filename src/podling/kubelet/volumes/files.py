@@ -1,0 +1,101 @@
+"""Volumes made of files that the kubelet writes: ``configMap``, ``secret`` and ``downwardAPI``.
+
+All three keep their files in a memory file system where the kubelet may mount one (secrets must not
+reach a disk), publish them with the atomic writer, and follow their source while the pod lives.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from podling.api.core_v1 import Pod, Volume
+from podling.kubelet.failures import MissingReference, VolumeFailure
+from podling.kubelet.volumes.atomic_writer import InvalidPath, Payload, write_payload
+from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumeTools
+from podling.kubelet.volumes.mounting import (
+    MS_NODEV,
+    MS_NOEXEC,
+    MS_NOSUID,
+    is_mount_point,
+    mount_tmpfs,
+)
+from podling.kubelet.volumes.payloads import config_map_data, downward_files, secret_data, select
+
+CONFIG_KEY_MISSING = "configmap references non-existent config key"
+SECRET_KEY_MISSING = "references non-existent secret key"
+
+
+class FileVolume:
+    """What the three (and ``projected``) have in common. Subclasses say what the files are."""
+
+    plugin_name = ""
+    changes = True
+    in_memory = True
+
+    def __init__(self, tools: VolumeTools) -> None:
+        self._tools = tools
+
+    async def payload(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Payload:
+        """The files. Raises ``MissingReference``."""
+        raise NotImplementedError
+
+    async def set_up(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Mounted:
+        try:
+            payload = await self.payload(pod, volume, facts)
+        except MissingReference as error:
+            raise VolumeFailure(volume.name, str(error)) from error
+        path = self._tools.directories.volume(pod.metadata.uid or "", self.plugin_name, volume.name)
+        if self._tools.write:
+            context = pod.spec.security_context
+            group = context.fs_group if context is not None else None
+            try:
+                self._publish(path, payload, group)
+            except (OSError, InvalidPath) as error:
+                raise VolumeFailure(volume.name, str(error)) from error
+        return Mounted(path, read_only=True)
+
+    def _publish(self, path: Path, payload: Payload, group: int | None) -> None:
+        if not path.exists():
+            path.mkdir(mode=0o755, parents=True)
+            path.chmod(0o755)
+        if self.in_memory and not is_mount_point(path) and not any(path.iterdir()):
+            # Without the right to mount the files lie on disk, below a directory closed to others.
+            mount_tmpfs(path, flags=MS_NOSUID | MS_NODEV | MS_NOEXEC, mode="0755")
+        write_payload(path, payload, group)
+
+
+class ConfigMapVolume(FileVolume):
+    plugin_name = "kubernetes.io~configmap"
+    in_memory = False
+
+    async def payload(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Payload:
+        source = volume.config_map
+        if source is None:
+            return {}
+        optional = bool(source.optional)
+        namespace = pod.metadata.namespace or ""
+        found = await self._tools.references.config_map(namespace, source.name or "", optional=optional)
+        data = config_map_data(found) if found is not None else {}
+        return select(data, source.items, source.default_mode, optional=optional, missing=CONFIG_KEY_MISSING)
+
+
+class SecretVolume(FileVolume):
+    plugin_name = "kubernetes.io~secret"
+
+    async def payload(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Payload:
+        source = volume.secret
+        if source is None:
+            return {}
+        optional = bool(source.optional)
+        namespace = pod.metadata.namespace or ""
+        found = await self._tools.references.secret(namespace, source.secret_name or "", optional=optional)
+        data = secret_data(found) if found is not None else {}
+        return select(data, source.items, source.default_mode, optional=optional, missing=SECRET_KEY_MISSING)
+
+
+class DownwardAPIVolume(FileVolume):
+    plugin_name = "kubernetes.io~downward-api"
+
+    async def payload(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Payload:
+        source = volume.downward_api
+        return {} if source is None else downward_files(pod, source.items, source.default_mode, facts)

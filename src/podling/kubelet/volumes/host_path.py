@@ -1,0 +1,57 @@
+"""``hostPath``: a path of the node itself, checked (and perhaps made) as its type says.
+
+Nothing is changed about what is already there, and nothing is removed with the pod.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from podling.api.core_v1 import HostPathVolumeSource, Pod, Volume
+from podling.kubelet.failures import VolumeFailure
+from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumeTools
+
+_TESTS = {
+    "Directory": (stat.S_ISDIR, "directory"),
+    "DirectoryOrCreate": (stat.S_ISDIR, "directory"),
+    "File": (stat.S_ISREG, "file"),
+    "FileOrCreate": (stat.S_ISREG, "file"),
+    "Socket": (stat.S_ISSOCK, "socket"),
+    "CharDevice": (stat.S_ISCHR, "character device"),
+    "BlockDevice": (stat.S_ISBLK, "block device"),
+}
+
+
+def check_host_path(source: HostPathVolumeSource) -> None:
+    """Make what may be made and hold the path to its type. Raises ``OSError`` with Kubernetes' text."""
+    path, kind = Path(source.path), source.type or ""
+    if kind == "DirectoryOrCreate" and not path.exists():
+        path.mkdir(mode=0o755, parents=True)
+    elif kind == "FileOrCreate" and not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+    if kind not in _TESTS:
+        return
+    test, noun = _TESTS[kind]
+    if not path.exists() or not test(path.stat().st_mode):
+        raise OSError(f"hostPath type check failed: {source.path} is not a {noun}")
+
+
+class HostPath:
+    """The plugin."""
+
+    plugin_name = "kubernetes.io~host-path"
+    changes = False
+
+    def __init__(self, tools: VolumeTools) -> None:
+        self._tools = tools
+
+    async def set_up(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Mounted:
+        source = volume.host_path or HostPathVolumeSource()
+        if self._tools.write:
+            try:
+                check_host_path(source)
+            except OSError as error:
+                raise VolumeFailure(volume.name, str(error)) from error
+        return Mounted(Path(source.path))

@@ -1,0 +1,161 @@
+"""Sets a pod's volumes up before its containers start, keeps them fresh, and takes them down at the end.
+
+Only volumes that some container mounts are set up. A volume that cannot be had (yet) is told in a
+``FailedMount`` event and tried again, 500 ms later at first, then at doubling intervals up to about two
+minutes; the pod waits (``pkg/volume/util/operationexecutor``, ``nestedpendingoperations``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from podling.api.core_v1 import Container, Pod, Volume
+from podling.kubelet.blocking import blocking
+from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.directories import Directories
+from podling.kubelet.failures import VolumeFailure
+from podling.kubelet.pod_spec import containers_with_kind
+from podling.kubelet.references import References
+from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumePlugin, VolumeTools
+from podling.kubelet.volumes.claims import ClaimVolume
+from podling.kubelet.volumes.empty_dir import EmptyDir
+from podling.kubelet.volumes.files import ConfigMapVolume, DownwardAPIVolume, SecretVolume
+from podling.kubelet.volumes.host_path import HostPath
+from podling.kubelet.volumes.mounting import unmount
+from podling.kubelet.volumes.mounts import mounts_of
+from podling.kubelet.volumes.projected import ProjectedVolume
+from podling.kubelet.volumes.tokens import Tokens
+from podling.runtime.base import Mount
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS_INITIAL = 0.5
+RETRY_SECONDS_MAX = 122.0
+
+
+def retry_seconds(failures: int) -> float:
+    """How long to wait after so many failures in a row."""
+    return min(RETRY_SECONDS_INITIAL * 2.0 ** min(failures - 1, 20), RETRY_SECONDS_MAX)
+
+
+def mounted_names(pod: Pod) -> frozenset[str]:
+    """The volumes that any container of the pod mounts or reads variables from."""
+    names = set()
+    for _, container in containers_with_kind(pod.spec):
+        names |= {mount.name for mount in container.volume_mounts}
+        names |= _variable_volumes(container)
+    return frozenset(names)
+
+
+def _variable_volumes(container: Container) -> set[str]:
+    sources = (variable.value_from for variable in container.env)
+    return {s.file_key_ref.volume_name for s in sources if s is not None and s.file_key_ref is not None}
+
+
+class VolumeManager:
+    """The volumes of all pods of one node."""
+
+    def __init__(self, deps: KubeletDeps, directories: Directories) -> None:
+        self._deps = deps
+        self._directories = directories
+        tools = VolumeTools(deps, directories, References(deps.client))
+        self._tokens = Tokens(deps.client)
+        self._plugins: dict[str, VolumePlugin] = {
+            "empty_dir": EmptyDir(tools),
+            "host_path": HostPath(tools),
+            "config_map": ConfigMapVolume(tools),
+            "secret": SecretVolume(tools),
+            "downward_api": DownwardAPIVolume(tools),
+            "projected": ProjectedVolume(tools, self._tokens),
+            "persistent_volume_claim": ClaimVolume(tools),
+            "ephemeral": ClaimVolume(tools),
+        }
+        self._mounted: dict[str, dict[str, Mounted]] = {}
+
+    async def set_up(self, pod: Pod, facts: VolumeFacts, *, refresh: bool = False) -> None:
+        """Make every mounted volume be there; ``refresh`` looks at changing sources again.
+
+        Raises the first ``VolumeFailure``; each failure is told in an event.
+        """
+        uid = pod.metadata.uid or ""
+        held = self._mounted.setdefault(uid, {})
+        names = mounted_names(pod)
+        todo = [
+            volume
+            for volume in pod.spec.volumes
+            if volume.name in names and (volume.name not in held or (refresh and self._changes(volume)))
+        ]
+        if not todo:
+            return
+        outcomes = await asyncio.gather(
+            *(self._set_up_one(pod, volume, facts) for volume in todo), return_exceptions=True
+        )
+        failures: list[BaseException] = []
+        for volume, outcome in zip(todo, outcomes, strict=True):
+            if isinstance(outcome, Mounted):
+                held[volume.name] = outcome
+            elif isinstance(outcome, BaseException):
+                failures.append(outcome)
+                self._tell(pod, volume, outcome)
+        if failures and not all(volume.name in held for volume in todo):
+            raise failures[0]
+
+    def _tell(self, pod: Pod, volume: Volume, outcome: BaseException) -> None:
+        if isinstance(outcome, VolumeFailure):
+            text = f'MountVolume.SetUp failed for volume "{volume.name}" : {outcome.message}'
+            self._deps.recorder.event(pod, "Warning", "FailedMount", text)
+
+    def _plugin(self, volume: Volume) -> VolumePlugin:
+        for field, plugin in self._plugins.items():
+            if getattr(volume, field) is not None:
+                return plugin
+        raise VolumeFailure(volume.name, f"no volume plugin matched name: {volume.name}")
+
+    def _changes(self, volume: Volume) -> bool:
+        return self._plugin(volume).changes
+
+    async def _set_up_one(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Mounted:
+        return await self._plugin(volume).set_up(pod, volume, facts)
+
+    def paths(self, pod: Pod) -> Mapping[str, Path]:
+        """Where the pod's volumes lie, by name."""
+        held = self._mounted.get(pod.metadata.uid or "", {})
+        return {name: mounted.path for name, mounted in held.items()}
+
+    async def mounts(
+        self, pod: Pod, container: Container, environment: Mapping[str, str]
+    ) -> tuple[Mount, ...]:
+        """The container's volume mounts for the runtime. Raises ``StartFailure``."""
+        held = self._mounted.get(pod.metadata.uid or "", {})
+        return mounts_of(container, held, environment, write=self._deps.config.write_files)
+
+    async def tear_down(self, uid: str) -> None:
+        """Take the pod's volumes down and remove its directory. Raises ``OSError``."""
+        self._mounted.pop(uid, None)
+        self._tokens.forget(uid)
+        if not self._deps.config.write_files:
+            return
+        await blocking(_remove_pod_directory, self._directories.pod(uid))
+
+
+def _remove_pod_directory(path: Path) -> None:
+    """Unmount whatever is mounted below, deepest first, then remove. Never crosses into a mount."""
+    if not path.exists():
+        return
+    volumes = path / "volumes"
+    if volumes.exists():
+        for plugin in volumes.iterdir():
+            for volume in plugin.iterdir():
+                unmount(volume)
+    device = path.stat().st_dev
+    for directory, names, _ in os.walk(path):
+        for name in names:
+            found = Path(directory) / name
+            if not found.is_symlink() and found.stat().st_dev != device:
+                raise OSError(f"{found} is still mounted")
+    shutil.rmtree(path)

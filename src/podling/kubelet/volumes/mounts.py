@@ -1,0 +1,41 @@
+"""From a container's volume mounts to the runtime's mounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podling.api.core_v1 import Container, VolumeMount
+from podling.kubelet.failures import StartFailure
+from podling.kubelet.volumes.base import Mounted
+from podling.kubelet.volumes.sub_paths import CONFIG_ERROR, prepare_sub_path, sub_path
+from podling.runtime.base import Mount, MountPropagation
+
+
+def mounts_of(
+    container: Container, volumes: Mapping[str, Mounted], environment: Mapping[str, str], *, write: bool
+) -> tuple[Mount, ...]:
+    """The mounts of ``container``, parents before children. Raises ``StartFailure``."""
+    found = [_mount(mount, volumes, environment, write=write) for mount in container.volume_mounts]
+    return tuple(sorted(found, key=lambda mount: mount.container_path.count("/")))
+
+
+def _mount(
+    mount: VolumeMount, volumes: Mapping[str, Mounted], environment: Mapping[str, str], *, write: bool
+) -> Mount:
+    mounted = volumes.get(mount.name)
+    if mounted is None:
+        text = f'cannot find volume "{mount.name}" to mount into container'
+        raise StartFailure(CONFIG_ERROR, text)
+    part = sub_path(mount, environment)
+    path = mounted.path
+    if part:
+        path = prepare_sub_path(path, part) if write else path / part
+    target = mount.mount_path if mount.mount_path.startswith("/") else f"/{mount.mount_path}"
+    read_only = bool(mount.read_only) or mounted.read_only
+    return Mount(
+        container_path=target,
+        host_path=str(path),
+        read_only=read_only,
+        recursive_read_only=read_only and mount.recursive_read_only in ("Enabled", "IfPossible"),
+        propagation=MountPropagation(mount.mount_propagation or "None"),
+    )

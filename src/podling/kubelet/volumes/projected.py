@@ -1,0 +1,86 @@
+"""``projected``: files from several sources in one volume, among them the service account's token."""
+
+from __future__ import annotations
+
+from podling.api.core_v1 import Pod, ServiceAccountTokenProjection, Volume, VolumeProjection
+from podling.kubelet.failures import MissingReference
+from podling.kubelet.volumes.atomic_writer import FileProjection, Payload
+from podling.kubelet.volumes.base import VolumeFacts, VolumeTools
+from podling.kubelet.volumes.files import CONFIG_KEY_MISSING, SECRET_KEY_MISSING, FileVolume
+from podling.kubelet.volumes.payloads import (
+    DEFAULT_MODE,
+    config_map_data,
+    downward_files,
+    secret_data,
+    select,
+)
+from podling.kubelet.volumes.tokens import DEFAULT_SECONDS, Tokens
+
+TOKEN_MODE_PRIVATE = 0o600
+
+
+def single_user(pod: Pod) -> int | None:
+    """The user that all the pod's containers run as, if they are said to run as one and the same."""
+    context = pod.spec.security_context
+    outer = context.run_as_user if context is not None else None
+    users = {
+        c.security_context.run_as_user
+        if c.security_context is not None and c.security_context.run_as_user is not None
+        else outer
+        for c in (*pod.spec.init_containers, *pod.spec.containers)
+    }
+    return users.pop() if len(users) == 1 else None
+
+
+class ProjectedVolume(FileVolume):
+    """The plugin."""
+
+    plugin_name = "kubernetes.io~projected"
+
+    def __init__(self, tools: VolumeTools, tokens: Tokens) -> None:
+        super().__init__(tools)
+        self._tokens = tokens
+
+    async def payload(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Payload:
+        source = volume.projected
+        if source is None:
+            return {}
+        files: dict[str, FileProjection] = {}
+        for projection in source.sources:
+            files.update(await self._files(pod, projection, source.default_mode, facts))
+        return files
+
+    async def _files(
+        self, pod: Pod, projection: VolumeProjection, mode: int | None, facts: VolumeFacts
+    ) -> Payload:
+        namespace = pod.metadata.namespace or ""
+        references = self._tools.references
+        if projection.config_map is not None:
+            config = projection.config_map
+            optional = bool(config.optional)
+            found = await references.config_map(namespace, config.name or "", optional=optional)
+            data = config_map_data(found) if found is not None else {}
+            return select(data, config.items, mode, optional=optional, missing=CONFIG_KEY_MISSING)
+        if projection.secret is not None:
+            hidden = projection.secret
+            optional = bool(hidden.optional)
+            secret = await references.secret(namespace, hidden.name or "", optional=optional)
+            data = secret_data(secret) if secret is not None else {}
+            return select(data, hidden.items, mode, optional=optional, missing=SECRET_KEY_MISSING)
+        if projection.downward_api is not None:
+            return downward_files(pod, projection.downward_api.items, mode, facts)
+        if projection.service_account_token is not None:
+            return await self._token(pod, projection.service_account_token, mode)
+        raise MissingReference("this kind of projection is not supported by the kubelet")
+
+    async def _token(self, pod: Pod, source: ServiceAccountTokenProjection, mode: int | None) -> Payload:
+        seconds = source.expiration_seconds or DEFAULT_SECONDS
+        token = await self._tokens.token(pod, source.audience or "", seconds)
+        file = FileProjection(token.encode(), DEFAULT_MODE if mode is None else mode)
+        context = pod.spec.security_context
+        user = single_user(pod)
+        if context is not None and context.fs_group is not None:
+            return {source.path: FileProjection(file.data, TOKEN_MODE_PRIVATE)}
+        if user is not None and self._tools.write:
+            return {source.path: FileProjection(file.data, TOKEN_MODE_PRIVATE, user)}
+        return {source.path: file}

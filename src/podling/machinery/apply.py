@@ -1,0 +1,366 @@
+"""Server-side apply: several writers share one object, and each answers for the fields it set.
+
+An applier sends the fields it cares about, and nothing else. They are merged into the live object;
+what it sent last time and does not send any more goes away, unless someone else owns it too; and
+what it would change although someone else owns it is a conflict, unless it forces its way. Ownership
+is kept in ``metadata.managedFields``, one entry per writer.
+
+Everything here is pure, over plain data guided by the types. Objects of one resource are taken to
+have one version: the paths of an entry written through another version are read as they are.
+Source of the rules: ``structured-merge-diff/merge`` and ``apimachinery/pkg/util/managedfields``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from podling.api.meta_v1 import StatusCause, StatusDetails
+from podling.machinery import codec, custom, fieldsets
+from podling.machinery.errors import ApiError, bad_request, failure
+from podling.machinery.fieldsets import NOTHING, FieldSet, SchemaError
+from podling.machinery.plain import copied
+from podling.machinery.shapes import Kind, Shape, per_type, shape_of
+
+APPLY = "Apply"
+UPDATE = "Update"
+BEFORE_FIRST_APPLY = "before-first-apply"
+ANCIENT_CHANGES = "ancient-changes"
+MAX_UPDATE_MANAGERS = 10
+
+_NOBODYS = frozenset(
+    [("f:apiVersion",), ("f:kind",), ("f:metadata",)]
+    + [
+        ("f:metadata", f"f:{name}")
+        for name in (
+            "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation",
+            "managedFields", "resourceVersion",
+        )
+    ]
+)  # fmt: skip
+"""Fields that nobody owns: they identify the object, or the server alone writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes, when, and which part of the object."""
+
+    manager: str
+    now: datetime
+    api_version: str
+    subresource: str = ""
+    ignored: tuple[str, ...] = ()
+    """Top-level fields that this request cannot write: ``status`` on the main resource, ``spec`` on
+    the status subresource. Nobody comes to own them by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of ``metadata.managedFields``."""
+
+    manager: str
+    operation: str
+    api_version: str
+    subresource: str
+    time: str
+    fields: FieldSet
+    rest: dict[str, Any] = field(default_factory=dict)
+    """The part of its ``fieldsV1`` that was not looked into, because the write does not touch it."""
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """Appliers are one whatever version they use; updaters are told apart by it."""
+        version = "" if self.operation == APPLY else self.api_version
+        return self.operation, self.manager, self.subresource, version
+
+
+def apply(live: Any | None, applied: Any, type_: type[Any], writer: Writer, *, force: bool = False) -> Any:
+    """The object after ``writer`` applied its intent; ``live`` itself if that changes nothing.
+
+    ``applied`` must be normal (``intake.normalized``). Raises ``ApiError``: 409 with one cause per
+    conflicting field, 400 or 500 for an intent that cannot be applied.
+    """
+    if applied.get("metadata", {}).get("managedFields"):
+        raise bad_request("metadata.managedFields must be nil")
+    try:
+        return _apply(live, applied, _shape_of(type_), writer, force)
+    except SchemaError as error:
+        raise failure(500, "", f"failed to create typed live object: {error}") from None
+
+
+def _apply(live: Any | None, applied: Any, shape: Shape, writer: Writer, force: bool) -> Any:
+    intent = {key: value for key, value in applied.items() if key not in writer.ignored}
+    mine = _intended(intent, shape, writer)
+    entries = _entries_before_apply(live, shape, writer)
+    me = Entry(writer.manager, APPLY, writer.api_version, writer.subresource, _text(writer.now), mine)
+    last = next((each for each in entries if each.identity == me.identity), None)
+    others = [each for each in entries if each.identity != me.identity]
+    before = {} if live is None else live
+    merged = _merge(before, intent, shape)
+    if last:
+        merged = _pruned(merged, shape, last.fields, [me, *others])
+    comparison = fieldsets.compare(before, merged, shape)
+    others = _yield_to(others, comparison, force=force)
+    me = replace(me, fields=me.fields - _NOBODYS)
+    if live is not None and comparison.same and me.fields == (last.fields if last else NOTHING):
+        return live
+    return _with_entries(merged, [*others, me])
+
+
+def track_update(live: Any | None, new: Any, type_: type[Any], writer: Writer) -> Any:
+    """``new`` with the ownership that follows from an ordinary write (create, update, patch).
+
+    The writer owns what it changed; whoever owned that before does not any more. ``new`` may carry
+    managed fields of its own; one empty entry resets them. An object with items that lack their keys
+    stays as it is: a write is never refused for the sake of bookkeeping.
+    """
+    try:
+        return _track_update(live, new, _shape_of(type_), writer)
+    except SchemaError:
+        return new
+
+
+def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> Any:
+    given = new.get("metadata", {}).get("managedFields")
+    if given == [{}]:
+        return _with_entries(new, [])
+    before, after = _unmanaged(live or _zero(shape)), _unmanaged(new)
+    touched = {
+        f"f:{name}"
+        for name in before.keys() | after.keys()
+        if name not in writer.ignored and before.get(name) != after.get(name)
+    }
+    known = live.get("metadata", {}).get("managedFields") if live else None
+    entries = _entries(given, touched if given == known else None) or _entries(known, touched)
+    me = Entry(writer.manager, UPDATE, writer.api_version, writer.subresource, _text(writer.now), NOTHING)
+    if live is None and not entries:
+        return _with_entries(new, [replace(me, rest=_all_of(after, shape, writer))])
+    comparison = fieldsets.compare(_only(before, touched), _only(after, touched), shape)
+    last = next((each for each in entries if each.identity == me.identity), None)
+    others = _yield_to([each for each in entries if each is not last], comparison, force=True)
+    gained = (comparison.added | comparison.modified) - _NOBODYS
+    owned = ((last.fields if last else NOTHING) | gained) - comparison.removed
+    me = replace(me, fields=owned, time=last.time if last and last.fields == owned else me.time)
+    return _with_entries(new, _capped([*others, replace(me, rest=last.rest) if last else me]))
+
+
+def _only(plain: Any, touched: Collection[str]) -> Any:
+    """The top-level fields that differ: an equal ``spec`` need not be walked to learn that it is equal."""
+    return {name: value for name, value in plain.items() if f"f:{name}" in touched}
+
+
+def _all_of(plain: Any, shape: Shape, writer: Writer) -> dict[str, Any]:
+    """``fieldsV1`` of the writer of a whole new object, without the detour over a set of paths."""
+    mine = {
+        name: value
+        for name, value in plain.items()
+        if name not in writer.ignored and (f"f:{name}",) not in _NOBODYS
+    }
+    own = {
+        name: value
+        for name, value in plain.get("metadata", {}).items()
+        if ("f:metadata", f"f:{name}") not in _NOBODYS
+    }
+    return fieldsets.tree_of({**mine, "metadata": own} if own else mine, shape, _zero(shape))
+
+
+def _shape_of(type_: type[Any]) -> Shape:
+    return custom.custom_shape(type_) if custom.is_custom(type_) else shape_of(type_)
+
+
+def _zero(shape: Shape) -> Any:
+    """An object of which nothing was said. Structs that are always there are nobody's doing."""
+    return {} if shape.struct is None or custom.is_custom(shape.struct) else _zero_of(shape.struct)
+
+
+@per_type
+def _zero_of(struct: type[Any]) -> Any:
+    return codec.to_plain(struct())
+
+
+def _intended(intent: Any, shape: Shape, writer: Writer) -> FieldSet:
+    try:
+        return fieldsets.fields_in(intent, shape)
+    except SchemaError as error:
+        metadata = intent.get("metadata", {})
+        group, _, version = writer.api_version.rpartition("/")
+        kind = f"{group}/{version}, Kind={shape.struct.__name__ if shape.struct else ''}"
+        where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        message = f"failed to create typed patch object ({where}; {kind}): {error}"
+        raise failure(500, "", message) from None
+
+
+def _entries_before_apply(live: Any | None, shape: Shape, writer: Writer) -> list[Entry]:
+    """The entries of the live object; if it has none, someone unknown owns all that is there."""
+    if live is None:
+        return []
+    entries = _entries(live.get("metadata", {}).get("managedFields"))
+    if entries:
+        return entries
+    comparison = fieldsets.compare(_zero(shape), _unmanaged(live), shape)
+    fields = frozenset(comparison.added | comparison.modified) - _NOBODYS
+    return [Entry(BEFORE_FIRST_APPLY, UPDATE, writer.api_version, "", _text(writer.now), fields)]
+
+
+def _unmanaged(plain: Any) -> Any:
+    metadata = plain.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return plain
+    return {**plain, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+
+
+def _merge(live: Any, intent: Any, shape: Shape) -> Any:
+    """The live object with everything in it that the intent says."""
+    if fieldsets.is_leaf(intent, shape) or fieldsets.is_leaf(live, shape):
+        return copied(intent)
+    old: dict[str, list[Any]] = {}
+    for element, item, _ in fieldsets.parts(live, shape, ()):
+        old.setdefault(element, []).append(item)
+    new = {
+        element: [_merge(old[element][0], item, inner) if element in old else copied(item)]
+        for element, item, inner in fieldsets.parts(intent, shape, ())
+    }
+    merged = {element: copied(items) for element, items in old.items()} | new
+    if shape.kind is not Kind.LIST:
+        return {element[2:]: item for element, (item,) in merged.items()}
+    return [item for element in _interleaved(list(old), list(new)) for item in merged[element]]
+
+
+def _interleaved(live: list[str], intent: list[str]) -> list[str]:
+    """Items in the intent's order; those of the live list alone as early as they can come."""
+    wanted = set(intent)
+    shared = [item for item in intent if item in set(live)]
+    result: list[str] = []
+    left, right = list(live), list(intent)
+    while left or right:
+        if left and left[0] not in wanted:
+            result.append(left.pop(0))
+        elif left and right and left[0] != right[0] and left[0] != shared[0]:
+            left.pop(0)  # the intent moved it: it comes where the intent has it
+        elif right:
+            item = right.pop(0)
+            result.append(item)
+            if shared and item == shared[0]:
+                shared.pop(0)
+            if left and left[0] == item:
+                left.pop(0)
+        else:
+            left.pop(0)
+    return result
+
+
+def _pruned(merged: Any, shape: Shape, last: FieldSet, owners: Iterable[Entry]) -> Any:
+    """Without what the writer owned before and nobody owns now."""
+    owned = fieldsets.with_named_parents(path for owner in owners for path in owner.fields)
+    return fieldsets.without(merged, shape, fieldsets.with_named_parents(last) - owned)
+
+
+def _yield_to(others: Iterable[Entry], comparison: fieldsets.Comparison, *, force: bool) -> list[Entry]:
+    """The other owners after the change. Raises the conflict if they own what changes."""
+    changed = comparison.added | comparison.modified
+    conflicts = [(each, path) for each in others for path in sorted(each.fields & changed)]
+    if conflicts and not force:
+        raise _conflict(conflicts)
+    left = [replace(each, fields=each.fields - changed - comparison.removed) for each in others]
+    return [each for each in left if each.fields or each.rest]
+
+
+def _conflict(conflicts: list[tuple[Entry, fieldsets.Path]]) -> ApiError:
+    causes = tuple(
+        StatusCause(
+            reason="FieldManagerConflict",
+            message=f"conflict with {_name_of(owner)}",
+            field_=fieldsets.text_of(path),
+        )
+        for owner, path in conflicts
+    )
+    if len(conflicts) == 1:
+        text = f"1 conflict: {causes[0].message}: {causes[0].field_}"
+    else:
+        by_owner: dict[str, list[str]] = {}
+        for owner, path in sorted(conflicts, key=lambda each: each[0].identity):
+            by_owner.setdefault(_name_of(owner), []).append(f"- {fieldsets.text_of(path)}")
+        listed = (f"conflicts with {name}:\n" + "\n".join(paths) for name, paths in by_owner.items())
+        text = f"{len(conflicts)} conflicts: " + "\n".join(listed)
+    return failure(409, "Conflict", f"Apply failed with {text}", StatusDetails(causes=causes))
+
+
+def _name_of(owner: Entry) -> str:
+    name = f'"{owner.manager}"'
+    if owner.subresource:
+        name += f' with subresource "{owner.subresource}"'
+    return f"{name} using {owner.api_version}" if owner.operation == UPDATE else name
+
+
+def _capped(entries: list[Entry]) -> list[Entry]:
+    """The oldest updaters become one when there are too many to remember."""
+    updaters = sorted((each for each in entries if each.operation == UPDATE), key=lambda each: each.time)
+    surplus = updaters[: max(0, len(updaters) - MAX_UPDATE_MANAGERS + 1)]
+    if len(updaters) <= MAX_UPDATE_MANAGERS:
+        return entries
+    ancient: dict[str, Entry] = {}
+    for each in surplus:
+        known = ancient.get(each.api_version)
+        fields = each.fields | (known.fields if known else NOTHING)
+        ancient[each.api_version] = replace(each, manager=ANCIENT_CHANGES, subresource="", fields=fields)
+    return [each for each in entries if each not in surplus] + list(ancient.values())
+
+
+def _with_entries(plain: Any, entries: Iterable[Entry]) -> Any:
+    """The object with these entries, in the order of Kubernetes."""
+    result = {**_unmanaged(plain)}
+    kept = [each for each in entries if each.fields or each.rest]
+    kept.sort(key=lambda each: (each.operation, each.time, each.manager, each.api_version, each.subresource))
+    result["metadata"] = {**result.get("metadata", {})}
+    if kept:
+        result["metadata"]["managedFields"] = [_written(each) for each in kept]
+    return result
+
+
+def _written(entry: Entry) -> dict[str, Any]:
+    written = {
+        "manager": entry.manager,
+        "operation": entry.operation,
+        "apiVersion": entry.api_version,
+        "time": entry.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": dict(sorted((fieldsets.encode(entry.fields) | entry.rest).items())),
+    }
+    return written | ({"subresource": entry.subresource} if entry.subresource else {})
+
+
+def _entries(written: Any, touched: Collection[str] | None = None) -> list[Entry]:
+    """The entries in ``managedFields``; none at all if one of them cannot be read.
+
+    With ``touched``, top-level elements beside those are kept as they are written.
+    """
+    found = []
+    if written and len(written) > MAX_UPDATE_MANAGERS:
+        touched = None  # some of them may have to be joined
+    for each in written or ():
+        tree = each.get("fieldsV1", {})
+        seen = tree if touched is None else {name: tree[name] for name in tree if name in touched}
+        try:
+            fields = fieldsets.decode(seen)
+        except SchemaError:
+            return []
+        if each.get("operation") not in (APPLY, UPDATE):
+            return []
+        found.append(
+            Entry(
+                each.get("manager", ""),
+                each["operation"],
+                each.get("apiVersion", ""),
+                each.get("subresource", ""),
+                each.get("time", ""),
+                fields,
+                {name: tree[name] for name in tree if name not in seen},
+            )
+        )
+    return found
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")

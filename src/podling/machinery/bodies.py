@@ -1,0 +1,156 @@
+"""The body of a request, read into plain data: JSON or YAML, malformed or hostile ones refused.
+
+What a client sends is limited before anything else looks at it: nesting is bounded, YAML aliases
+may not blow a small text up into a large value, and a key that an object names twice is noted, for
+the field validation of the request to judge.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from podling.machinery import jsonscan
+from podling.machinery.errors import ApiError, bad_request, unsupported_media_type
+from podling.machinery.plain import json_type
+
+JSON = "application/json"
+YAML = "application/yaml"
+ACCEPTED = (JSON, YAML)
+"""The media types that bodies of objects may have, as error messages list them."""
+
+_SUMMARY_LENGTH = 30
+_half_character = re.compile(r"\\u[dD][89a-fA-F]").search
+_GO_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A request's body: its value, and one text for each key that is there more than once."""
+
+    value: Any
+    duplicates: tuple[str, ...] = ()
+
+
+def read_body(data: bytes, content_type: str = JSON, kind: str = "") -> Body:
+    """Read ``data`` as its media type says; ``kind`` is what was expected, for messages.
+
+    Media types that end in ``+json`` or ``+yaml`` (patches) are read like plain ones. Raises
+    ``ApiError``: 415 for other media types, 400 for malformed data.
+    """
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type in ("", JSON) or media_type.endswith("+json"):
+        return _read_json(data, kind)
+    if media_type == YAML or media_type.endswith("+yaml"):
+        return _read_yaml(data, kind)
+    raise unsupported_media_type(ACCEPTED)
+
+
+def _refused(data: bytes, kind: str, message: str) -> ApiError:
+    subject = f"the object provided is unrecognized (must be of type {kind}): " if kind else ""
+    summary = f" ({_summary(data)})" if kind else ""
+    return bad_request(f"{subject}couldn't get version/kind; json parse error: {message}{summary}")
+
+
+def _summary(data: bytes) -> str:
+    """The beginning of a body as error messages show it: text if it looks like JSON, else in hex."""
+    if not data:
+        return "<empty>"
+    start = data[:_SUMMARY_LENGTH]
+    shown = start.decode(errors="replace") if data.startswith(b"{") else start.hex()
+    return shown + " ..." if len(data) > _SUMMARY_LENGTH else shown
+
+
+class _Pairs:
+    """Builds objects for the fast parser and notices when a key comes twice."""
+
+    __slots__ = ("repeated",)
+
+    def __init__(self) -> None:
+        self.repeated = False
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        built = dict(pairs)
+        if len(built) != len(pairs):
+            self.repeated = True
+        return built
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _read_json(data: bytes, kind: str) -> Body:
+    # Go reads bytes that are no UTF-8 as the replacement character; so do we.
+    text = data.decode(errors="replace")
+    pairs = _Pairs()
+    try:
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise _refused(data, kind, jsonscan.TOO_DEEP) from None
+    except ValueError as error:
+        raise _refused(data, kind, jsonscan.complaint(text) or str(error)) from None
+    if too_deep(value, data.count(b"{") + data.count(b"[")):
+        raise _refused(data, kind, jsonscan.TOO_DEEP)
+    _check_object(value, data, kind)
+    if _half_character(text):
+        value = _whole_characters(value)
+    if not pairs.repeated:
+        return Body(value)
+    return Body(value, tuple(f'duplicate field "{path}"' for path in jsonscan.duplicate_keys(text)))
+
+
+def _whole_characters(value: Any) -> Any:
+    """The value with every half of a surrogate pair replaced, as Go reads it: it is no text otherwise."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(item) for key, item in value.items()}
+    return [_whole_characters(item) for item in value] if isinstance(value, list) else value
+
+
+def _check_object(value: Any, data: bytes, kind: str) -> None:
+    if kind and value is not None and not isinstance(value, dict):
+        raise _refused(
+            data, kind, f"json: cannot unmarshal {json_type(value)} into Go value of type {_GO_META}"
+        )
+
+
+def too_deep(value: Any, openers: int) -> bool:
+    """Whether ``value``, made of at most ``openers`` objects and arrays, nests beyond the limit."""
+    if openers <= jsonscan.MAX_DEPTH:
+        return False
+    level = [value]
+    for _ in range(jsonscan.MAX_DEPTH + 1):
+        following: list[Any] = []
+        for each in level:
+            inner = each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+            following += [item for item in inner if isinstance(item, dict | list)]
+        if not following:
+            return False
+        level = following
+    return True
+
+
+def _read_yaml(data: bytes, kind: str) -> Body:
+    if data.lstrip()[:1] == b"{":
+        # kubectl sends JSON as YAML when it applies; the short way usually does.
+        try:
+            return _read_json(data, kind)
+        except ApiError:
+            pass
+    from podling.machinery import yamlread
+
+    try:
+        value, duplicates = yamlread.load(data)
+    except yamlread.YamlError as error:
+        raise bad_request(str(error)) from None
+    _check_object(value, data, kind)
+    if not duplicates:
+        return Body(value)
+    lines = "\n".join(f"  {each}" for each in duplicates)
+    return Body(value, (f"yaml: unmarshal errors:\n{lines}",))

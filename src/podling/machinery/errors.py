@@ -1,0 +1,158 @@
+"""API errors: the one exception that becomes a Kubernetes ``Status`` on the wire.
+
+Reasons, codes and messages are those of apimachinery ``pkg/api/errors``. Every layer above raises
+these; the API server's outer edge and the clients translate them to and from ``metav1.Status``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podling.api.meta_v1 import Status, StatusCause, StatusDetails
+from podling.machinery.fields import FieldError, aggregate
+
+
+class ApiError(Exception):
+    """A request failed in a way the API defines. ``status`` is what the client gets."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message or status.reason or "unknown")
+        self.status = status
+
+    @property
+    def code(self) -> int:
+        return self.status.code or 500
+
+    @property
+    def reason(self) -> str:
+        return self.status.reason or ""
+
+    @property
+    def retry_after(self) -> int | None:
+        """Seconds the server asks to wait before another try, if it does."""
+        return self.status.details.retry_after_seconds if self.status.details else None
+
+
+def failure(code: int, reason: str, message: str, details: StatusDetails | None = None) -> ApiError:
+    """An error with any code and reason; the named constructors below are preferred."""
+    return ApiError(Status(status="Failure", code=code, reason=reason, message=message, details=details))
+
+
+def qualified(resource: str, group: str) -> str:
+    """A resource with its group, as messages name it: ``pods``, ``deployments.apps``."""
+    return f"{resource}.{group}" if group else resource
+
+
+def _about(resource: str, group: str, name: str) -> StatusDetails:
+    return StatusDetails(name=name or None, group=group or None, kind=resource or None)
+
+
+def not_found(resource: str, group: str, name: str) -> ApiError:
+    return failure(
+        404, "NotFound", f'{qualified(resource, group)} "{name}" not found', _about(resource, group, name)
+    )
+
+
+def already_exists(resource: str, group: str, name: str) -> ApiError:
+    message = f'{qualified(resource, group)} "{name}" already exists'
+    return failure(409, "AlreadyExists", message, _about(resource, group, name))
+
+
+OPTIMISTIC_LOCK = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+def conflict(resource: str, group: str, name: str, why: str = OPTIMISTIC_LOCK) -> ApiError:
+    message = f'Operation cannot be fulfilled on {qualified(resource, group)} "{name}": {why}'
+    return failure(409, "Conflict", message, _about(resource, group, name))
+
+
+def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> ApiError:
+    """422 with one cause per field error. ``kind`` is the kind (``Pod``), not the resource."""
+    causes = tuple(
+        StatusCause(reason=error.type.value, message=error.body(), field_=error.field) for error in errors
+    )
+    details = StatusDetails(name=name or None, group=group or None, kind=kind, causes=causes)
+    return failure(
+        422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {aggregate(errors)}', details
+    )
+
+
+def bad_request(message: str) -> ApiError:
+    return failure(400, "BadRequest", message)
+
+
+def unauthorized(message: str = "Unauthorized") -> ApiError:
+    return failure(401, "Unauthorized", message)
+
+
+def forbidden(resource: str, group: str, name: str, why: str) -> ApiError:
+    subject = f'{qualified(resource, group)} "{name}"' if name else qualified(resource, group)
+    return failure(403, "Forbidden", f"{subject} is forbidden: {why}", _about(resource, group, name))
+
+
+def method_not_allowed(resource: str, group: str, verb: str) -> ApiError:
+    message = f'{verb} is not supported on resources of kind "{qualified(resource, group)}"'
+    return failure(405, "MethodNotAllowed", message, _about(resource, group, ""))
+
+
+def not_acceptable(accepted: Sequence[str]) -> ApiError:
+    message = "only the following media types are accepted: " + ", ".join(accepted)
+    return failure(406, "NotAcceptable", message)
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
+    message = "the body of the request was in an unknown format - accepted media types include: "
+    return failure(415, "UnsupportedMediaType", message + ", ".join(accepted))
+
+
+def too_large(message: str) -> ApiError:
+    return failure(413, "RequestEntityTooLarge", message)
+
+
+def expired(message: str) -> ApiError:
+    """410: the revision asked for is gone; list again."""
+    return failure(410, "Expired", message)
+
+
+def too_many_requests(message: str, retry_after_seconds: int) -> ApiError:
+    details = StatusDetails(retry_after_seconds=retry_after_seconds)
+    return failure(429, "TooManyRequests", message, details)
+
+
+def server_timeout(resource: str, group: str, operation: str, retry_after_seconds: int = 0) -> ApiError:
+    message = (
+        f"The {operation} operation against {qualified(resource, group)} "
+        "could not be completed at this time, please try again."
+    )
+    details = StatusDetails(group=group or None, kind=resource, retry_after_seconds=retry_after_seconds)
+    return failure(500, "ServerTimeout", message, details)
+
+
+def gateway_timeout(message: str) -> ApiError:
+    return failure(504, "Timeout", message)
+
+
+def service_unavailable(message: str) -> ApiError:
+    return failure(503, "ServiceUnavailable", message)
+
+
+def internal(message: str) -> ApiError:
+    return failure(500, "InternalError", f"Internal error occurred: {message}")
+
+
+def is_not_found(error: BaseException) -> bool:
+    return isinstance(error, ApiError) and error.reason == "NotFound"
+
+
+def is_already_exists(error: BaseException) -> bool:
+    return isinstance(error, ApiError) and error.reason == "AlreadyExists"
+
+
+def is_conflict(error: BaseException) -> bool:
+    return isinstance(error, ApiError) and error.reason == "Conflict"
+
+
+def is_expired(error: BaseException) -> bool:
+    return isinstance(error, ApiError) and error.reason in ("Expired", "Gone")

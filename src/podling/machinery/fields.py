@@ -1,0 +1,145 @@
+"""Field paths and field errors, formatted as ``apimachinery/pkg/util/validation/field`` does.
+
+Validation is a list of these: each names the field, what is wrong with it, and the value found.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+
+class Path:
+    """Where a field is: ``Path("spec").child("containers").index(0).child("name")``."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+
+    def child(self, *names: str) -> Path:
+        return Path(".".join(filter(None, (self.text, *names))))
+
+    def index(self, position: int) -> Path:
+        return Path(f"{self.text}[{position}]")
+
+    def key(self, key: str) -> Path:
+        return Path(f"{self.text}[{key}]")
+
+    def __str__(self) -> str:
+        return self.text or "<nil>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Path) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+class ErrorType(Enum):
+    """The kinds of field errors; the value is the cause's ``reason`` on the wire."""
+
+    REQUIRED = "FieldValueRequired"
+    INVALID = "FieldValueInvalid"
+    DUPLICATE = "FieldValueDuplicate"
+    FORBIDDEN = "FieldValueForbidden"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    NOT_FOUND = "FieldValueNotFound"
+    TOO_LONG = "FieldValueTooLong"
+    TOO_MANY = "FieldValueTooMany"
+    INTERNAL = "InternalError"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+
+
+_TITLES = {
+    ErrorType.REQUIRED: "Required value",
+    ErrorType.INVALID: "Invalid value",
+    ErrorType.DUPLICATE: "Duplicate value",
+    ErrorType.FORBIDDEN: "Forbidden",
+    ErrorType.NOT_SUPPORTED: "Unsupported value",
+    ErrorType.NOT_FOUND: "Not found",
+    ErrorType.TOO_LONG: "Too long",
+    ErrorType.TOO_MANY: "Too many",
+    ErrorType.INTERNAL: "Internal error",
+    ErrorType.TYPE_INVALID: "Invalid value",
+}
+_WITHOUT_VALUE = {ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, ErrorType.INTERNAL}
+
+
+OMITTED: Final = object()
+"""In the place of a value that messages do not show: too large, or told in the text already."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing wrong with one field."""
+
+    type: ErrorType
+    field: str
+    value: Any
+    detail: str = ""
+
+    def body(self) -> str:
+        """The error without its field: the cause's ``message`` on the wire."""
+        title = _TITLES[self.type]
+        bare = self.type in _WITHOUT_VALUE or self.value is OMITTED
+        text = title if bare else f"{title}: {_render(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body()}"
+
+
+def _render(value: Any) -> str:
+    if isinstance(value, msgspec.Struct):
+        return msgspec.json.encode(value).decode()
+    if value is None:
+        return '"null"'  # Go prints the word it puts in the place of nil like any other string
+    return json.dumps(msgspec.to_builtins(value), separators=(",", ":"), ensure_ascii=False)
+
+
+def aggregate(errors: Iterable[FieldError]) -> str:
+    """Several errors as one text: each once, in brackets if there is more than one."""
+    texts = list(dict.fromkeys(str(error) for error in errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def required(path: Path, detail: str = "") -> FieldError:
+    return FieldError(ErrorType.REQUIRED, str(path), "", detail)
+
+
+def invalid(path: Path, value: Any, detail: str) -> FieldError:
+    return FieldError(ErrorType.INVALID, str(path), value, detail)
+
+
+def duplicate(path: Path, value: Any) -> FieldError:
+    return FieldError(ErrorType.DUPLICATE, str(path), value)
+
+
+def forbidden(path: Path, detail: str) -> FieldError:
+    return FieldError(ErrorType.FORBIDDEN, str(path), "", detail)
+
+
+def not_found(path: Path, value: Any) -> FieldError:
+    return FieldError(ErrorType.NOT_FOUND, str(path), value)
+
+
+def not_supported(path: Path, value: Any, supported: Sequence[str]) -> FieldError:
+    """``supported`` is listed quoted, in the order given (callers sort where Kubernetes sorts)."""
+    detail = "supported values: " + ", ".join(json.dumps(option) for option in supported)
+    return FieldError(ErrorType.NOT_SUPPORTED, str(path), value, detail if supported else "")
+
+
+def too_long(path: Path, maximum: int) -> FieldError:
+    """More than ``maximum`` bytes."""
+    return FieldError(ErrorType.TOO_LONG, str(path), "", f"may not be more than {maximum} bytes")
+
+
+def too_many(path: Path, actual: int, maximum: int) -> FieldError:
+    noun = "item" if maximum == 1 else "items"
+    return FieldError(ErrorType.TOO_MANY, str(path), actual, f"must have at most {maximum} {noun}")

@@ -1,0 +1,257 @@
+"""Sets of fields: who owns what in an object, and what a change touches (server-side apply).
+
+A field is a path of elements, written as ``fieldsV1`` writes them: ``f:spec`` names a field or a key
+of a map, ``k:{"name":"a"}`` an item of a list by its key fields, ``v:"x"`` an item of a set. A set of
+fields is a plain frozenset of such paths, so owning, taking and losing fields is set arithmetic.
+
+What has no parts of its own is a leaf: scalars, atomic structs, maps and lists, free-form JSON, and
+whatever is empty. Source of the rules: ``sigs.k8s.io/structured-merge-diff``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from podling.machinery.plain import equal
+from podling.machinery.shapes import ANYTHING, Kind, Shape, fields_of
+
+Path = tuple[str, ...]
+FieldSet = frozenset[Path]
+
+NOTHING: FieldSet = frozenset()
+_KEY_DEFAULTS = {"protocol": "TCP"}
+"""Key fields that may be left out, because the schema gives them a default."""
+
+
+class SchemaError(ValueError):
+    """An object that the types cannot describe; the text is upstream's."""
+
+
+def is_leaf(value: Any, shape: Shape) -> bool:
+    """Whether a value is owned as one."""
+    if shape.kind is Kind.STRUCT or shape.kind is Kind.MAP:
+        return shape.atomic or not isinstance(value, dict)
+    if shape.kind is Kind.LIST:
+        return not (shape.map_keys or shape.is_set) or not isinstance(value, list)
+    return True
+
+
+def parts(value: Any, shape: Shape, path: Path) -> Iterator[tuple[str, Any, Shape]]:
+    """The parts of a value that is no leaf: path element, value and shape of each.
+
+    Raises SchemaError for a field that the type does not have, and for an item without its key.
+    """
+    if shape.kind is Kind.STRUCT:
+        shapes = fields_of(shape.struct) if shape.fields is None and shape.struct else shape.fields or {}
+        for name, item in value.items():
+            inner = shapes.get(name, shape.rest)
+            if inner is None:
+                raise SchemaError(f"{text_of((*path, f'f:{name}'))}: field not declared in schema")
+            yield f"f:{name}", item, inner
+    elif shape.kind is Kind.MAP:
+        for name, item in value.items():
+            yield f"f:{name}", item, shape.element or ANYTHING
+    else:
+        for index, item in enumerate(value):
+            yield _item_element(item, index, shape, path), item, shape.element or ANYTHING
+
+
+def _item_element(item: Any, index: int, shape: Shape, path: Path) -> str:
+    if not shape.map_keys:
+        return "v:" + _compact(item)
+    keys = {}
+    for name in sorted(shape.map_keys):
+        found = item.get(name, _KEY_DEFAULTS.get(name)) if isinstance(item, dict) else None
+        if found is None:
+            raise SchemaError(
+                f"{text_of(path)}: element {index}: associative list with keys has an element that omits "
+                f'key field "{name}" (and doesn\'t have default value)'
+            )
+        keys[name] = found
+    return "k:" + _compact(keys)
+
+
+_compact = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode
+
+
+def fields_in(value: Any, shape: Shape, path: Path = ()) -> FieldSet:
+    """Every field that an applied object names. Raises SchemaError."""
+    return frozenset(_walk(value, shape, path))
+
+
+def _walk(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
+    if is_leaf(value, shape):
+        yield path
+        return
+    for element, item, inner in parts(value, shape, path):
+        below = (*path, element)
+        yield from _walk(item, inner, below)
+        # Items of lists and maps are owned as such, structs only through their fields.
+        if not element.startswith("f:") or shape.kind is Kind.MAP or item is None or item == {}:
+            yield below
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Which fields differ between two objects."""
+
+    added: set[Path] = field(default_factory=set)
+    modified: set[Path] = field(default_factory=set)
+    removed: set[Path] = field(default_factory=set)
+
+    @property
+    def same(self) -> bool:
+        return not (self.added or self.modified or self.removed)
+
+
+_MISSING: Any = object()
+
+
+def compare(old: Any, new: Any, shape: Shape) -> Comparison:
+    """The fields that ``new`` has and ``old`` has not, has otherwise, or has no more."""
+    found = Comparison()
+    _compare(old, new, shape, (), found)
+    return found
+
+
+def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Comparison) -> None:
+    if old is _MISSING:
+        found.added.add(path)
+    elif new is _MISSING:
+        found.removed.add(path)
+    elif old == new:
+        return
+    sides = [side for side in (old, new) if side is not _MISSING]
+    if any(is_leaf(side, shape) for side in sides) or not any(sides):
+        if len(sides) == 2 and not equal(old, new):
+            found.modified.add(path)
+        return
+    before = _by_element(old, shape, path)
+    after = _by_element(new, shape, path)
+    for element in dict.fromkeys((*before, *after)):
+        left, right = before.get(element), after.get(element)
+        inner = left[1] if left else right[1] if right else ANYTHING
+        below = (*path, element)
+        _compare(left[0] if left else _MISSING, right[0] if right else _MISSING, inner, below, found)
+
+
+def _by_element(value: Any, shape: Shape, path: Path) -> Mapping[str, tuple[Any, Shape]]:
+    if value is _MISSING:
+        return {}
+    found: dict[str, tuple[Any, Shape]] = {}
+    for element, item, inner in parts(value, shape, path):
+        # Stored lists may hold two items with one key (a variable set twice): together they are one leaf.
+        found[element] = ([found[element][0], item], ANYTHING) if element in found else (item, inner)
+    return found
+
+
+def with_named_parents(fields: Iterable[Path]) -> FieldSet:
+    """The fields, and every struct and map that they are in."""
+    found: set[Path] = set()
+    for path in fields:
+        found.add(path)
+        found.update(path[:end] for end in range(1, len(path)) if path[end - 1].startswith("f:"))
+    return frozenset(found)
+
+
+def without(value: Any, shape: Shape, gone: FieldSet, path: Path = ()) -> Any:
+    """The value without the parts in ``gone``, whatever is inside of them."""
+    if is_leaf(value, shape):
+        return value
+    kept = []
+    for element, item, inner in parts(value, shape, path):
+        below = (*path, element)
+        if below not in gone:
+            kept.append((element, without(item, inner, gone, below)))
+    if isinstance(value, list):
+        return [item for _, item in kept]
+    return {element[2:]: item for element, item in kept}
+
+
+def encode(fields: Iterable[Path]) -> dict[str, Any]:
+    """The ``fieldsV1`` tree: a dot marks an inner node that is itself in the set."""
+    tree: dict[str, Any] = {}
+    for path in sorted(fields):
+        node = tree
+        for element in path:
+            node = node.setdefault(element, {})
+        node["."] = {}
+    _fold(tree)
+    return tree
+
+
+def _fold(node: dict[str, Any]) -> None:
+    for element, below in node.items():
+        if element != ".":
+            _fold(below)
+    if len(node) == 1:
+        node.pop(".", None)
+
+
+def tree_of(value: Any, shape: Shape, zero: Any = None) -> dict[str, Any]:
+    """``encode`` of every field in ``value`` that ``zero`` has not or has otherwise: a new object's fields.
+
+    Raises SchemaError.
+    """
+    if not value or is_leaf(value, shape):
+        return {}
+    tree: dict[str, Any] = {}
+    present = zero if isinstance(zero, dict) else {}
+    for element, item, inner in sorted(parts(value, shape, ()), key=_element):
+        start = present.get(element[2:])
+        if item == start:
+            continue
+        # Two items with one key are together one leaf.
+        below = tree[element] = {} if element in tree else tree_of(item, inner, start)
+        if below and start is None:
+            below["."] = {}
+    return tree
+
+
+def _element(part: tuple[str, Any, Shape]) -> str:
+    return part[0]
+
+
+def decode(tree: Mapping[str, Any]) -> FieldSet:
+    """The set that a ``fieldsV1`` tree describes. Raises SchemaError for a malformed one."""
+    found: set[Path] = set()
+    todo: list[tuple[Path, Any]] = [((), tree)]
+    while todo:
+        path, node = todo.pop()
+        if not isinstance(node, Mapping):
+            raise SchemaError("fieldsV1 is not an object of objects")
+        if path and (not node or "." in node):
+            found.add(path)
+        for element, below in node.items():
+            if element != ".":
+                _check_element(element)
+                todo.append(((*path, element), below))
+    return frozenset(found)
+
+
+def _check_element(element: str) -> None:
+    if element[:2] in ("k:", "v:", "i:"):
+        try:
+            json.loads(element[2:])
+        except ValueError:
+            raise SchemaError(f"invalid path element {element!r}") from None
+    elif element[:2] != "f:":
+        raise SchemaError(f"invalid path element {element!r}")
+
+
+def text_of(path: Path) -> str:
+    """How messages name a field: ``.spec.containers[name="a"].image``."""
+    steps = []
+    for element in path:
+        kind, rest = element[:2], element[2:]
+        if kind == "f:":
+            steps.append(f".{rest}")
+        elif kind == "k:":
+            pairs = (f"{name}={_compact(value)}" for name, value in json.loads(rest).items())
+            steps.append(f"[{','.join(pairs)}]")
+        else:
+            steps.append(f"[={rest}]" if kind == "v:" else f"[{rest}]")
+    return "".join(steps)

@@ -1,0 +1,286 @@
+"""From a client's plain data to an object: what Kubernetes' decoder accepts, drops, changes and refuses.
+
+A type is compiled once into a plan that names its fields and a handler for each field that needs
+more than a type check: structs, lists and maps of such, quantities (made canonical), times (cut to
+whole seconds, UTC), integers (their range), base64. Everything else is left to msgspec, which builds
+the object and checks the rest in C. Only when that fails is the data walked again, slowly, to say
+what is wrong in Go's words.
+
+Nothing the client sent is changed in place: what must change is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from podling.api.meta_v1 import ObjectMeta
+from podling.machinery import custom, scalars
+from podling.machinery.bodies import Body
+from podling.machinery.errors import ApiError, bad_request
+from podling.machinery.mismatch import Mismatch, first_mismatch
+from podling.machinery.plain import json_type
+from podling.machinery.shapes import Kind, Shape, fields_of, per_type
+
+T = TypeVar("T")
+
+Path = tuple[Any, Any] | None
+"""Where a value is, innermost step first: ``(parent, step)``. Cheap to extend, written out rarely."""
+
+Handler = Callable[[Any, Path, "list[str] | None"], Any]
+"""(value, path, unknown fields found or None) -> the value as the API keeps it."""
+
+MAX_REPORTED = 100
+"""Go's decoder keeps at most this many strict errors."""
+
+
+def convert(plain: Any, type_: type[T], field_validation: str = "Warn") -> tuple[T, list[str]]:
+    """The object that ``plain`` (plain data or a ``Body``) describes, and the warnings to send.
+
+    ``field_validation`` decides about unknown and repeated fields: ``Ignore`` drops them, ``Warn``
+    returns one text each, ``Strict`` refuses. ``apiVersion`` and ``kind`` may be missing.
+    Raises ``ApiError`` 400.
+    """
+    body = plain if isinstance(plain, Body) else Body(plain)
+    try:
+        return read(body, type_, field_validation)
+    except Mismatch as error:
+        raise cannot_handle(body.value, type_, str(error)) from None
+
+
+def read(body: Body, type_: type[T], field_validation: str) -> tuple[T, list[str]]:
+    """``convert`` for callers with words of their own. Raises Mismatch."""
+    found: list[str] | None = None if field_validation == "Ignore" else []
+    _check_kind(body.value, type_)
+    obj: T = _build(body.value, type_, found)
+    if found is None:
+        return obj, []
+    reports = list(dict.fromkeys([*found, *body.duplicates]))[:MAX_REPORTED]
+    if reports and field_validation == "Strict":
+        raise Mismatch("strict decoding error: " + ", ".join(reports))
+    return obj, reports
+
+
+def _build(plain: Any, type_: type[T], found: list[str] | None) -> T:
+    if custom.is_custom(type_):
+        return cast(T, _build_custom(plain, type_, found))
+    try:
+        return msgspec.convert(plan_of(type_)(plain, None, found), type_)
+    except (msgspec.ValidationError, scalars.WrongType) as error:
+        raise first_mismatch(plain, type_) or Mismatch(str(error)) from None
+    except RecursionError:
+        raise Mismatch("exceeded max depth") from None
+
+
+def _build_custom(plain: Any, type_: type[Any], found: list[str] | None) -> Any:
+    """An object of a custom kind: its metadata as strictly as everyone's, the rest as its schema has it."""
+    if type(plain) is not dict:
+        raise Mismatch(
+            f"json: cannot unmarshal {json_type(plain)} into Go value of type map[string]interface {{}}"
+        )
+    metadata = plain.get("metadata")
+    try:
+        read = {} if metadata is None else plan_of(ObjectMeta)(metadata, (None, "metadata"), found)
+        obj = custom.from_plain({**plain, "metadata": read}, type_)
+    except (msgspec.ValidationError, scalars.WrongType) as error:
+        raise first_mismatch(metadata, ObjectMeta) or Mismatch(str(error)) from None
+    schema = type_.custom_resource.schema
+    if found is not None and schema is not None:
+        found += [f'unknown field "{path}"' for path in schema.unknown_fields(obj.content)]
+    return obj
+
+
+def normalized(plain: Any, type_: type[Any], field_validation: str = "Warn") -> tuple[Any, list[str]]:
+    """``plain`` as ``convert`` would read it, but still plain and with nothing added to it.
+
+    What server-side apply needs: the fields that the writer named, their values canonical. Unknown
+    fields stay in and are told like ``convert`` tells them. Raises ``ApiError`` 400.
+    """
+    _, warnings = convert(plain, type_, field_validation)
+    value = plain.value if isinstance(plain, Body) else plain
+    if custom.is_custom(type_):
+        metadata = plan_of(ObjectMeta)(value.get("metadata") or {}, None, None)
+        return {**value, "metadata": metadata}, warnings
+    return plan_of(type_)(value, None, None), warnings
+
+
+def cannot_handle(plain: Any, type_: type[Any], why: str) -> ApiError:
+    """400 in the words of a handler that could not decode its body."""
+    group_version_kind = getattr(type_, "group_version_kind", ("", "v1", type_.__name__))
+    said = plain if isinstance(plain, dict) else {}
+    kind, version = (
+        text if isinstance(text := said.get(name), str) else "" for name in ("kind", "apiVersion")
+    )
+    return bad_request(
+        f'{kind or group_version_kind[2]} in version "{version.rpartition("/")[2] or group_version_kind[1]}" '
+        f"cannot be handled as a {group_version_kind[2]}: {why}"
+    )
+
+
+def _check_kind(plain: Any, type_: type[Any]) -> None:
+    """Refuse data that says it is something else than the type; saying nothing is fine."""
+    group_version_kind = getattr(type_, "group_version_kind", None)
+    if group_version_kind is None or not isinstance(plain, dict):
+        return
+    group, version, kind = group_version_kind
+    expected = f"{group}/{version}" if group else version
+    said_kind, said_version = plain.get("kind") or kind, plain.get("apiVersion") or expected
+    if (said_kind == kind and said_version == expected) or not isinstance(said_kind, str):
+        return
+    _refuse_kind(str(said_kind), str(said_version), kind, expected)
+
+
+def _refuse_kind(said_kind: str, said_version: str, kind: str, expected: str) -> None:
+    from podling.machinery.scheme import split_group_version, type_of
+
+    try:
+        type_of(*split_group_version(said_version), said_kind)
+    except LookupError as error:
+        raise Mismatch(f'{error} in scheme "pkg/api/legacyscheme/scheme.go:30"') from None
+    if said_kind == kind:
+        raise bad_request(
+            f"the API version in the data ({said_version}) "
+            f"does not match the expected API version ({expected})"
+        )
+    said = f"{said_version.rpartition('/')[2]}.{said_kind}"
+    group = expected.rpartition("/")[0].partition(".")[0] or "core"
+    raise Mismatch(f"converting ({said}) to ({group}.{kind}): unknown conversion")
+
+
+@per_type
+def plan_of(type_: type[Any]) -> Handler:
+    """The compiled plan of a struct."""
+    special: dict[str, Handler] | None = None
+    names = fields_of(type_).keys()
+
+    def handle(value: Any, path: Path, found: list[str] | None) -> Any:
+        nonlocal special
+        if special is None:
+            # Compiled on first use, not before: types may hold themselves.
+            special = {
+                name: handler for name, shape in fields_of(type_).items() if (handler := _handler(shape))
+            }
+        if type(value) is not dict:
+            return value
+        if found is not None and not value.keys() <= names:
+            found += [f'unknown field "{dotted((path, name))}"' for name in value if name not in names]
+        changed = value
+        for name, item in value.items():
+            if item is None:
+                if changed is value:
+                    changed = dict(value)
+                del changed[name]
+            elif (handler := special.get(name)) is not None:
+                better = handler(item, (path, name), found)
+                if better is not item:
+                    if changed is value:
+                        changed = dict(value)
+                    changed[name] = better
+        return changed
+
+    return handle
+
+
+_SCALARS: dict[Kind, Callable[[Any], Any]] = {
+    Kind.QUANTITY: scalars.quantity,
+    Kind.BYTES: scalars.base64,
+    Kind.INT_OR_STRING: scalars.int_or_string,
+}
+_ZEROS: dict[Kind, Any] = {
+    Kind.STRING: "",
+    Kind.BYTES: "",
+    Kind.QUANTITY: "0",
+    Kind.INTEGER: 0,
+    Kind.NUMBER: 0.0,
+    Kind.BOOLEAN: False,
+    Kind.INT_OR_STRING: 0,
+}
+
+
+def _handler(shape: Shape) -> Handler | None:
+    """What a value of this shape needs beyond msgspec's check; None if that is enough."""
+    if shape.kind is Kind.STRUCT and shape.struct:
+        return plan_of(shape.struct)
+    if shape.kind is Kind.LIST and shape.element:
+        return _list_handler(shape.element)
+    if shape.kind is Kind.MAP and shape.element:
+        return None if shape.element.kind is Kind.ANY else _map_handler(shape.element)
+    if shape.kind is Kind.INTEGER:
+        return _scalar_handler(scalars.int32 if shape.int32 else scalars.int64, shape)
+    if shape.kind is Kind.TIME:
+        return _scalar_handler(scalars.micro_time if shape.micro else scalars.time, shape)
+    return _scalar_handler(_SCALARS[shape.kind], shape) if shape.kind in _SCALARS else None
+
+
+def _scalar_handler(read: Callable[[Any], Any], shape: Shape) -> Handler:
+    def handle(value: Any, path: Path, found: list[str] | None) -> Any:
+        try:
+            return read(value)
+        except scalars.WrongType:
+            raise  # the slow walk says which field and why
+        except ValueError as error:
+            raise Mismatch(str(error)) from None
+
+    return handle
+
+
+def _zero(shape: Shape) -> Any:
+    """What Go has where a list or map says null."""
+    if shape.kind is Kind.STRUCT or shape.kind is Kind.MAP:
+        return {}
+    return [] if shape.kind is Kind.LIST else _ZEROS.get(shape.kind)
+
+
+def _list_handler(element: Shape) -> Handler:
+    inner = _handler(element)
+
+    def handle(value: Any, path: Path, found: list[str] | None) -> Any:
+        if type(value) is not list:
+            return value
+        changed = value
+        if None in value:
+            changed = [_zero(element) if item is None else item for item in value]
+        if inner is None:
+            return changed
+        for index, item in enumerate(changed):
+            better = inner(item, (path, index), found)
+            if better is not item:
+                if changed is value:
+                    changed = list(value)
+                changed[index] = better
+        return changed
+
+    return handle
+
+
+def _map_handler(element: Shape) -> Handler:
+    inner = _handler(element)
+
+    def handle(value: Any, path: Path, found: list[str] | None) -> Any:
+        if type(value) is not dict:
+            return value
+        changed = value
+        if None in value.values():
+            changed = {key: _zero(element) if item is None else item for key, item in value.items()}
+        if inner is None:
+            return changed
+        for key, item in changed.items():
+            better = inner(item, (path, key), found)
+            if better is not item:
+                if changed is value:
+                    changed = dict(value)
+                changed[key] = better
+        return changed
+
+    return handle
+
+
+def dotted(path: Path) -> str:
+    """``spec.containers[0].foo``."""
+    steps: list[str] = []
+    while path is not None:
+        path, step = path
+        steps.append(f"[{step}]" if isinstance(step, int) else f".{step}")
+    return "".join(reversed(steps)).removeprefix(".")

@@ -1,0 +1,201 @@
+"""What a pod asks for and what it is: facts about pods that several rooms must compute alike.
+
+The API server writes ``status.qosClass`` and checks updates against it, the scheduler places by
+effective requests, the kubelet builds cgroups and ranks evictions by both. Were each to compute them,
+they could disagree; so they are computed here, by plain functions over the frozen types.
+
+Upstream: ``pkg/apis/core/v1/helper/qos/qos.go``, ``component-helpers/resource/helpers.go``,
+``pkg/kubelet/types/pod_update.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from podling.api.core_v1 import Container, Pod, PodCondition, PodSpec
+from podling.machinery.quantity import ZERO, Quantity, parse
+
+GUARANTEED = "Guaranteed"
+BURSTABLE = "Burstable"
+BEST_EFFORT = "BestEffort"
+
+SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
+"""Priorities from here on are critical: such pods may preempt others at the kubelet's door."""
+
+HIGHEST_USER_PRIORITY = 1_000_000_000
+"""The highest value a PriorityClass that users make may have."""
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+SOURCE_ANNOTATION = "kubernetes.io/config.source"
+
+QOS_RESOURCES = ("cpu", "memory")
+"""The only resources that decide a pod's quality of service."""
+
+HUGE_PAGES = "hugepages-"
+"""Before the page size, in the name of the resource."""
+
+Resources = dict[str, Quantity]
+
+
+def is_sidecar(container: Container) -> bool:
+    """Whether an init container keeps running beside the regular ones (``restartPolicy: Always``)."""
+    return container.restart_policy == "Always"
+
+
+def is_pod_level_resource(name: str) -> bool:
+    """Whether ``spec.resources`` may set this resource for the pod as a whole."""
+    return name in QOS_RESOURCES or name.startswith(HUGE_PAGES)
+
+
+def regular_and_init(spec: PodSpec) -> Iterator[Container]:
+    """Every container but the ephemeral ones, init containers first."""
+    yield from spec.init_containers
+    yield from spec.containers
+
+
+def qos_class(spec: PodSpec) -> str:
+    """``Guaranteed``, ``Burstable`` or ``BestEffort``.
+
+    Zero quantities count as absent. When ``spec.resources`` is set, the containers' own resources do
+    not matter any more.
+    """
+    requests: Resources = {}
+    limits: Resources = {}
+    every_container_limited = True
+    if spec.resources is not None and (spec.resources.requests or spec.resources.limits):
+        requests = _positive(spec.resources.requests)
+        limits = _positive(spec.resources.limits)
+        every_container_limited = len(limits) == len(QOS_RESOURCES)
+    else:
+        for container in regular_and_init(spec):
+            resources = container.resources
+            if resources.requests:
+                _add(requests, _positive(resources.requests))
+            own_limits = _positive(resources.limits) if resources.limits else {}
+            _add(limits, own_limits)
+            if len(own_limits) < len(QOS_RESOURCES):
+                every_container_limited = False
+    if not requests and not limits:
+        return BEST_EFFORT
+    if every_container_limited and requests == limits:
+        return GUARANTEED
+    return BURSTABLE
+
+
+def qos_class_of(pod: Pod) -> str:
+    """The class recorded in the status, or, for a pod that has none yet, the one it would get."""
+    return pod.status.qos_class or qos_class(pod.spec)
+
+
+def pod_requests(spec: PodSpec) -> Resources:
+    """What the pod needs from a node: the most it needs at any moment of its life, plus overhead."""
+    total = _aggregate(spec, "requests")
+    if spec.resources is not None:
+        total.update(_pod_level(spec.resources.requests))
+    _add(total, _parsed(spec.overhead))
+    return total
+
+
+def pod_limits(spec: PodSpec) -> Resources:
+    """The most the pod may use. Overhead counts only where there is a limit at all."""
+    total = _aggregate(spec, "limits")
+    if spec.resources is not None:
+        total.update(_pod_level(spec.resources.limits))
+    _add(total, {name: value for name, value in _parsed(spec.overhead).items() if name in total})
+    return total
+
+
+def container_requests_total(spec: PodSpec) -> Resources:
+    """The containers' requests alone: without pod-level resources and overhead."""
+    return _aggregate(spec, "requests")
+
+
+def container_limits_total(spec: PodSpec) -> Resources:
+    """The containers' limits alone: without pod-level resources and overhead."""
+    return _aggregate(spec, "limits")
+
+
+def is_terminal(pod: Pod) -> bool:
+    """Whether the phase is final: ``Succeeded`` or ``Failed``."""
+    return pod.status.phase in ("Succeeded", "Failed")
+
+
+def is_mirror(pod: Pod) -> bool:
+    """Whether the pod only mirrors, in the API, a static pod of some kubelet."""
+    return MIRROR_ANNOTATION in pod.metadata.annotations
+
+
+def is_static(pod: Pod) -> bool:
+    """Whether the pod came to its kubelet from a file or URL rather than from the API."""
+    source = pod.metadata.annotations.get(SOURCE_ANNOTATION)
+    return source is not None and source != "api"
+
+
+def is_critical(pod: Pod) -> bool:
+    """Whether the node must run it whatever else has to go: static, mirror, or of system priority."""
+    return is_static(pod) or is_mirror(pod) or (pod.spec.priority or 0) >= SYSTEM_CRITICAL_PRIORITY
+
+
+def condition(pod: Pod, type_: str) -> PodCondition | None:
+    """The pod's condition of that type, if it has one."""
+    return next((found for found in pod.status.conditions if found.type == type_), None)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether the ``Ready`` condition is True."""
+    ready = condition(pod, "Ready")
+    return ready is not None and ready.status == "True"
+
+
+def _parsed(resources: Mapping[str, str]) -> Resources:
+    return {name: parse(value) for name, value in resources.items()}
+
+
+def _positive(resources: Mapping[str, str]) -> Resources:
+    found = {name: parse(resources[name]) for name in QOS_RESOURCES if name in resources}
+    return {name: value for name, value in found.items() if value > ZERO}
+
+
+def _pod_level(resources: Mapping[str, str]) -> Resources:
+    return {name: parse(value) for name, value in resources.items() if is_pod_level_resource(name)}
+
+
+def _add(total: Resources, more: Mapping[str, Quantity]) -> None:
+    for name, value in more.items():
+        total[name] = total[name] + value if name in total else value
+
+
+def _raise_to(total: Resources, floor: Mapping[str, Quantity]) -> None:
+    for name, value in floor.items():
+        if name not in total or total[name] < value:
+            total[name] = value
+
+
+def _own(container: Container, field: str) -> Resources:
+    resources = container.resources
+    return _parsed(resources.requests if field == "requests" else resources.limits)
+
+
+def _aggregate(spec: PodSpec, field: str) -> Resources:
+    """The larger of: everything that runs in the end, and each init container with what runs beside it.
+
+    A sidecar starts in its place among the init containers and stays: it counts beside every later
+    init container and beside the regular containers.
+    """
+    running: Resources = {}
+    for container in spec.containers:
+        _add(running, _own(container, field))
+    sidecars: Resources = {}
+    starting: Resources = {}
+    for container in spec.init_containers:
+        own = _own(container, field)
+        if is_sidecar(container):
+            _add(running, own)
+            _add(sidecars, own)
+            need = dict(sidecars)
+        else:
+            need = dict(own)
+            _add(need, sidecars)
+        _raise_to(starting, need)
+    _raise_to(running, starting)
+    return running

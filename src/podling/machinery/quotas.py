@@ -1,0 +1,178 @@
+"""What an object counts against a ResourceQuota, and which quotas it concerns.
+
+Admission asks it of an object on its way in, a controller of all objects to write a quota's status;
+both must count alike. A resource is counted under every name that a quota may use for it: a pod's cpu
+request is ``cpu`` and ``requests.cpu``, its cpu limit ``limits.cpu``.
+
+Upstream: ``pkg/quota/v1/evaluator/core``, ``staging/src/k8s.io/apiserver/pkg/quota/v1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from podling.api.core_v1 import (
+    PersistentVolumeClaim,
+    Pod,
+    PodAffinityTerm,
+    ResourceQuotaSpec,
+    ScopedResourceSelectorRequirement,
+    Service,
+)
+from podling.machinery.pods import (
+    BEST_EFFORT,
+    Resources,
+    is_terminal,
+    pod_limits,
+    pod_requests,
+    qos_class_of,
+)
+from podling.machinery.quantity import ZERO, Quantity, of, parse
+
+NATIVE = ("cpu", "memory", "ephemeral-storage")
+REQUIRED_OF_PODS = frozenset({
+    "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory",
+})  # fmt: skip
+"""What every container must say once a quota limits it: otherwise the quota could not be kept."""
+
+COUNTED_BY_NAME = ("configmaps", "secrets", "replicationcontrollers", "resourcequotas")
+"""Core kinds that quotas also count by their bare plural."""
+
+ONE = of(1)
+
+
+def usage(obj: Any, plural: str, group: str, now: datetime) -> Resources:
+    """Everything that ``obj`` counts for. A pod that has ended counts only as an object."""
+    found: Resources = {f"count/{plural}.{group}" if group else f"count/{plural}": ONE}
+    if group:
+        return found
+    if plural in COUNTED_BY_NAME:
+        found[plural] = ONE
+    elif isinstance(obj, Pod):
+        if not _has_ended(obj, now):
+            found.update(_pod_usage(obj))
+    elif isinstance(obj, Service):
+        found.update(_service_usage(obj))
+    elif isinstance(obj, PersistentVolumeClaim):
+        found.update(_claim_usage(obj))
+    return found
+
+
+def _has_ended(pod: Pod, now: datetime) -> bool:
+    """Also a pod whose grace period is over: its node may be gone, but its share is free again."""
+    if is_terminal(pod):
+        return True
+    deleted, grace = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds
+    return deleted is not None and grace is not None and now > deleted + timedelta(seconds=grace)
+
+
+def _pod_usage(pod: Pod) -> Resources:
+    found: Resources = {"pods": ONE}
+    for name, amount in pod_requests(pod.spec).items():
+        if name in NATIVE or name.startswith("hugepages-"):
+            found[name] = amount
+        found[f"requests.{name}"] = amount
+    for name, amount in pod_limits(pod.spec).items():
+        if name in NATIVE:
+            found[f"limits.{name}"] = amount
+    return found
+
+
+def _service_usage(service: Service) -> Resources:
+    spec = service.spec
+    found: Resources = {"services": ONE}
+    ports = len(spec.ports)
+    if spec.type == "NodePort" or (
+        spec.type == "LoadBalancer" and spec.allocate_load_balancer_node_ports is not False
+    ):
+        found["services.nodeports"] = of(ports)
+    if spec.type == "LoadBalancer":
+        found["services.loadbalancers"] = ONE
+    return found
+
+
+def _claim_usage(claim: PersistentVolumeClaim) -> Resources:
+    storage = parse(claim.spec.resources.requests.get("storage", "0"))
+    found: Resources = {"persistentvolumeclaims": ONE, "requests.storage": storage}
+    if claim.spec.storage_class_name:
+        own = f"{claim.spec.storage_class_name}.storageclass.storage.k8s.io"
+        found[f"{own}/requests.storage"] = storage
+        found[f"{own}/persistentvolumeclaims"] = ONE
+    return found
+
+
+def in_scope(spec: ResourceQuotaSpec, obj: Any) -> bool:
+    """Whether a quota is about ``obj`` at all. Scopes are about pods, so they leave everything else out."""
+    requirements = [ScopedResourceSelectorRequirement(scope_name=s, operator="Exists") for s in spec.scopes]
+    if spec.scope_selector is not None:
+        requirements += spec.scope_selector.match_expressions
+    if not requirements:
+        return True
+    return isinstance(obj, Pod) and all(_matches(requirement, obj) for requirement in requirements)
+
+
+def _matches(requirement: ScopedResourceSelectorRequirement, pod: Pod) -> bool:
+    scope = requirement.scope_name
+    if scope in ("Terminating", "NotTerminating"):
+        ends = pod.spec.active_deadline_seconds is not None
+        return ends == (scope == "Terminating")
+    if scope in ("BestEffort", "NotBestEffort"):
+        best_effort = qos_class_of(pod) == BEST_EFFORT
+        return best_effort == (scope == "BestEffort")
+    if scope == "PriorityClass":
+        return _selects(requirement, pod.spec.priority_class_name or "")
+    if scope == "CrossNamespacePodAffinity":
+        return any(term.namespaces or term.namespace_selector is not None for term in _affinity_terms(pod))
+    return False
+
+
+def _selects(requirement: ScopedResourceSelectorRequirement, value: str) -> bool:
+    if requirement.operator in ("In", "NotIn"):
+        return (value in requirement.values) == (requirement.operator == "In")
+    return bool(value) == (requirement.operator == "Exists")
+
+
+def _affinity_terms(pod: Pod) -> Iterable[PodAffinityTerm]:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return
+    for side in (affinity.pod_affinity, affinity.pod_anti_affinity):
+        if side is not None:
+            yield from side.required_during_scheduling_ignored_during_execution
+            for weighted in side.preferred_during_scheduling_ignored_during_execution:
+                yield weighted.pod_affinity_term
+
+
+def unspecified(pod: Pod, hard: Iterable[str]) -> dict[str, list[str]]:
+    """Limited resources that containers say nothing about: the containers' names by resource."""
+    if pod.spec.resources is not None and (pod.spec.resources.requests or pod.spec.resources.limits):
+        return {}
+    missing: dict[str, list[str]] = {}
+    for name in sorted(REQUIRED_OF_PODS & set(hard)):
+        side, _, resource = name.rpartition(".")
+        for container in (*pod.spec.containers, *pod.spec.init_containers):
+            own = container.resources.limits if side == "limits" else container.resources.requests
+            if resource not in own:
+                missing.setdefault(name, []).append(container.name)
+    return missing
+
+
+def total(each: Iterable[Resources], names: Iterable[str]) -> Resources:
+    """The sum of several usages, for these names only."""
+    found: Resources = dict.fromkeys(names, ZERO)
+    for one in each:
+        for name in found:
+            if name in one:
+                found[name] = found[name] + one[name]
+    return found
+
+
+def exceeded(hard: Mapping[str, Quantity], used: Resources, more: Resources) -> list[str]:
+    """The names of limits that ``more`` would break; what asks for nothing more never does."""
+    return sorted(
+        name
+        for name, limit in hard.items()
+        if more.get(name, ZERO) > ZERO and used.get(name, ZERO) + more[name] > limit
+    )

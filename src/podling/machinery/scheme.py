@@ -1,0 +1,72 @@
+"""Every resource that the API serves, and how to find one: by path, by kind, by type.
+
+Importing this imports no types (see ``machinery.resource``); the table itself is ``machinery.served``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podling.machinery.resource import Resource, Subresource, module_of, type_of
+from podling.machinery.served import RESOURCES
+
+__all__ = [
+    "RESOURCES",
+    "Resource",
+    "Subresource",
+    "by_kind",
+    "by_path",
+    "group_versions",
+    "module_of",
+    "preferred_versions",
+    "resource_of",
+    "split_group_version",
+    "type_of",
+]
+
+_BY_PATH = {(each.group, each.version, each.plural): each for each in RESOURCES}
+_BY_KIND = {(each.group, each.version, each.kind): each for each in RESOURCES}
+
+
+def by_path(group: str, version: str, plural: str) -> Resource | None:
+    """The resource that a URL names, or None."""
+    return _BY_PATH.get((group, version, plural))
+
+
+def by_kind(group: str, version: str, kind: str) -> Resource | None:
+    """The resource of a kind, or None: ``apiVersion`` and ``kind`` of a manifest."""
+    return _BY_KIND.get((group, version, kind))
+
+
+def resource_of(type_: type[Any]) -> Resource:
+    """The resource of a struct type. Raises LookupError for types that no resource has."""
+    own: Resource | None = getattr(type_, "custom_resource", None)
+    if own is not None:
+        return own
+    group_version_kind = getattr(type_, "group_version_kind", ("", "", type_.__name__))
+    found = _BY_KIND.get(group_version_kind)
+    if found is None:
+        raise LookupError(f"{type_.__name__} is not the kind of a resource")
+    return found
+
+
+def split_group_version(api_version: str) -> tuple[str, str]:
+    """``apps/v1`` to its group and version; the core group is empty."""
+    group, _, version = api_version.rpartition("/")
+    return group, version
+
+
+def preferred_versions() -> dict[str, str]:
+    """The preferred version of each group, groups in the order of ``RESOURCES``."""
+    versions: dict[str, str] = {}
+    for resource in RESOURCES:
+        versions.setdefault(resource.group, resource.version)
+    return versions
+
+
+def group_versions() -> dict[str, tuple[str, ...]]:
+    """All served versions of each group, the preferred one first."""
+    found: dict[str, dict[str, None]] = {}
+    for resource in RESOURCES:
+        found.setdefault(resource.group, {})[resource.version] = None
+    return {group: tuple(versions) for group, versions in found.items()}

@@ -1,0 +1,149 @@
+"""Tables as ``kubectl get`` prints them: ``meta.k8s.io/v1`` Table, and the ages in its cells.
+
+The server decides what a kind's columns are and what a row says; the client only aligns. A row
+carries the object along in the form that the client asked for (``includeObject``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from podling.machinery import codec
+from podling.machinery.errors import ApiError, bad_request
+
+API_VERSION = "meta.k8s.io/v1"
+UNKNOWN = "<unknown>"
+NONE = "<none>"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. Priority 0 is always shown, higher ones only in the wide output."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+    def definition(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+NAME = Column("Name", format="name", description="Name must be unique within a namespace.")
+AGE = Column("Age", description="How long ago the object was created.")
+DEFAULT_COLUMNS = (NAME, AGE)
+"""The columns of kinds that declare none."""
+
+
+def default_cells(obj: Any, now: datetime) -> tuple[str, ...]:
+    """The cells of ``DEFAULT_COLUMNS``."""
+    return obj.metadata.name or "", translate_timestamp_since(obj.metadata.creation_timestamp, now)
+
+
+def check_include_object(text: str) -> str:
+    """The ``includeObject`` parameter, with its default. Raises ``ApiError`` 400."""
+    if text not in ("", "None", "Metadata", "Object"):
+        raise _unrecognized(text)
+    return text or "Metadata"
+
+
+def _unrecognized(text: str) -> ApiError:
+    return bad_request(f"unrecognized includeObject value: {msgspec.json.encode(text).decode()}")
+
+
+def row(
+    cells: Sequence[Any], obj: Any, include_object: str = "Metadata", conditions: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """One row. ``conditions`` are ``{type, status, reason, message}``: ``Completed`` greys a pod out."""
+    built: dict[str, Any] = {"cells": list(cells)}
+    if conditions:
+        built["conditions"] = list(conditions)
+    if include_object == "Metadata":
+        built["object"] = partial_object(obj)
+    elif include_object == "Object":
+        built["object"] = codec.to_plain(obj)
+    else:
+        built["object"] = None
+    return built
+
+
+def table(
+    columns: Iterable[Column], rows: Sequence[dict[str, Any]], metadata: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The table; ``metadata`` is that of a list (``resourceVersion``, ``continue`` ...)."""
+    return {
+        "kind": "Table",
+        "apiVersion": API_VERSION,
+        "metadata": metadata or {},
+        "columnDefinitions": [column.definition() for column in columns],
+        "rows": list(rows),
+    }
+
+
+def partial_object(obj: Any) -> dict[str, Any]:
+    """Only the metadata of an object, as ``PartialObjectMetadata``."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": API_VERSION,
+        "metadata": msgspec.to_builtins(obj.metadata),
+    }
+
+
+def partial_object_list(objects: Iterable[Any], metadata: dict[str, Any]) -> dict[str, Any]:
+    """``PartialObjectMetadataList``: what metadata-only clients list."""
+    return {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": API_VERSION,
+        "metadata": metadata,
+        "items": [partial_object(obj) for obj in objects],
+    }
+
+
+def translate_timestamp_since(then: datetime | None, now: datetime) -> str:
+    """How long ago ``then`` was, as the AGE column says it; ``<unknown>`` if it never was."""
+    return UNKNOWN if then is None else human_duration(now - then)
+
+
+def human_duration(duration: timedelta) -> str:
+    """Two units at most, fewer the longer it is: ``5m12s``, ``3h``, ``12d``, ``2y40d``.
+
+    Source: apimachinery ``pkg/util/duration``. Up to two seconds in the future count as now, since
+    clocks of machines differ a little; beyond that it is ``<invalid>``.
+    """
+    seconds = int(duration / timedelta(seconds=1))
+    if seconds < -1:
+        return "<invalid>"
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 120:
+        return f"{max(0, seconds)}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if hours < 192:
+        return _two(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    if days < 2920:
+        return _two(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"

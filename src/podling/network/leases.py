@@ -1,0 +1,105 @@
+"""Which pod has which address: one small file a lease, so that addresses survive our own death.
+
+Pure choice of subnets and addresses, and the directory that remembers them. An address that was given
+back is used again as late as possible, since others may still think it is the old pod's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from podling.runtime.base import PortMapping, RuntimeFailure
+
+
+class Lease(Struct, frozen=True, kw_only=True):
+    """One pod's address and the node's ports that lead to it."""
+
+    sandbox_id: str
+    address: str
+    ports: tuple[PortMapping, ...] = ()
+
+
+def choose_subnet(pool: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) -> IPv4Network:
+    """The first subnet of ``pool`` that overlaps nothing in ``taken``. Raises ``RuntimeFailure``."""
+    used = list(taken)
+    for subnet in pool.subnets(new_prefix=max(prefix, pool.prefixlen)):
+        if not any(subnet.overlaps(other) for other in used):
+            return subnet
+    raise RuntimeFailure(f"no free /{prefix} is left in the pod network {pool}")
+
+
+def choose_address(subnet: IPv4Network, leased: Collection[str], last: str) -> IPv4Address:
+    """The next free address after ``last``, around the end. Raises ``RuntimeFailure`` when full.
+
+    The subnet's first address is the gateway's; its own and its broadcast address are nobody's.
+    """
+    first = int(subnet.network_address) + 2
+    count = subnet.num_addresses - 3
+    start = int(IPv4Address(last)) + 1 - first if last else 0
+    for offset in range(count):
+        address = IPv4Address(first + (start + offset) % count)
+        if str(address) not in leased:
+            return address
+    raise RuntimeFailure(f"every address of the node's pod subnet {subnet} is in use")
+
+
+def parse_routes(text: str) -> list[IPv4Network]:
+    """The networks that /proc/net/route knows, but for the default route."""
+    networks = []
+    for line in text.splitlines()[1:]:
+        fields = line.split()
+        destination, mask = (int.from_bytes(bytes.fromhex(fields[i]), "little") for i in (1, 7))
+        if mask:
+            networks.append(IPv4Network((destination, mask.bit_count())))
+    return networks
+
+
+class Leases:
+    """The leases of one node, kept in ``directory``."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._by_sandbox: dict[str, Lease] = {}
+        self._last = ""
+
+    def load(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._by_sandbox.clear()
+        for file in sorted(self._directory.iterdir()):
+            try:
+                lease = msgspec.json.decode(file.read_bytes(), type=Lease)
+            except msgspec.MsgspecError:
+                file.unlink()  # cut off while being written: nobody was told of it
+                continue
+            self._by_sandbox[lease.sandbox_id] = lease
+
+    def all(self) -> tuple[Lease, ...]:
+        return tuple(self._by_sandbox.values())
+
+    def get(self, sandbox_id: str) -> Lease | None:
+        return self._by_sandbox.get(sandbox_id)
+
+    def take(self, subnet: IPv4Network, sandbox_id: str, ports: tuple[PortMapping, ...]) -> Lease:
+        """Lease an address; the same sandbox gets the same one again. Raises ``RuntimeFailure``."""
+        before = self._by_sandbox.get(sandbox_id)
+        if before is not None:
+            return before
+        leased = {lease.address for lease in self._by_sandbox.values()}
+        address = str(choose_address(subnet, leased, self._last))
+        lease = Lease(sandbox_id=sandbox_id, address=address, ports=ports)
+        self._by_sandbox[sandbox_id] = lease
+        self._last = address
+        (self._directory / address).write_bytes(msgspec.json.encode(lease))
+        return lease
+
+    def give_back(self, sandbox_id: str) -> Lease | None:
+        """End a lease; None if there was none."""
+        lease = self._by_sandbox.pop(sandbox_id, None)
+        if lease is not None:
+            (self._directory / lease.address).unlink(missing_ok=True)
+        return lease

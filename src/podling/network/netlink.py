@@ -1,0 +1,213 @@
+"""Just enough rtnetlink to give a pod its network: links, addresses, routes.
+
+Written out because the usual library takes longer to import than a pod takes to start. A message is a
+header, a fixed part and attributes; ``Netlink.request`` sends several in one datagram, which the kernel
+carries out in order, and raises for the first that it refuses. Source: rtnetlink(7), linux/if_link.h.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+RTM_NEWLINK = 16
+RTM_DELLINK = 17
+RTM_SETLINK = 19
+RTM_NEWADDR = 20
+RTM_NEWROUTE = 24
+RTM_DELROUTE = 25
+
+_NLM_F_REQUEST = 0x1
+_NLM_F_ACK = 0x4
+_NLM_F_REPLACE = 0x100
+_NLM_F_EXCL = 0x200
+_NLM_F_CREATE = 0x400
+_NLMSG_ERROR = 2
+
+_IFF_UP = 0x1
+
+_IFLA_ADDRESS = 1
+_IFLA_IFNAME = 3
+_IFLA_MTU = 4
+_IFLA_MASTER = 10
+_IFLA_PROTINFO = 12
+_NESTED = 0x8000
+_BRPORT_HAIRPIN = 4
+_IFLA_LINKINFO = 18
+_IFLA_NET_NS_FD = 28
+_IFLA_INFO_KIND = 1
+_IFLA_INFO_DATA = 2
+_VETH_INFO_PEER = 1
+
+_IFA_ADDRESS = 1
+_IFA_LOCAL = 2
+
+_RTA_DST = 1
+_RTA_OIF = 4
+_RTA_GATEWAY = 5
+_RTNH_F_ONLINK = 4
+_RT_TABLE_MAIN = 254
+_RTPROT_BOOT = 3
+_RTN_UNICAST = 1
+
+_HEADER = struct.Struct("=IHHII")
+_LINK = struct.Struct("=BxHiII")
+_ADDRESS = struct.Struct("=BBBBI")
+_ROUTE = struct.Struct("=BBBBBBBBI")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One request, ready but for its sequence number."""
+
+    kind: int
+    flags: int
+    body: bytes
+    about: str
+
+
+def attribute(kind: int, payload: bytes) -> bytes:
+    """One attribute, padded to four bytes."""
+    length = 4 + len(payload)
+    return struct.pack("=HH", length, kind) + payload + bytes(-length % 4)
+
+
+def _text(kind: int, text: str) -> bytes:
+    return attribute(kind, text.encode() + b"\0")
+
+
+def _number(kind: int, number: int) -> bytes:
+    return attribute(kind, struct.pack("=I", number))
+
+
+def _link(index: int = 0, *, up: bool = False) -> bytes:
+    flag = _IFF_UP if up else 0
+    return _LINK.pack(socket.AF_UNSPEC, 0, index, flag, flag)
+
+
+def add_bridge(name: str, address: bytes, mtu: int) -> Message:
+    """A bridge that is up; ``address`` is its hardware address, which then never changes."""
+    kind = attribute(_IFLA_LINKINFO, _text(_IFLA_INFO_KIND, "bridge"))
+    body = _link(up=True) + _text(_IFLA_IFNAME, name) + attribute(_IFLA_ADDRESS, address)
+    return Message(RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body + _number(_IFLA_MTU, mtu) + kind, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Veth:
+    """A pair of connected interfaces: one here as a port of a bridge, up, and its peer in a namespace,
+    which the kernel lets nobody bring up before both exist."""
+
+    name: str
+    bridge: int
+    mtu: int
+    peer_name: str
+    peer_namespace: int
+    peer_address: bytes
+
+
+def add_veth(veth: Veth) -> Message:
+    peer = _link() + _text(_IFLA_IFNAME, veth.peer_name) + _number(_IFLA_MTU, veth.mtu)
+    peer += attribute(_IFLA_ADDRESS, veth.peer_address)
+    peer += _number(_IFLA_NET_NS_FD, veth.peer_namespace)
+    data = attribute(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, peer))
+    info = attribute(_IFLA_LINKINFO, _text(_IFLA_INFO_KIND, "veth") + data)
+    body = _link(up=True) + _text(_IFLA_IFNAME, veth.name) + _number(_IFLA_MTU, veth.mtu)
+    body += _number(_IFLA_MASTER, veth.bridge) + info
+    return Message(RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body, veth.name)
+
+
+def set_hairpin(index: int) -> Message:
+    """Let a bridge's port give a frame back to where it came from."""
+    body = _LINK.pack(socket.AF_BRIDGE, 0, index, 0, 0)
+    body += attribute(_IFLA_PROTINFO | _NESTED, attribute(_BRPORT_HAIRPIN, b"\1"))
+    return Message(RTM_SETLINK, 0, body, f"interface {index}")
+
+
+def set_up(index: int) -> Message:
+    return Message(RTM_NEWLINK, 0, _link(index, up=True), f"interface {index}")
+
+
+def delete_link(name: str) -> Message:
+    return Message(RTM_DELLINK, 0, _link() + _text(_IFLA_IFNAME, name), name)
+
+
+def add_address(index: int, address: bytes, prefix: int) -> Message:
+    """Give an interface an IPv4 or IPv6 address (packed); replaces nothing, repeats are fine."""
+    family = socket.AF_INET if len(address) == 4 else socket.AF_INET6
+    body = _ADDRESS.pack(family, prefix, 0, 0, index)
+    body += attribute(_IFA_LOCAL, address) + attribute(_IFA_ADDRESS, address)
+    return Message(RTM_NEWADDR, _NLM_F_CREATE | _NLM_F_REPLACE, body, socket.inet_ntop(family, address))
+
+
+def add_route(
+    index: int, gateway: bytes, destination: bytes = b"", prefix: int = 0, *, on_link: bool = False
+) -> Message:
+    """A route over ``gateway``, the default one unless a destination is given.
+
+    ``on_link``: the gateway is taken to be reachable on the interface, whatever its address says.
+    """
+    family = socket.AF_INET if len(gateway) == 4 else socket.AF_INET6
+    flags = _RTNH_F_ONLINK if on_link else 0
+    body = _ROUTE.pack(family, prefix, 0, 0, _RT_TABLE_MAIN, _RTPROT_BOOT, 0, _RTN_UNICAST, flags)
+    if destination:
+        body += attribute(_RTA_DST, destination)
+    body += attribute(_RTA_GATEWAY, gateway) + _number(_RTA_OIF, index)
+    return Message(RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_REPLACE, body, "route")
+
+
+class Netlink:
+    """A socket to the kernel's routing tables, in the network namespace of the thread that opens it."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 0)
+        self._socket.bind((0, 0))
+        self._socket.settimeout(10.0)
+        self._sequence = 0
+
+    def __enter__(self) -> Netlink:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def request(self, messages: Iterable[Message]) -> None:
+        """Carry out ``messages`` in order. Raises ``OSError`` for the first that the kernel refuses."""
+        about: dict[int, str] = {}
+        data = b""
+        for message in messages:
+            self._sequence += 1
+            about[self._sequence] = message.about
+            flags = _NLM_F_REQUEST | _NLM_F_ACK | message.flags
+            length = _HEADER.size + len(message.body)
+            header = _HEADER.pack(length, message.kind, flags, self._sequence, 0)
+            data += header + message.body + bytes(-length % 4)
+        self._socket.send(data)
+        refused: OSError | None = None
+        while about:
+            for sequence, code in _answers(self._socket.recv(65536)):
+                name = about.pop(sequence, "")
+                if code and refused is None:
+                    refused = OSError(code, os.strerror(code), name)
+        if refused is not None:
+            raise refused
+
+
+def _answers(data: bytes) -> Iterable[tuple[int, int]]:
+    """(sequence, error number) of every acknowledgement in a datagram; zero is success."""
+    position = 0
+    while position + _HEADER.size <= len(data):
+        length, kind, _, sequence, _ = _HEADER.unpack_from(data, position)
+        if kind == _NLMSG_ERROR:
+            yield sequence, -struct.unpack_from("=i", data, position + _HEADER.size)[0]
+        position += max((length + 3) & ~3, _HEADER.size)
+
+
+def index_of(name: str) -> int:
+    """An interface's index in the calling thread's network namespace, 0 if there is none."""
+    try:
+        return socket.if_nametoindex(name)
+    except OSError:
+        return 0

@@ -1,0 +1,26 @@
+"""What the machine calls itself: names and addresses for its nodes."""
+
+from __future__ import annotations
+
+import platform
+import socket
+
+
+def node_names(count: int) -> list[str]:
+    """The names of a process' nodes: the machine's own, then numbered ones."""
+    first = platform.node().lower() or "localhost"
+    return [first, *(f"{first}-{number}" for number in range(2, count + 1))]
+
+
+def primary_address() -> str:
+    """The machine's address on the way out, or loopback where there is none.
+
+    Connecting a datagram socket sends nothing; it only asks the kernel for the route.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return "127.0.0.1"
+        address: str = probe.getsockname()[0]
+        return address

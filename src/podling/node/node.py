@@ -1,0 +1,88 @@
+"""A node in this process: runtime, kubelet and the kubelet's server, over one client.
+
+The kubelet's server listens before the kubelet registers its node, so that the port it names is open
+from the first moment. Stopping a node leaves its containers running; ``runtimes.end_all`` ends them
+when no process runs the node any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import AsyncExitStack
+
+from podling.apiserver.pki import KeyPair, Pki
+from podling.client.base import Client
+from podling.client.events import EventRecorder
+from podling.client.local import User
+from podling.kubelet.config import KubeletConfig
+from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.kubelet import Kubelet
+from podling.kubelet.server import KubeletServer
+from podling.node.runtimes import NodePlan, make_runtime
+from podling.runtime.images.store import ImageStore
+
+
+class Node:
+    """One node, started and stopped as a whole."""
+
+    def __init__(self, plan: NodePlan, client: Client, pki: Pki, images: ImageStore) -> None:
+        self.plan = plan
+        self.task: asyncio.Task[None] | None = None
+        self._client = client
+        self._pki = pki
+        self._images = images
+        self._stack = AsyncExitStack()
+        self._kubelet: Kubelet | None = None
+
+    @staticmethod
+    def user(name: str) -> User:
+        """Who the node's kubelet is to the API server."""
+        return User(f"system:node:{name}", ("system:nodes", "system:authenticated"))
+
+    async def start(self) -> None:
+        """Start runtime, server and kubelet. Raises ``RuntimeFailure`` where containers cannot run."""
+        plan = self.plan
+        plan.root.mkdir(parents=True, exist_ok=True, mode=0o711)
+        runtime = make_runtime(plan, self._images)
+        await runtime.start()
+        self._stack.push_async_callback(runtime.close)
+        recorder = EventRecorder(self._client, "kubelet", plan.name)
+        recording = asyncio.create_task(recorder.run(), name=f"events/{plan.name}")
+        self._stack.push_async_callback(_cancelled, recording)
+        self._stack.push_async_callback(recorder.close)
+        context = _server_context(self._pki.node_server(plan.name, (plan.address,)), self._pki.ca)
+        server = KubeletServer(context, host=plan.address)
+        port = await server.listen()
+        self._stack.push_async_callback(server.close)
+        config = KubeletConfig(
+            cgroup_root=f"/podling-{plan.identity}",
+            node_addresses=(plan.address,),
+            port=port,
+            write_files=plan.runtime != "sim",
+        )
+        deps = KubeletDeps(self._client, runtime, recorder, plan.root / "kubelet", plan.name, config)
+        self._kubelet = Kubelet(deps)
+        server.serve(self._kubelet.pod_view)
+        self.task = asyncio.create_task(self._kubelet.run(), name=f"kubelet/{plan.name}")
+        self._stack.push_async_callback(_cancelled, self.task)
+
+    async def ready(self) -> None:
+        """Wait until the node is Ready."""
+        if self._kubelet:
+            await self._kubelet.ready.wait()
+
+    async def stop(self) -> None:
+        await self._stack.aclose()
+
+
+def _server_context(pair: KeyPair, authority: KeyPair) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.certificate))
+    context.load_cert_chain(pair.certificate, pair.key)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,104 @@
+"""Which runtime a node gets, by name, and how all that it runs is ended."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podling.runtime.base import Runtime
+from podling.runtime.images.store import ImageStore
+
+if TYPE_CHECKING:
+    from podling.runtime.oci.runtime import OciRuntime
+
+STATE = Path("/run/podling")
+"""What need not outlive a reboot: namespaces, mounts, sockets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePlan:
+    """What one node is to be.
+
+    ``index`` counts the nodes of the process from 0; ``cluster_id`` tells clusters on one machine apart.
+    """
+
+    name: str
+    index: int
+    runtime: str
+    root: Path
+    cluster_id: str
+    address: str
+
+    @property
+    def identity(self) -> str:
+        """Names what belongs to this node alone on a machine that several share."""
+        return f"{self.cluster_id}-{self.index}"
+
+    @property
+    def state(self) -> Path:
+        return STATE / self.identity
+
+
+def make_runtime(plan: NodePlan, images: ImageStore) -> Runtime:
+    """The runtime that ``plan`` names, not yet started."""
+    if plan.runtime == "oci":
+        return _oci(plan, images)
+    if plan.runtime == "process":
+        from podling.runtime.process.runtime import ProcessRuntime
+
+        return ProcessRuntime(plan.root / "process", host_ip=plan.address)
+    if plan.runtime == "sim":
+        from podling.runtime.sim.runtime import SimRuntime
+
+        return SimRuntime(pod_cidr=f"10.244.{plan.index}.0/24")
+    raise ValueError(f"no runtime is called {plan.runtime!r}")
+
+
+async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> int:
+    """End every container of a node that no process runs, and remove all that it left outside of its
+    directory; returns how many pods ran. Raises ``RuntimeFailure``."""
+    runtime = make_runtime(plan, images)
+    await runtime.start()
+    try:
+        running = [item.id for item in await runtime.list_containers() if item.finished_at is None]
+        await asyncio.gather(
+            *(runtime.stop_container(container, grace_seconds=grace_seconds) for container in running)
+        )
+        sandboxes = await runtime.list_sandboxes()
+        for sandbox in sandboxes:
+            await runtime.stop_sandbox(sandbox.id)
+            await runtime.remove_sandbox(sandbox.id)
+    finally:
+        await runtime.close()
+    if plan.runtime == "oci":
+        await _remove_from_machine(plan, images)
+    elif sys.platform == "linux":
+        from podling.runtime.oci.rootfs import unmount_everything_under
+
+        unmount_everything_under(plan.root)  # volumes in memory, which root can make beside processes too
+    return len({sandbox.pod_uid for sandbox in sandboxes if sandbox.ready})
+
+
+def _oci(plan: NodePlan, images: ImageStore) -> OciRuntime:
+    from podling.network.pod_network import BridgeNetwork
+    from podling.runtime.oci.runtime import OciRuntime
+
+    network = BridgeNetwork(plan.state / "network", plan.identity)
+    return OciRuntime(plan.root / "oci", plan.state, images, network, cluster_id=plan.identity)
+
+
+async def _remove_from_machine(plan: NodePlan, images: ImageStore) -> None:
+    """Bridge, rules, cgroups, mounts: what a node keeps outside of its directory while pods may run."""
+    from podling.network.pod_network import BridgeNetwork
+    from podling.runtime.oci.rootfs import unmount_everything_under
+
+    runtime = _oci(plan, images)
+    await runtime.start()
+    await runtime.remove()
+    await BridgeNetwork(plan.state / "network", plan.identity).remove()
+    unmount_everything_under(plan.root)  # volumes in memory
+    shutil.rmtree(plan.state, ignore_errors=True)

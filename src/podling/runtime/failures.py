@@ -1,0 +1,27 @@
+"""How runtimes fail: what callers may catch, whichever implementation they talk to."""
+
+from __future__ import annotations
+
+
+class RuntimeFailure(Exception):
+    """The runtime could not do what was asked. The text is shown to users in events and statuses."""
+
+
+class NotFound(RuntimeFailure):
+    """No such sandbox, container or image."""
+
+
+class ImageFailure(RuntimeFailure):
+    """An image could not be had. ``reason`` is the container's waiting reason.
+
+    One of ``ErrImagePull``, ``InvalidImageName``, ``ImageInspectError``, ``RegistryUnavailable``,
+    ``SignatureValidationFailed``.
+    """
+
+    def __init__(self, message: str, reason: str = "ErrImagePull") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class ExecTimeout(RuntimeFailure):
+    """A command run by ``exec`` did not end in time and was killed."""

@@ -1,0 +1,152 @@
+"""Pulls: what a registry holds under a name, and bringing one image here, both by skopeo.
+
+A name is first resolved to digests (one small request), the platform is chosen here, and the copy is
+made by digest: a tag that moves meanwhile cannot mix two images, and an image that is here already is
+not fetched again. Credentials go through a file of their own that only the pull can see, and that is
+gone when it ends.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podling.runtime.base import Credentials, ImageFailure, RuntimeFailure
+from podling.runtime.images import formats
+from podling.runtime.images.names import Reference
+from podling.runtime.oci import commands
+
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+"""Registries that may speak plain HTTP without being configured to, as with other runtimes."""
+
+RESOLVE_SECONDS = 120.0
+
+_DENIED = re.compile(r"unauthorized|authentication required|access to the resource is denied|denied:")
+_MESSAGE = re.compile(r'level=(?:fatal|error) msg="((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remote:
+    """What a name stands for in its registry."""
+
+    digest: str
+    """Of what the name points to, an index or a manifest."""
+    manifest_digest: str
+    """Of the chosen platform's manifest."""
+    config_digest: str
+    """The image's id."""
+    credentials: Credentials | None = field(default=None, repr=False)
+    """Those that worked."""
+
+
+async def resolve(
+    reference: Reference, credentials: Sequence[Credentials], wanted: formats.Platform
+) -> Remote:
+    """Find the image that ``reference`` names for ``wanted``, trying each of ``credentials`` in turn.
+
+    Without any, the machine's own are used (skopeo's and docker's usual files). Raises ``ImageFailure``.
+    """
+    failure: ImageFailure | None = None
+    for login in credentials or (None,):
+        try:
+            return await _resolve(reference, login, wanted)
+        except ImageFailure as error:
+            failure = failure or error
+            if not _DENIED.search(str(error)):
+                raise
+    assert failure is not None
+    raise failure
+
+
+async def _resolve(reference: Reference, login: Credentials | None, wanted: formats.Platform) -> Remote:
+    raw = await _inspect(reference, reference.full, login)
+    digest = reference.digest or formats.digest(raw)
+    manifest, manifest_digest = formats.decode_manifest(raw), digest
+    while manifest.manifests is not None:
+        chosen = formats.choose_platform(manifest.manifests, wanted)
+        raw = await _inspect(reference, reference.at(chosen.digest), login)
+        manifest, manifest_digest = formats.decode_manifest(raw), chosen.digest
+    if manifest.config is None:
+        raise ImageFailure(
+            f'failed to pull image "{reference.full}": its manifest (schema 1) is of a kind long out of use'
+        )
+    return Remote(
+        digest=digest,
+        manifest_digest=manifest_digest,
+        config_digest=manifest.config.digest,
+        credentials=login,
+    )
+
+
+async def _inspect(reference: Reference, name: str, login: Credentials | None) -> bytes:
+    with _authorised(reference, login) as flags:
+        insecure = ["--tls-verify=false"] if _is_local(reference) else []
+        return await _skopeo(
+            reference, ["inspect", "--raw", *flags, *insecure, f"docker://{name}"], RESOLVE_SECONDS
+        )
+
+
+async def fetch(reference: Reference, remote: Remote, directory: Path) -> None:
+    """Copy the image into ``directory`` (skopeo's ``dir:`` layout). A cancelled call stops the copy.
+
+    There is no deadline: a large image over a slow line takes its time. Raises ``ImageFailure``.
+    """
+    source = f"docker://{reference.at(remote.manifest_digest)}"
+    with _authorised(reference, remote.credentials, "--src-authfile") as flags:
+        insecure = ["--src-tls-verify=false"] if _is_local(reference) else []
+        await _skopeo(reference, ["copy", "--quiet", *flags, *insecure, source, f"dir:{directory}"], None)
+
+
+async def _skopeo(reference: Reference, arguments: Sequence[str], deadline: float | None) -> bytes:
+    try:
+        finished = await commands.run(["skopeo", *arguments], deadline=deadline, check=False)
+    except RuntimeFailure as error:
+        raise ImageFailure(f'failed to pull image "{reference.full}": {error}') from error
+    if finished.code != 0:
+        raise _failure(reference, finished.errors)
+    return finished.raw
+
+
+def _failure(reference: Reference, errors: str) -> ImageFailure:
+    found = _MESSAGE.findall(errors)
+    text = found[-1].replace('\\"', '"') if found else errors
+    return ImageFailure(f'failed to pull and unpack image "{reference.full}": {text}')
+
+
+def _is_local(reference: Reference) -> bool:
+    return re.sub(r":\d+$", "", reference.domain) in LOCAL_HOSTS
+
+
+@contextmanager
+def _authorised(
+    reference: Reference, login: Credentials | None, flag: str = "--authfile"
+) -> Iterator[list[str]]:
+    """The flags that log in, with the file they name alive inside the context."""
+    if login is None:
+        yield []
+        return
+    with tempfile.TemporaryDirectory(prefix="podling-login-") as directory:
+        path = Path(directory) / "auth.json"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump({"auths": {reference.domain: auth_entry(login)}}, file)
+        yield [flag, str(path)]
+
+
+def auth_entry(login: Credentials) -> dict[str, str]:
+    """One registry's entry of a docker configuration file."""
+    if login.identity_token:
+        pair = f"{login.username or '<token>'}:"
+        return {"auth": _base64(pair), "identitytoken": login.identity_token}
+    return {"auth": _base64(f"{login.username}:{login.password}")}
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

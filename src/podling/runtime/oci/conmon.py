@@ -1,0 +1,171 @@
+"""conmon: the small monitor process that each container has, which outlives us.
+
+It runs the OCI runtime, holds the container's streams, writes its log in CRI format, serves ``attach``,
+and leaves the exit code as a file. We start it, wait until it says that the container was made (or
+why not) over a pipe, and need it no more: when this process dies, containers and monitors run on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from podling.runtime.base import RuntimeFailure
+from podling.runtime.oci import commands
+from podling.runtime.oci.detect import Engine
+from podling.runtime.oci.threads import in_thread
+
+CREATE_SECONDS = 120.0
+"""How long making one container may take before it is given up."""
+
+
+class CreateFailure(RuntimeFailure):
+    """The OCI runtime refused to make the container; the text is its own."""
+
+
+class _Answer(msgspec.Struct):
+    data: int
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Monitored:
+    """One container as conmon has to know it."""
+
+    id: str
+    name: str
+    bundle: Path
+    log_path: str
+    exits: Path
+    engine_root: Path
+    tty: bool = False
+    stdin: bool = False
+    stdin_once: bool = False
+
+
+def arguments(engine: Engine, container: Monitored, view: int | None) -> list[str]:
+    """conmon's command line. ``view`` is a descriptor of ours for the mounts the runtime is to see."""
+    runtime = [engine.path, f"--root={container.engine_root}"]
+    if view is not None:
+        runtime = [engine.nsenter, f"--mount=/proc/{os.getpid()}/fd/{view}", *runtime]
+    result = [engine.conmon, "--api-version", "1"]
+    result += ["--cid", container.id, "--cuuid", container.id, "--name", container.name]
+    result += ["--bundle", str(container.bundle), "--container-pidfile", str(container.bundle / "pid")]
+    result += ["--runtime", runtime[0]]
+    for argument in runtime[1:]:
+        result += ["--runtime-arg", argument]
+    result += ["--log-path", f"k8s-file:{container.log_path}", "--exit-dir", str(container.exits)]
+    result += [
+        "--persist-dir",
+        str(container.bundle),
+        "--full-attach",
+        "--no-sync-log",
+        "--log-level",
+        "error",
+    ]
+    if container.tty:
+        result.append("--terminal")
+    if container.stdin:
+        result.append("--stdin")
+        if not container.stdin_once:
+            result.append("--leave-stdin-open")
+    return result
+
+
+async def create(engine: Engine, container: Monitored) -> int:
+    """Start a monitor and make the container; returns its process' PID, which waits to be started.
+
+    Raises ``CreateFailure`` with the runtime's own words, ``RuntimeFailure`` when it hangs or breaks.
+    """
+    answer, answer_end = os.pipe()
+    view: int | None = None
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        try:
+            view, launched = await in_thread(lambda: _launch(engine, container, answer_end), undo=_take_back)
+            process = launched
+        finally:
+            os.close(answer_end)
+        async with asyncio.timeout(CREATE_SECONDS):
+            line = await _read_line(answer)
+            await commands.wait(launched)
+    except TimeoutError:
+        raise RuntimeFailure(f"{engine.name} create did not end within {CREATE_SECONDS:g} s") from None
+    finally:
+        os.close(answer)
+        if view is not None:
+            os.close(view)
+        if process is not None:
+            commands.kill_session(process)
+    return _pid(engine, line)
+
+
+def kill_all(container_id: str) -> None:
+    """SIGKILL every process that has a container's id among its arguments: its monitor, and the OCI
+    runtime under it. For a creation that hangs; what is killed has detached itself from us."""
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit():
+            continue
+        try:
+            arguments = Path(entry.path, "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it ended meanwhile
+        if container_id.encode() in arguments and int(entry.name) != os.getpid():
+            with suppress(ProcessLookupError):
+                os.kill(int(entry.name), signal.SIGKILL)
+
+
+def _launch(
+    engine: Engine, container: Monitored, answer_end: int
+) -> tuple[int | None, subprocess.Popen[bytes]]:
+    view: int | None = None
+    if engine.hide_unified:
+        view = commands.hidden_view()
+    process = subprocess.Popen(
+        arguments(engine, container, view),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(answer_end,),
+        start_new_session=True,
+        cwd=container.bundle,
+        env=commands.environment({"_OCI_SYNCPIPE": str(answer_end)}),
+    )
+    return view, process
+
+
+def _take_back(launched: tuple[int | None, subprocess.Popen[bytes]]) -> None:
+    """Undo a launch whose caller was cancelled meanwhile."""
+    view, process = launched
+    if view is not None:
+        os.close(view)
+    commands.kill_session(process)
+
+
+async def _read_line(descriptor: int) -> bytes:
+    """The monitor's one answer; it keeps its end of the pipe open."""
+    line = b""
+    while not line.endswith(b"\n"):
+        chunk = await commands.read_some(descriptor)
+        if not chunk:
+            break
+        line += chunk
+    return line
+
+
+def _pid(engine: Engine, line: bytes) -> int:
+    try:
+        said = msgspec.json.decode(line, type=_Answer)
+    except msgspec.MsgspecError:
+        text = line.decode(errors="replace").strip()
+        raise RuntimeFailure(f"conmon died while {engine.name} made the container {text}".rstrip()) from None
+    if said.data <= 0:
+        raise CreateFailure(said.message.strip() or f"{engine.name} create failed without saying why")
+    return said.data

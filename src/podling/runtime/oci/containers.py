@@ -1,0 +1,270 @@
+"""Containers' lives as they are asked for: prepared, started, stopped, changed, removed.
+
+Invariants: a container has a record from before its first directory exists until after its last is
+gone; its state only moves CREATED, RUNNING, EXITED; every change of one container happens under its
+lock. A container's process is made only by ``start``: a created one is a directory and a mount.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal as signals
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from podling import clock, ids
+from podling.runtime.base import (
+    ContainerEventType,
+    ContainerSpec,
+    ContainerState,
+    LinuxResources,
+    NotFound,
+    RuntimeFailure,
+)
+from podling.runtime.oci import commands, conmon, messages
+from podling.runtime.oci.cgroups import merged
+from podling.runtime.oci.ends import Ends, Locks, report, sweep_process
+from podling.runtime.oci.events import Running
+from podling.runtime.oci.host import Host, birth
+from podling.runtime.oci.prepare import Prepared, prepare
+from podling.runtime.oci.records import ContainerRecord, Records, SandboxRecord
+from podling.runtime.oci.rootfs import remove_tree, unmount_everything_under
+from podling.runtime.oci.threads import in_thread, wait_for_end
+from podling.runtime.signals import signal_number
+
+KILL_SECONDS = 30.0
+"""How long the kernel may take to end a killed process."""
+
+
+class Containers:
+    """Every container of one runtime."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.records = Records(host.root / "containers", ContainerRecord)
+        self._locks = Locks()
+        self.ends = Ends(host, self.records, self._locks)
+
+    # ---- reading
+
+    def need(self, container_id: str) -> ContainerRecord:
+        record = self.records.get(container_id)
+        if record is None:
+            raise NotFound(f"container {container_id!r} is not here")
+        return record
+
+    def need_running(self, container_id: str) -> ContainerRecord:
+        record = self.need(container_id)
+        if record.state is not ContainerState.RUNNING:
+            raise RuntimeFailure(f"container {container_id} is not running")
+        return record
+
+    def of(self, sandbox_id: str) -> list[ContainerRecord]:
+        return [record for record in self.records.all() if record.sandbox_id == sandbox_id]
+
+    # ---- life
+
+    async def create(self, sandbox: SandboxRecord, spec: ContainerSpec) -> str:
+        """Prepare a container: its record, its root file system and its configuration."""
+        container_id = ids.hex_id()
+        target = self.need_running(spec.process_target) if spec.process_target else None
+        record = ContainerRecord(
+            id=container_id,
+            sandbox_id=sandbox.id,
+            pod_uid=sandbox.pod_uid,
+            name=spec.name,
+            attempt=spec.attempt,
+            created_at=clock.now(),
+            image=spec.image_name or spec.image,
+            image_id=spec.image,
+            log_path=str(spec.log_path),
+            cgroup=f"{sandbox.cgroup}/{container_id}",
+            tty=spec.tty,
+            stdin=spec.stdin,
+            stdin_once=spec.stdin_once,
+            resources=spec.resources,
+            labels=dict(spec.labels),
+            annotations=dict(spec.annotations),
+        )
+        async with self._locks.of(container_id):
+            self.records.save(record)
+            try:
+                hold = self._host.images.hold
+                image = hold(container_id, spec.image)
+                volumes = {
+                    mount.image: hold(f"{container_id}-{number}", mount.image)
+                    for number, mount in enumerate(spec.mounts)
+                    if mount.image
+                }
+                prepared = await in_thread(
+                    lambda: prepare(self._host, sandbox, record, spec, image, volumes, target),
+                    undo=wait_for_end,
+                )
+            except BaseException:
+                await self._discard(record)
+                raise
+            self.records.save(_prepared(record, prepared))
+        report(self._host, record, ContainerEventType.CREATED)
+        return container_id
+
+    async def start(self, container_id: str) -> None:
+        """Run a created container's process."""
+        async with self._locks.of(container_id):
+            record = self.need(container_id)
+            if record.state is not ContainerState.CREATED:
+                raise RuntimeFailure(f"container {container_id} is {record.state.value.lower()}, not created")
+            try:
+                record = await self._make(record)
+                await self._release(record)
+            except BaseException as error:
+                await self._failed(record, error)
+                raise
+            self.records.save(replace(record, state=ContainerState.RUNNING, started_at=clock.now()))
+        report(self._host, record, ContainerEventType.STARTED)
+
+    async def _make(self, record: ContainerRecord) -> ContainerRecord:
+        """Have the OCI runtime make the process, which then waits at its door."""
+        host = self._host
+        pid = await conmon.create(
+            host.engine,
+            conmon.Monitored(
+                id=record.id,
+                name=record.name,
+                bundle=host.bundle(record.id),
+                log_path=record.log_path,
+                exits=host.exits,
+                engine_root=host.engine_root,
+                tty=record.tty,
+                stdin=record.stdin,
+                stdin_once=record.stdin_once,
+            ),
+        )
+        record = self.records.save(replace(record, pid=pid, birth=birth(pid)))
+        self.ends.watch(record)
+        return record
+
+    async def _release(self, record: ContainerRecord) -> None:
+        """Let the process run its program.
+
+        crun's own ``start`` writes one byte to the fifo at which the process waits, and removes it;
+        doing that here saves a process. Where there is no such fifo the engine is asked.
+        """
+        host = self._host
+        if host.engine.name == "crun" and _opened_door(host.engine_root / record.id / "exec.fifo"):
+            return
+        await commands.run(host.engine_command("start", record.id), hide=host.engine.hide_unified)
+
+    async def _failed(self, record: ContainerRecord, error: BaseException) -> None:
+        """A start that failed leaves an exited container that says why; one that was cancelled, too."""
+        if not isinstance(error, conmon.CreateFailure):
+            await asyncio.to_thread(conmon.kill_all, record.id)
+        await asyncio.to_thread(sweep_process, self._host, record)
+        code, text = messages.START_ERROR_CODE, str(error) or type(error).__name__
+        if isinstance(error, conmon.CreateFailure):
+            text, code = messages.start_failure(text, self._command(record))
+        now = clock.now()
+        self.ends.record(
+            replace(
+                record,
+                state=ContainerState.EXITED,
+                started_at=record.started_at,
+                finished_at=now,
+                exit_code=code,
+                reason=messages.START_ERROR,
+                message=text,
+            )
+        )
+        if isinstance(error, conmon.CreateFailure):
+            raise RuntimeFailure(text) from error
+
+    def _command(self, record: ContainerRecord) -> str:
+        config = msgspec.json.decode((self._host.bundle(record.id) / "config.json").read_bytes())
+        return str(config["process"]["args"][0])
+
+    async def stop(self, container_id: str, grace_seconds: float, signal: str) -> None:
+        """Signal, wait, kill; returns when the container's end is recorded."""
+        async with self._locks.of(container_id):  # a start that goes on is waited for
+            record = self.records.get(container_id)
+        running = self.ends.running(container_id)
+        if record is None or record.state is not ContainerState.RUNNING or running is None:
+            return
+        if grace_seconds > 0:
+            number = signal_number(signal or record.stop_signal)
+            if running.signalled != number:
+                running.signalled = number
+                self._send(running, number)
+            if await clock.wait_for(running.recorded, grace_seconds):
+                return
+        self._send(running, signals.SIGKILL)
+        await asyncio.to_thread(self._host.cgroups.kill, record.cgroup)
+        if not await clock.wait_for(running.recorded, KILL_SECONDS):
+            raise RuntimeFailure(f"container {container_id} did not end within {KILL_SECONDS:g} s of SIGKILL")
+
+    @staticmethod
+    def _send(running: Running, number: int) -> None:
+        with suppress(ProcessLookupError):
+            signals.pidfd_send_signal(running.descriptor, number)
+
+    async def update(self, container_id: str, resources: LinuxResources) -> None:
+        """Change the limits that are given, in the running container's cgroup and in its record."""
+        async with self._locks.of(container_id):
+            record = self.need_running(container_id)
+            try:
+                await asyncio.to_thread(self._host.cgroups.apply, record.cgroup, resources)
+            except OSError as error:
+                raise RuntimeFailure(f"cannot change the resources of {record.name}: {error}") from error
+            self.records.save(replace(record, resources=merged(record.resources, resources)))
+
+    async def remove(self, container_id: str) -> None:
+        """Remove a container that does not run; succeeds when it is gone already."""
+        if self.records.get(container_id) is None:
+            return
+        async with self._locks.of(container_id):
+            record = self.records.get(container_id)
+            if record is None:
+                return
+            if record.state is ContainerState.RUNNING:
+                raise RuntimeFailure(f"container {container_id} is running: stop it before removing it")
+            await self._discard(record)
+        self._locks.forget(container_id)
+        report(self._host, record, ContainerEventType.REMOVED)
+
+    async def _discard(self, record: ContainerRecord) -> None:
+        await asyncio.to_thread(self._erase, record)
+        await self._host.images.release(record.id)
+        self.records.forget(record.id)
+
+    def _erase(self, record: ContainerRecord) -> None:
+        """Everything of a container but its record; can be repeated."""
+        sweep_process(self._host, record)
+        unmount_everything_under(self._host.bundle(record.id))
+        remove_tree(self._host.bundle(record.id))
+        (self._host.exits / record.id).unlink(missing_ok=True)
+        directory = self.records.directory(record.id)
+        for name in ("upper", "work", "volumes"):
+            remove_tree(directory / name)
+
+
+def _prepared(record: ContainerRecord, prepared: Prepared) -> ContainerRecord:
+    return replace(
+        record,
+        image_ref=prepared.image_ref,
+        stop_signal=prepared.stop_signal,
+        user=(prepared.user.uid, prepared.user.gid, prepared.user.groups),
+    )
+
+
+def _opened_door(fifo: Path) -> bool:
+    try:
+        descriptor = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False  # no fifo, or nobody waits at it: the engine knows better
+    try:
+        os.unlink(fifo)
+        return os.write(descriptor, b"\0") == 1
+    finally:
+        os.close(descriptor)

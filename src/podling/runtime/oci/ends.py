@@ -1,0 +1,202 @@
+"""Containers' ends: noticed as they happen, recorded once, and found afterwards if nobody looked.
+
+A container ends when its monitor has written its exit code. Its end is recorded under its lock, after
+everything that it left running is killed and the kernel's count of kills for want of memory was read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+from collections.abc import Coroutine
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from podling import clock
+from podling.runtime.base import ContainerEvent, ContainerEventType, ContainerState
+from podling.runtime.oci import messages
+from podling.runtime.oci.events import Running
+from podling.runtime.oci.host import Host, birth, open_process
+from podling.runtime.oci.records import ContainerRecord, Records
+from podling.runtime.oci.rootfs import remove_tree
+
+EXIT_FILE_SECONDS = 5.0
+"""How long a dead process' monitor may take to write the exit code before it is taken for dead too."""
+
+UNKNOWN_EXIT_CODE = 255
+
+
+class Locks:
+    """One lock for each container, made when first asked for."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def of(self, container_id: str) -> asyncio.Lock:
+        return self._locks.setdefault(container_id, asyncio.Lock())
+
+    def forget(self, container_id: str) -> None:
+        self._locks.pop(container_id, None)
+
+
+class Ends:
+    """Watches every running container of one runtime."""
+
+    def __init__(self, host: Host, records: Records[ContainerRecord], locks: Locks) -> None:
+        self._host = host
+        self._records = records
+        self._locks = locks
+        self._running: dict[str, Running] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def running(self, container_id: str) -> Running | None:
+        return self._running.get(container_id)
+
+    def exit_file_appeared(self, container_id: str) -> None:
+        """Called by the watch; an empty id means that any container may have ended."""
+        for id_ in [container_id] if container_id else list(self._running):
+            if self._records.get(id_) is not None and (self._host.exits / id_).exists():
+                self._spawn(self._finish(id_))
+
+    def watch(self, record: ContainerRecord) -> None:
+        descriptor = open_process(record.pid, record.birth)
+        self._running[record.id] = Running(descriptor, lambda: self._spawn(self._process_ended(record.id)))
+
+    async def _process_ended(self, container_id: str) -> None:
+        running = self._running.get(container_id)
+        if running is not None and not await clock.wait_for(running.recorded, EXIT_FILE_SECONDS):
+            await self._finish(container_id)
+
+    async def _finish(self, container_id: str) -> None:
+        """Record a container's end."""
+        async with self._locks.of(container_id):
+            record = self._records.get(container_id)
+            if record is None or record.state is not ContainerState.RUNNING:
+                return
+            ended = await asyncio.to_thread(self._ended, record)
+            self.record(ended)
+
+    def _ended(self, record: ContainerRecord) -> ContainerRecord:
+        """The record with its end: from the exit file, else unknown."""
+        path = self._host.exits / record.id
+        message = ""
+        try:
+            code = int(path.read_text().strip() or UNKNOWN_EXIT_CODE)
+            finished = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        except (OSError, ValueError):
+            code, finished = UNKNOWN_EXIT_CODE, clock.now()
+            message = "the container's monitor is gone, and with it the exit code"
+        oom = self._host.cgroups.oom_kills(record.cgroup) > 0
+        sweep_process(self._host, record)
+        return replace(
+            record,
+            state=ContainerState.EXITED,
+            finished_at=max(finished, record.started_at or finished),
+            exit_code=code,
+            reason="OOMKilled" if oom else "Completed" if code == 0 else "Error",
+            message=message,
+        )
+
+    def record(self, record: ContainerRecord) -> None:
+        """Save the record of a container that has ended, and tell everybody who waits for it."""
+        self._records.save(record)
+        running = self._running.pop(record.id, None)
+        if running is not None:
+            running.recorded.set()
+            running.close()
+        report(self._host, record, ContainerEventType.EXITED)
+
+    # ---- after our own death
+
+    async def adopt(self) -> None:
+        """Find every recorded container again: still running, ended meanwhile, or half made."""
+        for record in self._records.all():
+            if record.state is ContainerState.RUNNING:
+                await self._adopt_running(record)
+            elif record.state is ContainerState.CREATED:
+                await self._adopt_created(record)
+
+    async def _adopt_running(self, record: ContainerRecord) -> None:
+        try:
+            self.watch(record)
+        except OSError:
+            if (self._host.exits / record.id).exists() or not self._host.bundle(record.id).exists():
+                await self._finish(record.id)
+            else:  # it ends right now: its monitor is about to say how
+                self._spawn(self._finish_later(record.id))
+
+    async def _finish_later(self, container_id: str) -> None:
+        await clock.sleep(EXIT_FILE_SECONDS)
+        await self._finish(container_id)
+
+    async def _adopt_created(self, record: ContainerRecord) -> None:
+        """Running if its process was let go just before we died; else its start was cut off, or it was
+        never started: what was made of it is undone, and an end says so."""
+        released = not (self._host.engine_root / record.id / "exec.fifo").exists()
+        if record.pid and released and birth(record.pid) == record.birth:
+            running = replace(record, state=ContainerState.RUNNING, started_at=clock.now())
+            await self._adopt_running(self._records.save(running))
+            return
+        await asyncio.to_thread(sweep_process, self._host, record)
+        self.record(
+            replace(
+                record,
+                state=ContainerState.EXITED,
+                finished_at=clock.now(),
+                exit_code=messages.START_ERROR_CODE,
+                reason=messages.START_ERROR,
+                message="the node's process ended before this container was started",
+            )
+        )
+
+    async def close(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for running in self._running.values():
+            running.close()
+        self._running.clear()
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def report(host: Host, record: ContainerRecord, kind: ContainerEventType) -> None:
+    """Tell whoever listens what happened to a container."""
+    host.feeds.report(
+        ContainerEvent(
+            type=kind,
+            pod_uid=record.pod_uid,
+            sandbox_id=record.sandbox_id,
+            container_id=record.id,
+            at=clock.now(),
+        )
+    )
+
+
+def sweep_process(host: Host, record: ContainerRecord) -> None:
+    """Kill what is left in the container's cgroup and undo what the OCI runtime keeps about it."""
+    for _ in range(100):
+        if not host.cgroups.kill(record.cgroup):
+            break
+        _wait_for_ends(host.cgroups.processes(record.cgroup))
+    host.cgroups.remove(record.cgroup)
+    remove_tree(host.engine_root / record.id)
+
+
+def _wait_for_ends(pids: list[int]) -> None:
+    """Block a moment until killed processes are gone from their cgroup."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(pid)
+            try:
+                poll = select.poll()
+                poll.register(descriptor, select.POLLIN)
+                poll.poll(1000)
+            finally:
+                os.close(descriptor)

@@ -1,0 +1,80 @@
+"""What every part of the runtime works with: the engine, the cgroups, the directories, the neighbours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from podling.runtime.base import PodNetwork
+from podling.runtime.feed import Feeds
+from podling.runtime.images.store import ImageStore
+from podling.runtime.oci.cgroups import Cgroups
+from podling.runtime.oci.detect import Engine
+from podling.runtime.oci.sandbox import Place
+from podling.runtime.oci.warm_up import WarmUp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One cluster's corner of this machine."""
+
+    engine: Engine
+    cgroups: Cgroups
+    warm_up: WarmUp
+    root: Path
+    """What outlives a reboot: records, writable layers."""
+    state: Path
+    """What does not: pinned namespaces, sockets, exit files, mounts."""
+    images: ImageStore
+    network: PodNetwork
+    feeds: Feeds
+    capabilities: Collection[str]
+    cgroup_parent: str
+    """Where pods' cgroups go that name no parent of their own."""
+
+    @property
+    def exits(self) -> Path:
+        """Where the monitors leave exit codes, one file a container."""
+        return self.state / "exits"
+
+    @property
+    def engine_root(self) -> Path:
+        """Where the OCI runtime keeps its own state."""
+        return self.state / "engine"
+
+    def bundle(self, container_id: str) -> Path:
+        """A container's configuration, its streams' sockets, and its mounted root file system."""
+        return self.state / "containers" / container_id
+
+    def rootfs(self, container_id: str) -> Path:
+        return self.bundle(container_id) / "rootfs"
+
+    def place(self, sandbox_id: str) -> Place:
+        return Place(self.state / "sandboxes" / sandbox_id)
+
+    def engine_command(self, *arguments: str) -> list[str]:
+        return [self.engine.path, f"--root={self.engine_root}", *arguments]
+
+
+def birth(pid: int) -> int:
+    """When a process started, in the kernel's ticks since boot; 0 if there is none, or only a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return 0
+    return 0 if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def open_process(pid: int, born: int) -> int:
+    """A pidfd of exactly the process that was ``pid`` when it was born at ``born``.
+
+    Raises ``ProcessLookupError`` when it has ended, even if its number was given to another.
+    """
+    descriptor = os.pidfd_open(pid)
+    if birth(pid) != born:
+        os.close(descriptor)
+        raise ProcessLookupError(f"process {pid} has ended")
+    return descriptor

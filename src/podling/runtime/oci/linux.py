@@ -1,0 +1,153 @@
+"""The system calls that Python's standard library does not offer: mounts, namespaces, inotify, openat2.
+
+Thin and exact: each function is one call, raises ``OSError`` with the path it was about, and decides
+nothing. Calling the kernel directly keeps helper processes (``mount``, ``unshare``, ``nsenter``) off
+the path of a starting pod; each of them would cost about as much as everything done here together.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+MS_RDONLY = 0x1
+MS_NOSUID = 0x2
+MS_NODEV = 0x4
+MS_NOEXEC = 0x8
+MS_REMOUNT = 0x20
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+MS_SLAVE = 0x80000
+MS_SHARED = 0x100000
+MNT_DETACH = 0x2
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+IN_CLOSE_WRITE = 0x8
+IN_MOVED_TO = 0x80
+IN_Q_OVERFLOW = 0x4000
+IN_NONBLOCK = os.O_NONBLOCK
+IN_CLOEXEC = os.O_CLOEXEC
+
+_RESOLVE_IN_ROOT = 0x10
+_SYS_OPENAT2 = 437
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mount.argtypes = (
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.c_ulong,
+    ctypes.c_char_p,
+)
+_libc.umount2.argtypes = (ctypes.c_char_p, ctypes.c_int)
+_libc.unshare.argtypes = (ctypes.c_int,)
+_libc.setns.argtypes = (ctypes.c_int, ctypes.c_int)
+_libc.sethostname.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
+_libc.setdomainname.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
+_libc.inotify_init1.argtypes = (ctypes.c_int,)
+_libc.inotify_add_watch.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32)
+_libc.syscall.restype = ctypes.c_long
+
+
+def _check(result: int, about: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), about)
+    return result
+
+
+def mount(source: str, target: str | Path, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """mount(2). ``options`` may not exceed one page (4095 bytes)."""
+    encoded = os.fsencode(options)
+    if len(encoded) > 4095:
+        raise OSError(7, "mount options are longer than one page", os.fspath(target))
+    _check(
+        _libc.mount(
+            os.fsencode(source),
+            os.fsencode(target),
+            os.fsencode(kind) if kind else None,
+            flags,
+            encoded or None,
+        ),
+        os.fspath(target),
+    )
+
+
+def unmount(target: str | Path, *, detach: bool = True) -> None:
+    """umount2(2); lazily unless told otherwise."""
+    _check(_libc.umount2(os.fsencode(target), MNT_DETACH if detach else 0), os.fspath(target))
+
+
+def unshare(flags: int) -> None:
+    """unshare(2) for the calling thread alone."""
+    _check(_libc.unshare(flags), "unshare")
+
+
+def setns(descriptor: int, flags: int = 0) -> None:
+    """setns(2) for the calling thread alone."""
+    _check(_libc.setns(descriptor, flags), "setns")
+
+
+def set_hostname(name: str) -> None:
+    encoded = name.encode()
+    _check(_libc.sethostname(encoded, len(encoded)), "sethostname")
+
+
+def set_domainname(name: str) -> None:
+    encoded = name.encode()
+    _check(_libc.setdomainname(encoded, len(encoded)), "setdomainname")
+
+
+def inotify(directory: str | Path, mask: int) -> int:
+    """A non-blocking inotify descriptor that watches one directory."""
+    descriptor = _check(_libc.inotify_init1(IN_NONBLOCK | IN_CLOEXEC), "inotify_init1")
+    try:
+        _check(_libc.inotify_add_watch(descriptor, os.fsencode(directory), mask), os.fspath(directory))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_in_root(root: str | Path, path: str, flags: int = os.O_RDONLY, mode: int = 0) -> int:
+    """Open ``path`` as if ``root`` were the file system's root: links inside cannot lead out of it.
+
+    openat2(2) with RESOLVE_IN_ROOT (Linux 5.6). The caller closes the descriptor.
+    """
+    directory = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        how = _OpenHow(flags | os.O_CLOEXEC, mode, _RESOLVE_IN_ROOT)
+        return _check(
+            _libc.syscall(
+                ctypes.c_long(_SYS_OPENAT2),
+                ctypes.c_int(directory),
+                ctypes.c_char_p(os.fsencode(path.lstrip("/") or ".")),
+                ctypes.byref(how),
+                ctypes.c_size_t(ctypes.sizeof(how)),
+            ),
+            path,
+        )
+    finally:
+        os.close(directory)
+
+
+def read_in_root(root: str | Path, path: str, limit: int = 1 << 20) -> str:
+    """A small text file inside ``root``, or ``""`` where there is none."""
+    try:
+        descriptor = open_in_root(root, path)
+    except OSError:
+        return ""
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(limit).decode(errors="replace")

@@ -1,0 +1,225 @@
+"""Everything a container needs before its process: root file system, user, volumes, configuration.
+
+Runs in a worker thread: it is all short file work. Whatever fails here fails as a ``RuntimeFailure``
+that a user can act on; the caller removes what was made so far.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from podling.runtime.base import ContainerSpec, Mount, MountPropagation, RuntimeFailure
+from podling.runtime.images.records import ImageContent
+from podling.runtime.oci import linux
+from podling.runtime.oci.capabilities import container_capabilities
+from podling.runtime.oci.host import Host
+from podling.runtime.oci.mounts import check_propagation, parse_mountinfo
+from podling.runtime.oci.records import ContainerRecord, SandboxRecord
+from podling.runtime.oci.rootfs import mount_image, mount_rootfs
+from podling.runtime.oci.sandbox import joined_namespaces
+from podling.runtime.oci.seccomp import profile_for
+from podling.runtime.oci.seccomp_compile import compiled
+from podling.runtime.oci.spec import Device, Inputs, oci_config, stop_signal
+from podling.runtime.oci.users import User, resolve_user
+from podling.runtime.platform import architecture
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What preparing found out and the record keeps."""
+
+    image_ref: str
+    stop_signal: str
+    user: User
+
+
+def prepare(
+    host: Host,
+    sandbox: SandboxRecord,
+    record: ContainerRecord,
+    spec: ContainerSpec,
+    image: ImageContent,
+    images: Mapping[str, ImageContent],
+    target: ContainerRecord | None,
+) -> Prepared:
+    """Make the container's files and write its ``config.json``. Raises ``RuntimeFailure``.
+
+    ``images`` are those that the container sees as volumes, by id.
+    """
+    check_platform(image, architecture(), _emulated(image.architecture))
+    directory, bundle, rootfs = (
+        host.root / "containers" / record.id,
+        host.bundle(record.id),
+        host.rootfs(record.id),
+    )
+    bundle.mkdir(parents=True, mode=0o700, exist_ok=True)
+    try:
+        mount_rootfs(image.layers, directory, rootfs)
+        Path(record.log_path).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RuntimeFailure(f"the container's files cannot be made: {error}") from error
+    spec = replace(spec, mounts=_with_images(spec.mounts, images, bundle))
+    _check_propagation(spec.mounts)
+    user = resolve_user(
+        spec.security,
+        image.config.user or "",
+        linux.read_in_root(rootfs, "etc/passwd"),
+        linux.read_in_root(rootfs, "etc/group"),
+    )
+    place = host.place(sandbox.id)
+    namespaces = joined_namespaces(place, sandbox.namespaces, sandbox.init_pid)
+    if target is not None:
+        namespaces["pid"] = f"/proc/{target.pid}/ns/pid"
+    capabilities = container_capabilities(spec.security, host.capabilities)
+    seccomp = profile_for(spec.security.seccomp, capabilities)
+    if spec.resources.memory_swap_limit is not None and not host.cgroups.limits_swap(sandbox.cgroup):
+        spec = replace(spec, resources=replace(spec.resources, memory_swap_limit=None))
+    inputs = Inputs(
+        spec=spec,
+        image=image,
+        user=user,
+        capabilities=capabilities,
+        rootfs=rootfs,
+        cgroup=record.cgroup,
+        namespaces=namespaces,
+        hostname=sandbox.hostname,
+        shm=Path("/dev/shm") if sandbox.namespaces.host_ipc else place.shm,
+        hostname_file=place.hostname_file,
+        extra_mounts=tuple(_volumes(spec, image, directory / "volumes", rootfs)),
+        seccomp=seccomp,
+        seccomp_filter=compiled(seccomp) if seccomp and host.engine.name == "crun" else "",
+        devices=tuple(host_devices()) if spec.security.privileged else (),
+        unified_cgroups=host.cgroups.unified,
+        oom_score_adj=_oom_score(spec.resources.oom_score_adj, host),
+    )
+    (bundle / "config.json").write_bytes(msgspec.json.encode(oci_config(inputs)))
+    return Prepared(image.ref, stop_signal(spec, image), user)
+
+
+def _with_images(
+    mounts: Sequence[Mount], images: Mapping[str, ImageContent], bundle: Path
+) -> tuple[Mount, ...]:
+    """The mounts with every image's files mounted on the node, where the container binds them from."""
+    result = []
+    for number, mount in enumerate(mounts):
+        if mount.image:
+            place = bundle / "images" / str(number)
+            try:
+                mount_image(images[mount.image].layers, bundle / "images" / "empty", place)
+            except OSError as error:
+                raise RuntimeFailure(f"image {mount.image} cannot be mounted: {error}") from error
+            source = _inside(place, mount.image_sub_path)
+            mount = replace(mount, host_path=source, image="", image_sub_path="", read_only=True)
+        result.append(mount)
+    return tuple(result)
+
+
+def _inside(place: Path, sub_path: str) -> str:
+    """The real path of ``sub_path`` in a mounted image; no link leads out of it."""
+    if not sub_path:
+        return str(place)
+    try:
+        descriptor = linux.open_in_root(place, sub_path, os.O_PATH)
+    except OSError as error:
+        raise RuntimeFailure(f'subPath "{sub_path}" does not exist in the image') from error
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def _check_propagation(mounts: Sequence[Mount]) -> None:
+    asking = [mount for mount in mounts if mount.propagation is not MountPropagation.NONE]
+    if asking:
+        points = parse_mountinfo(Path("/proc/self/mountinfo").read_text())
+        for mount in asking:
+            check_propagation(mount, os.path.realpath(mount.host_path), points)
+
+
+def check_platform(image: ImageContent, machine: str, emulated: bool) -> None:
+    """Refuse an image of another architecture by name; the kernel would say ``exec format error``."""
+    wrong = image.os not in ("", "linux") or image.architecture not in ("", machine)
+    if wrong and not (image.os in ("", "linux") and emulated):
+        have = f"{image.os or 'linux'}/{image.architecture}"
+        raise RuntimeFailure(f"image is built for {have}, this node is linux/{machine}")
+
+
+_EMULATORS = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "loong64": "loongarch64"}
+
+
+def _emulated(image_architecture: str) -> bool:
+    """Whether the kernel was told to run this architecture's programs by an emulator (binfmt_misc)."""
+    name = _EMULATORS.get(image_architecture, image_architecture)
+    return Path(f"/proc/sys/fs/binfmt_misc/qemu-{name}").exists()
+
+
+def _oom_score(wanted: int | None, host: Host) -> int | None:
+    """The OOM score to set: never lower than ours where the kernel would refuse that."""
+    if wanted is None or "CAP_SYS_RESOURCE" in host.capabilities:
+        return wanted
+    return max(wanted, int(Path("/proc/self/oom_score_adj").read_text()))
+
+
+def _volumes(spec: ContainerSpec, image: ImageContent, directory: Path, rootfs: Path) -> list[Mount]:
+    """Places that the image declares as volumes, for a container whose root is read-only.
+
+    With a writable root the image's directory serves as well: both live as long as the container.
+    """
+    if not spec.security.read_only_rootfs:
+        return []
+    taken = {mount.container_path.rstrip("/") for mount in spec.mounts}
+    mounts = []
+    for number, path in enumerate(sorted(image.config.volumes or ())):
+        if path.rstrip("/") in taken:
+            continue
+        place = directory / str(number)
+        _copy_directory(rootfs, path, place)
+        mounts.append(Mount(container_path=path, host_path=str(place)))
+    return mounts
+
+
+def _copy_directory(rootfs: Path, path: str, place: Path) -> None:
+    """Copy what the image has at ``path`` (its owner and mode included), or make it empty."""
+    place.parent.mkdir(exist_ok=True, mode=0o711)
+    try:
+        source = linux.open_in_root(rootfs, path, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        place.mkdir()
+        return
+    try:
+        shutil.copytree(f"/proc/self/fd/{source}", place, symlinks=True)
+        have = os.fstat(source)
+        os.chown(place, have.st_uid, have.st_gid)
+    finally:
+        os.close(source)
+
+
+def host_devices(root: Path = Path("/dev")) -> list[Device]:
+    """Every device node of the machine that a privileged container gets."""
+    devices = []
+    for directory, names, files in os.walk(root):
+        names[:] = [name for name in names if name not in ("pts", "shm", "fd", "mqueue", ".lxc", ".udev")]
+        for name in files:
+            path = os.path.join(directory, name)
+            have = os.lstat(path)
+            if name == "console" or not (stat.S_ISCHR(have.st_mode) or stat.S_ISBLK(have.st_mode)):
+                continue
+            devices.append(
+                Device(
+                    path=path,
+                    kind="c" if stat.S_ISCHR(have.st_mode) else "b",
+                    major=os.major(have.st_rdev),
+                    minor=os.minor(have.st_rdev),
+                    mode=stat.S_IMODE(have.st_mode),
+                    uid=have.st_uid,
+                    gid=have.st_gid,
+                )
+            )
+    return devices

@@ -1,0 +1,170 @@
+"""What the runtime remembers of its sandboxes and containers: one small JSON file each.
+
+A record is written before the thing it names is made and removed after the thing is gone, so whatever
+a crash leaves behind has a record that the next start can finish or undo. Files are replaced
+atomically; they are not forced to disk, since after a power cut no container runs anyway.
+"""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from podling.runtime.base import Container, ContainerState, LinuxResources, NamespaceOptions, Sandbox
+
+RECORD = "record.json"
+
+
+class SandboxRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One sandbox. It is *complete* once every part of it stands; until then it is only an intent."""
+
+    id: str
+    pod_uid: str
+    pod_name: str
+    pod_namespace: str
+    attempt: int = 0
+    created_at: datetime
+    complete: bool = False
+    stopped: bool = False
+    ips: tuple[str, ...] = ()
+    hostname: str = ""
+    cgroup: str
+    own_cgroup: bool = True
+    namespaces: NamespaceOptions = NamespaceOptions()
+    init_pid: int = 0
+    """The holder of the shared PID namespace, where there is one."""
+    init_birth: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+    def shown(self, *, ready: bool) -> Sandbox:
+        return Sandbox(
+            id=self.id,
+            pod_uid=self.pod_uid,
+            pod_name=self.pod_name,
+            pod_namespace=self.pod_namespace,
+            attempt=self.attempt,
+            ready=ready,
+            created_at=self.created_at,
+            ips=self.ips,
+            host_network=self.namespaces.host_network,
+            labels=self.labels,
+            annotations=self.annotations,
+        )
+
+
+class ContainerRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One container. ``birth`` is its process' start time in the kernel's ticks: with the PID it tells
+    the process from a later one that got the same number."""
+
+    id: str
+    sandbox_id: str
+    pod_uid: str
+    name: str
+    attempt: int = 0
+    state: ContainerState = ContainerState.CREATED
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    exit_code: int | None = None
+    reason: str = ""
+    message: str = ""
+    image: str = ""
+    image_id: str = ""
+    image_ref: str = ""
+    log_path: str
+    cgroup: str
+    pid: int = 0
+    birth: int = 0
+    stop_signal: str = "SIGTERM"
+    tty: bool = False
+    stdin: bool = False
+    stdin_once: bool = False
+    user: tuple[int, int, tuple[int, ...]] | None = None
+    resources: LinuxResources = LinuxResources()
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+    def shown(self) -> Container:
+        return Container(
+            id=self.id,
+            sandbox_id=self.sandbox_id,
+            name=self.name,
+            attempt=self.attempt,
+            state=self.state,
+            created_at=self.created_at,
+            started_at=self.started_at,
+            finished_at=self.finished_at,
+            exit_code=self.exit_code,
+            reason=self.reason,
+            message=self.message,
+            image=self.image,
+            image_id=self.image_id,
+            image_ref=self.image_ref,
+            log_path=self.log_path,
+            pid=self.pid if self.state is ContainerState.RUNNING else None,
+            stop_signal=self.stop_signal,
+            user=self.user,
+            resources=self.resources,
+            labels=self.labels,
+            annotations=self.annotations,
+        )
+
+
+R = TypeVar("R", SandboxRecord, ContainerRecord)
+
+
+class Records(Generic[R]):
+    """All records of one kind: a directory each under ``root``, and a copy in memory to read from."""
+
+    def __init__(self, root: Path, kind: type[R]) -> None:
+        self.root = root
+        self._kind: type[R] = kind
+        self._all: dict[str, R] = {}
+
+    def load(self) -> list[str]:
+        """Read everything from disk; returns the names of directories without a readable record."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._all.clear()
+        strays = []
+        for directory in sorted(self.root.iterdir()):
+            try:
+                record = msgspec.json.decode((directory / RECORD).read_bytes(), type=self._kind)
+            except (OSError, msgspec.MsgspecError):
+                strays.append(directory.name)
+            else:
+                self._all[record.id] = record
+        return strays
+
+    def get(self, id_: str) -> R | None:
+        return self._all.get(id_)
+
+    def all(self) -> tuple[R, ...]:
+        return tuple(self._all.values())
+
+    def directory(self, id_: str) -> Path:
+        return self.root / id_
+
+    def save(self, record: R) -> R:
+        """Write a record, making its directory where needed."""
+        directory = self.root / record.id
+        temporary = directory / f".{RECORD}"
+        data = msgspec.json.encode(record)
+        try:
+            temporary.write_bytes(data)
+        except FileNotFoundError:
+            directory.mkdir(mode=0o700)
+            temporary.write_bytes(data)
+        temporary.replace(directory / RECORD)
+        self._all[record.id] = record
+        return record
+
+    def forget(self, id_: str) -> None:
+        """Remove a record with its whole directory."""
+        shutil.rmtree(self.root / id_, ignore_errors=True)
+        self._all.pop(id_, None)

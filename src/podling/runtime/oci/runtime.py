@@ -1,0 +1,291 @@
+"""``OciRuntime``: the runtime protocol over conmon and crun or runc. Thin: each verb is in its own file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+
+from podling import clock
+from podling.runtime.base import (
+    Container,
+    ContainerEvent,
+    ContainerSpec,
+    ContainerState,
+    ContainerStats,
+    LinuxResources,
+    PodNetwork,
+    RuntimeFailure,
+    RuntimeStatus,
+    Sandbox,
+    SandboxSpec,
+    Streams,
+)
+from podling.runtime.feed import Feeds
+from podling.runtime.images.store import ImageStore
+from podling.runtime.oci import leftovers
+from podling.runtime.oci.attach import attach_container, reopen_log
+from podling.runtime.oci.capabilities import available_here
+from podling.runtime.oci.cgroups import Cgroups
+from podling.runtime.oci.containers import Containers
+from podling.runtime.oci.detect import CgroupMode, Choice, choose, gather
+from podling.runtime.oci.events import ExitWatch
+from podling.runtime.oci.exec import exec_in_container
+from podling.runtime.oci.host import Host
+from podling.runtime.oci.port_forward import forward_port
+from podling.runtime.oci.rootfs import disk_usage
+from podling.runtime.oci.sandboxes import Sandboxes
+from podling.runtime.oci.warm_up import WarmUp
+
+
+class OciRuntime:
+    """Real containers.
+
+    Args:
+        root: what outlives a reboot: records and the containers' writable layers.
+        state: what does not, best under ``/run``: sockets, pinned namespaces, mounts.
+        cluster_id: names this cluster's cgroups; two clusters beside each other have different ones.
+        choice: which OCI runtime to use (``detect.choose(detect.gather())``), read at ``start`` if absent.
+    """
+
+    name = "oci"
+
+    def __init__(
+        self,
+        root: Path,
+        state: Path,
+        images: ImageStore,
+        network: PodNetwork,
+        *,
+        cluster_id: str = "default",
+        choice: Choice | None = None,
+    ) -> None:
+        self.images = images
+        self._root = root
+        self._state = state
+        self._network = network
+        self._cluster_id = cluster_id
+        self._choice = choice
+        self._feeds = Feeds()
+        self._version = ""
+        self._parts: _Parts | None = None
+
+    # ---- life
+
+    async def start(self) -> None:
+        """Choose the OCI runtime, find what earlier runs left, adopt it or clean it up.
+
+        Raises ``RuntimeFailure`` where containers cannot be run, with every cause.
+        """
+        choice = self._choice or choose(await asyncio.to_thread(gather))
+        if choice.engine is None:
+            raise RuntimeFailure("containers cannot be run here: " + "; ".join(choice.why))
+        host = Host(
+            engine=choice.engine,
+            cgroups=Cgroups(choice.engine.mode),
+            warm_up=WarmUp(unified=choice.engine.mode is CgroupMode.UNIFIED),
+            root=self._root,
+            state=self._state,
+            images=self.images,
+            network=self._network,
+            feeds=self._feeds,
+            capabilities=available_here(),
+            cgroup_parent=f"/podling-{self._cluster_id}",
+        )
+        await asyncio.gather(self._network.start(), self.images.open())
+        parts = _Parts(host)
+        await parts.start()
+        self._parts = parts
+
+    async def close(self) -> None:
+        parts, self._parts = self._parts, None
+        if parts is not None:
+            await parts.close()
+        self._feeds.close()
+        await self._network.close()
+
+    async def remove(self) -> None:
+        """Let go, and delete every directory, cgroup and mount that is left once no sandbox is:
+        ``podling down``. The network is not touched. Raises ``RuntimeFailure`` while sandboxes remain."""
+        parts = self._on
+        if parts.sandboxes.records.all():
+            raise RuntimeFailure("sandboxes remain: remove them first")
+        await self.close()
+        await asyncio.to_thread(leftovers.remove_directories, parts.host)
+
+    async def status(self) -> RuntimeStatus:
+        missing = await self._network.status()
+        parts = self._parts
+        return RuntimeStatus(
+            name=self.name if parts is None else parts.host.engine.name,
+            version="" if parts is None else await parts.version(),
+            runtime_ready=parts is not None,
+            runtime_message="" if parts is not None else "the container runtime has not been started",
+            network_ready=not missing,
+            network_message=missing,
+        )
+
+    @property
+    def _on(self) -> _Parts:
+        if self._parts is None:
+            raise RuntimeFailure("the container runtime has not been started")
+        return self._parts
+
+    # ---- sandboxes
+
+    async def run_sandbox(self, spec: SandboxSpec) -> Sandbox:
+        return await self._on.sandboxes.run(spec)
+
+    async def stop_sandbox(self, sandbox_id: str) -> None:
+        await self._on.sandboxes.stop(sandbox_id)
+
+    async def remove_sandbox(self, sandbox_id: str) -> None:
+        await self._on.sandboxes.remove(sandbox_id)
+
+    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
+        return self._on.sandboxes.shown()
+
+    # ---- containers
+
+    async def create_container(self, sandbox_id: str, spec: ContainerSpec) -> str:
+        on = self._on
+        container_id = await on.containers.create(on.sandboxes.need_ready(sandbox_id), spec)
+        if on.sandboxes.records.get(sandbox_id) is None:  # it was removed meanwhile, and its containers
+            await on.containers.remove(container_id)
+            raise RuntimeFailure(f"sandbox {sandbox_id} was removed")
+        return container_id
+
+    async def start_container(self, container_id: str) -> None:
+        await self._on.containers.start(container_id)
+
+    async def stop_container(self, container_id: str, *, grace_seconds: float, signal: str = "") -> None:
+        await self._on.containers.stop(container_id, grace_seconds, signal)
+
+    async def remove_container(self, container_id: str) -> None:
+        await self._on.containers.remove(container_id)
+
+    async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
+        records = self._on.containers.records.all()
+        return tuple(
+            record.shown() for record in records if not sandbox_id or record.sandbox_id == sandbox_id
+        )
+
+    async def container_status(self, container_id: str) -> Container:
+        return self._on.containers.need(container_id).shown()
+
+    # ---- streams
+
+    async def exec(
+        self,
+        container_id: str,
+        command: Sequence[str],
+        io: Streams,
+        *,
+        tty: bool = False,
+        timeout: float | None = None,
+    ) -> int:
+        record = self._on.containers.need_running(container_id)
+        return await exec_in_container(self._on.host, record, command, io, tty=tty, timeout=timeout)
+
+    async def attach(self, container_id: str, io: Streams, *, tty: bool = False) -> None:
+        record = self._on.containers.need_running(container_id)
+        await attach_container(self._on.host, record, io)
+
+    async def port_forward(
+        self,
+        sandbox_id: str,
+        port: int,
+        inbound: AsyncIterator[bytes],
+        send: Callable[[bytes], Awaitable[None]],
+    ) -> None:
+        record = self._on.sandboxes.need_ready(sandbox_id)
+        await forward_port(self._on.host, record, port, inbound, send)
+
+    async def reopen_log(self, container_id: str) -> None:
+        await reopen_log(self._on.host, self._on.containers.need_running(container_id))
+
+    # ---- resources
+
+    async def update_resources(self, container_id: str, resources: LinuxResources) -> None:
+        await self._on.containers.update(container_id, resources)
+
+    async def update_sandbox_resources(self, sandbox_id: str, resources: LinuxResources) -> None:
+        """Change the limits of a pod as a whole; those that are not given stay."""
+        record, cgroups = self._on.sandboxes.need_ready(sandbox_id), self._on.host.cgroups
+        try:
+            await asyncio.to_thread(cgroups.apply, record.cgroup, resources)
+        except OSError as error:
+            raise RuntimeFailure(f"cannot change the resources of the pod: {error}") from error
+
+    async def stats(self) -> tuple[ContainerStats, ...]:
+        records = [
+            record for record in self._on.containers.records.all() if record.state is ContainerState.RUNNING
+        ]
+        host, at = self._on.host, clock.now()
+
+        def read() -> tuple[ContainerStats, ...]:
+            result = []
+            for record in records:
+                usage = host.cgroups.usage(record.cgroup)
+                result.append(
+                    ContainerStats(
+                        container_id=record.id,
+                        at=at,
+                        cpu_nanoseconds=usage.cpu_nanoseconds,
+                        memory_bytes=usage.memory_bytes,
+                        memory_working_set_bytes=usage.memory_working_set_bytes,
+                        processes=usage.processes,
+                        writable_layer_bytes=disk_usage(host.root / "containers" / record.id / "upper"),
+                    )
+                )
+            return tuple(result)
+
+        return await asyncio.to_thread(read)
+
+    def events(self) -> AsyncIterator[ContainerEvent]:
+        return aiter(self._feeds.open())
+
+
+class _Parts:
+    """What exists between ``start`` and ``close``."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.containers = Containers(host)
+        self.sandboxes = Sandboxes(host, self.containers)
+        self._watch = ExitWatch(host.exits, self.containers.ends.exit_file_appeared)
+        self._version = ""
+
+    async def start(self) -> None:
+        await asyncio.to_thread(leftovers.prepare_directories, self.host)
+        await asyncio.to_thread(leftovers.check_overlay, self.host)
+        strays = self.containers.records.load() + self.sandboxes.records.load()
+        self._watch.start()
+        await self.containers.ends.adopt()
+        await self.sandboxes.adopt()
+        await self._remove_orphans()
+        containers = {record.id: record.cgroup for record in self.containers.records.all()}
+        sandboxes = {record.id for record in self.sandboxes.records.all()}
+        await asyncio.to_thread(leftovers.clean, self.host, containers, sandboxes, strays)
+
+    async def _remove_orphans(self) -> None:
+        """Containers whose sandbox went while they were being made."""
+        for record in self.containers.records.all():
+            if self.sandboxes.records.get(record.sandbox_id) is None:
+                await self.containers.stop(record.id, 0, "")
+                await self.containers.remove(record.id)
+
+    async def close(self) -> None:
+        self._watch.close()
+        await self.containers.ends.close()
+
+    async def version(self) -> str:
+        """The engine's own version, asked once."""
+        if not self._version:
+            from podling.runtime.oci import commands
+
+            finished = await commands.run([self.host.engine.path, "--version"], check=False)
+            self._version = (
+                finished.output.splitlines()[0].rpartition(" ")[2] if finished.output else "unknown"
+            )
+        return self._version

@@ -1,0 +1,136 @@
+"""A sandbox's namespaces: made by one short-lived thread, kept alive by bind mounts, no process inside.
+
+A namespace lives as long as something refers to it. A thread unshares network, IPC and UTS at once,
+binds each to a file, and ends; the files keep the namespaces. So a pod without running containers
+costs no process, and the node's own process may die without taking anything along.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from podling.runtime.base import NamespaceOptions, RuntimeFailure
+from podling.runtime.oci import linux
+from podling.runtime.oci.rootfs import unmount_all
+
+SHM_BYTES = 64 << 20
+"""The size of a pod's ``/dev/shm``, as the CRI's implementations make it."""
+
+_FLAGS = {"net": linux.CLONE_NEWNET, "ipc": linux.CLONE_NEWIPC, "uts": linux.CLONE_NEWUTS}
+OCI_TYPES = {"net": "network", "ipc": "ipc", "uts": "uts", "pid": "pid"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a sandbox's pinned namespaces and its shared files are (under the runtime's state)."""
+
+    root: Path
+
+    def namespace(self, name: str) -> Path:
+        return self.root / name
+
+    @property
+    def shm(self) -> Path:
+        return self.root / "shm"
+
+    @property
+    def hostname_file(self) -> Path:
+        return self.root / "hostname"
+
+
+def own_namespaces(options: NamespaceOptions) -> list[str]:
+    """Which namespaces a sandbox has of its own. With the node's network goes the node's host name."""
+    shared = {"net": options.host_network, "uts": options.host_network, "ipc": options.host_ipc}
+    return [name for name, is_shared in shared.items() if not is_shared]
+
+
+def sysctl_path(name: str) -> str:
+    """``net.ipv4.ip_forward`` as a path under /proc/sys; slashes may stand for dots inside a part."""
+    if "/" in name and ("." not in name or name.index("/") < name.index(".")):
+        return f"/proc/sys/{name}"
+    return "/proc/sys/" + name.replace(".", "\0").replace("/", ".").replace("\0", "/")
+
+
+def make_namespaces(
+    place: Place, options: NamespaceOptions, hostname: str, domainname: str, sysctls: Mapping[str, str]
+) -> None:
+    """Make and pin a sandbox's namespaces; to be run in a thread of its own (it cannot go back).
+
+    Raises ``OSError``, or ``RuntimeFailure`` for a sysctl that cannot be set.
+    """
+    place.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    names = own_namespaces(options)
+    flags = 0
+    for name in names:
+        flags |= _FLAGS[name]
+    if flags:
+        linux.unshare(flags)
+    if "uts" in names:
+        linux.set_hostname(hostname)
+        if domainname:
+            linux.set_domainname(domainname)
+    for name, value in sysctls.items():
+        _set_sysctl(name, value)
+    for name in names:
+        pin(f"/proc/self/task/{threading.get_native_id()}/ns/{name}", place.namespace(name))
+    place.hostname_file.write_text(f"{hostname}\n")
+    if not options.host_ipc:
+        place.shm.mkdir(exist_ok=True)
+        flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC
+        linux.mount("shm", place.shm, "tmpfs", flags, f"mode=1777,size={SHM_BYTES}")
+
+
+def _set_sysctl(name: str, value: str) -> None:
+    try:
+        with open(sysctl_path(name), "w") as file:
+            file.write(value)
+    except OSError as error:
+        raise RuntimeFailure(f'cannot set sysctl "{name}" to "{value}": {error.strerror}') from error
+
+
+def pin(source: str, target: Path) -> None:
+    """Keep the namespace ``source`` alive by a bind mount at ``target``."""
+    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    linux.mount(source, target, flags=linux.MS_BIND)
+
+
+def remove_place(place: Place) -> None:
+    """Let go of the namespaces and delete the files; succeeds where there is nothing left."""
+    for name in (*_FLAGS, "pid"):
+        target = place.namespace(name)
+        if os.path.lexists(target):
+            unmount_all(target)
+            target.unlink(missing_ok=True)
+    if place.shm.exists():
+        unmount_all(place.shm)
+        place.shm.rmdir()
+    place.hostname_file.unlink(missing_ok=True)
+    try:
+        place.root.rmdir()
+    except OSError as error:
+        if error.errno != errno.ENOENT:
+            raise
+
+
+def is_pinned(path: Path) -> bool:
+    """Whether a namespace is alive behind ``path``, not just the file it was bound to."""
+    try:
+        return os.stat(path).st_dev != os.stat(path.parent).st_dev
+    except OSError:
+        return False
+
+
+def joined_namespaces(place: Place, options: NamespaceOptions, init_pid: int) -> dict[str, str]:
+    """What the sandbox's containers join, for the OCI configuration (``spec.Inputs.namespaces``)."""
+    own = own_namespaces(options)
+    joined = {OCI_TYPES[name]: str(place.namespace(name)) if name in own else "host" for name in _FLAGS}
+    if options.host_pid:
+        joined["pid"] = "host"
+    elif init_pid:
+        joined["pid"] = str(place.namespace("pid"))
+    return joined

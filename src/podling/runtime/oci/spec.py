@@ -1,0 +1,286 @@
+"""From a pod's wishes and an image's configuration to the OCI runtime's ``config.json``. Pure.
+
+Everything that had to be looked up (the user, the seccomp profile, the machine's devices and
+capabilities) comes in through ``Inputs``, so the same inputs give the same configuration, byte for byte.
+What containers see by default follows the OCI runtime specification and the CRI's conventions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podling.runtime.base import (
+    ContainerSpec,
+    LinuxResources,
+    Mount,
+    MountPropagation,
+    RuntimeFailure,
+)
+from podling.runtime.images.records import ImageContent
+from podling.runtime.oci.seccomp_compile import ANNOTATION as COMPILED_FILTER
+from podling.runtime.oci.users import User
+
+DEFAULT_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+DEFAULT_STOP_SIGNAL = "SIGTERM"
+
+_PROPAGATION = {
+    MountPropagation.NONE: "rprivate",
+    MountPropagation.HOST_TO_CONTAINER: "rslave",
+    MountPropagation.BIDIRECTIONAL: "rshared",
+}
+_DEVICES_ALLOWED: tuple[tuple[str, int | None, int | None, str], ...] = (
+    ("c", None, None, "m"),
+    ("b", None, None, "m"),
+    ("c", 1, 3, "rwm"),
+    ("c", 1, 8, "rwm"),
+    ("c", 1, 7, "rwm"),
+    ("c", 5, 0, "rwm"),
+    ("c", 1, 5, "rwm"),
+    ("c", 1, 9, "rwm"),
+    ("c", 5, 1, "rwm"),
+    ("c", 136, None, "rwm"),
+    ("c", 5, 2, "rwm"),
+)
+"""Making any device node, and using null, random, full, tty, zero, urandom, console, pts and ptmx."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A device node of the machine, for privileged containers."""
+
+    path: str
+    kind: str
+    major: int
+    minor: int
+    mode: int
+    uid: int = 0
+    gid: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """Everything the configuration is made from."""
+
+    spec: ContainerSpec
+    image: ImageContent
+    user: User
+    capabilities: tuple[str, ...]
+    rootfs: Path
+    cgroup: str
+    namespaces: Mapping[str, str]
+    """What the container joins: OCI namespace type to path; ``host`` instead of a path shares the
+    node's. Types that are not named are made new."""
+    hostname: str
+    shm: Path
+    hostname_file: Path | None = None
+    extra_mounts: tuple[Mount, ...] = ()
+    """The image's volumes and directories; the pod's own mounts win over them."""
+    seccomp: Mapping[str, Any] | None = None
+    seccomp_filter: str = ""
+    """The profile compiled, for an OCI runtime that takes it so."""
+    devices: tuple[Device, ...] = ()
+    unified_cgroups: bool = False
+    oom_score_adj: int | None = None
+
+
+def process_arguments(spec: ContainerSpec, image: ImageContent) -> tuple[str, ...]:
+    """What to run: the pod's command replaces the image's entrypoint *and* cmd, its args the cmd only.
+
+    Raises ``RuntimeFailure`` when neither says anything.
+    """
+    entrypoint = tuple(image.config.entrypoint or ())
+    cmd = tuple(image.config.cmd or ())
+    if spec.command:
+        return (*spec.command, *spec.args)
+    arguments = (*entrypoint, *(spec.args or cmd))
+    if not arguments:
+        raise RuntimeFailure("no command specified")
+    return arguments
+
+
+def environment(spec: ContainerSpec, image: ImageContent, hostname: str) -> list[str]:
+    """The image's variables under the pod's; the last one of a name wins and keeps its place."""
+    merged: dict[str, str] = {}
+    for entry in (DEFAULT_PATH, f"HOSTNAME={hostname}", *(image.config.env or ())):
+        name, _, value = entry.partition("=")
+        merged[name] = value
+    if spec.tty:
+        merged["TERM"] = "xterm"
+    merged.update(spec.env)
+    return [f"{name}={value}" for name, value in merged.items()]
+
+
+def working_directory(spec: ContainerSpec, image: ImageContent) -> str:
+    return spec.working_dir or image.config.working_dir or "/"
+
+
+def stop_signal(spec: ContainerSpec, image: ImageContent) -> str:
+    return spec.stop_signal or image.config.stop_signal or DEFAULT_STOP_SIGNAL
+
+
+def oci_config(inputs: Inputs) -> dict[str, Any]:
+    """The whole ``config.json``."""
+    spec, security = inputs.spec, inputs.spec.security
+    config: dict[str, Any] = {
+        "ociVersion": "1.0.2",
+        "process": _process(inputs),
+        "root": {"path": str(inputs.rootfs), "readonly": security.read_only_rootfs},
+        "mounts": _mounts(inputs),
+        "annotations": {},  # the pod's could steer the OCI runtime
+        "linux": {
+            "cgroupsPath": inputs.cgroup,
+            "namespaces": _namespaces(inputs.namespaces, private_cgroup=inputs.unified_cgroups),
+            "resources": _resources(inputs),
+            "maskedPaths": [] if security.privileged else list(security.masked_paths),
+            "readonlyPaths": [] if security.privileged else list(security.readonly_paths),
+            "rootfsPropagation": _rootfs_propagation(spec.mounts),
+        },
+    }
+    if inputs.seccomp is not None and not security.privileged:
+        config["linux"]["seccomp"] = dict(inputs.seccomp)
+        if inputs.seccomp_filter:
+            config["annotations"][COMPILED_FILTER] = inputs.seccomp_filter
+    if security.privileged:
+        config["linux"]["devices"] = [_device(device) for device in inputs.devices]
+    return config
+
+
+def _process(inputs: Inputs) -> dict[str, Any]:
+    spec = inputs.spec
+    names = list(inputs.capabilities)
+    process: dict[str, Any] = {
+        "terminal": spec.tty,
+        "user": {
+            "uid": inputs.user.uid,
+            "gid": inputs.user.gid,
+            "additionalGids": list(inputs.user.groups),
+        },
+        "args": list(process_arguments(spec, inputs.image)),
+        "env": environment(spec, inputs.image, inputs.hostname),
+        "cwd": working_directory(spec, inputs.image),
+        "capabilities": {"bounding": names, "effective": names, "permitted": names},
+        "noNewPrivileges": spec.security.no_new_privileges,
+    }
+    if inputs.oom_score_adj is not None:
+        process["oomScoreAdj"] = inputs.oom_score_adj
+    return process
+
+
+def _namespaces(joined: Mapping[str, str], *, private_cgroup: bool) -> list[dict[str, str]]:
+    """Mounts are always the container's own. With version 1 cgroups the node's cgroup namespace stays:
+    each controller's directory is bound into the container instead."""
+    kinds = ["pid", "network", "ipc", "uts", "mount"] + (["cgroup"] if private_cgroup else [])
+    result = []
+    for kind in kinds:
+        path = joined.get(kind, "")
+        if path != "host":
+            result.append({"type": kind} | ({"path": path} if path else {}))
+    return result
+
+
+def _mounts(inputs: Inputs) -> list[dict[str, Any]]:
+    """The defaults, then the image's volumes, then the pod's; a later one replaces one at its place."""
+    privileged = inputs.spec.security.privileged
+    read = "rw" if privileged else "ro"
+    strict = ["nosuid", "noexec", "nodev"]
+    mounts = [
+        _mount("/proc", "proc", "proc", strict),
+        _mount("/dev", "tmpfs", "tmpfs", ["nosuid", "strictatime", "mode=755", "size=65536k"]),
+        _mount(
+            "/dev/pts",
+            "devpts",
+            "devpts",
+            ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"],
+        ),
+        _mount("/dev/mqueue", "mqueue", "mqueue", strict),
+        _mount("/sys", "sysfs", "sysfs", [*strict, read]),
+        _mount("/sys/fs/cgroup", "cgroup", "cgroup", [*strict, "relatime", read]),
+        _mount("/dev/shm", "bind", str(inputs.shm), ["rbind", "rprivate", "nosuid", "noexec", "nodev", "rw"]),
+    ]
+    if inputs.hostname_file is not None:
+        source = str(inputs.hostname_file)
+        mounts.append(_mount("/etc/hostname", "bind", source, ["rbind", "rprivate", "rw"]))
+    binds = [Mount(container_path=path, host_path=path, read_only=True) for path in inputs.image.binds]
+    for mount in (*binds, *inputs.extra_mounts, *inputs.spec.mounts):
+        place = _clean(mount.container_path)
+        mounts = [earlier for earlier in mounts if earlier["destination"] != place]
+        mounts.append(_bind(mount))
+    return mounts
+
+
+def _mount(destination: str, kind: str, source: str, options: list[str]) -> dict[str, Any]:
+    return {"destination": destination, "type": kind, "source": source, "options": options}
+
+
+def _bind(mount: Mount) -> dict[str, Any]:
+    options = ["rbind", _PROPAGATION[mount.propagation], "ro" if mount.read_only else "rw"]
+    if mount.recursive_read_only:
+        options[-1] = "rro"
+    return _mount(_clean(mount.container_path), "bind", mount.host_path, options)
+
+
+def _clean(path: str) -> str:
+    return "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def _rootfs_propagation(mounts: tuple[Mount, ...]) -> str:
+    """Mounts pass into or out of the container only if its root lets them."""
+    kinds = {mount.propagation for mount in mounts}
+    if MountPropagation.BIDIRECTIONAL in kinds:
+        return "rshared"
+    return "rslave" if MountPropagation.HOST_TO_CONTAINER in kinds else "rprivate"
+
+
+def _resources(inputs: Inputs) -> dict[str, Any]:
+    rules: list[dict[str, Any]]
+    if inputs.spec.security.privileged:
+        rules = [{"allow": True, "access": "rwm"}]
+    else:
+        rules = [{"allow": False, "access": "rwm"}]
+        rules.extend(_device_rule(*rule) for rule in _DEVICES_ALLOWED)
+    return {"devices": rules, **linux_resources(inputs.spec.resources)}
+
+
+def _device_rule(kind: str, major: int | None, minor: int | None, access: str) -> dict[str, Any]:
+    rule: dict[str, Any] = {"allow": True, "type": kind, "access": access}
+    if major is not None:
+        rule["major"] = major
+    if minor is not None:
+        rule["minor"] = minor
+    return rule
+
+
+def linux_resources(resources: LinuxResources) -> dict[str, Any]:
+    """``linux.resources`` for limits that are given; also what ``update`` takes."""
+    cpu = {
+        "shares": resources.cpu_shares,
+        "quota": resources.cpu_quota,
+        "period": resources.cpu_period,
+        "cpus": resources.cpuset_cpus or None,
+        "mems": resources.cpuset_mems or None,
+    }
+    memory = {"limit": resources.memory_limit, "swap": resources.memory_swap_limit}
+    result: dict[str, Any] = {
+        "cpu": {name: value for name, value in cpu.items() if value is not None},
+        "memory": {name: value for name, value in memory.items() if value is not None},
+    }
+    if resources.pids_limit is not None:
+        result["pids"] = {"limit": resources.pids_limit}
+    if resources.unified:
+        result["unified"] = dict(resources.unified)
+    return {name: value for name, value in result.items() if value}
+
+
+def _device(device: Device) -> dict[str, Any]:
+    return {
+        "path": device.path,
+        "type": device.kind,
+        "major": device.major,
+        "minor": device.minor,
+        "fileMode": device.mode,
+        "uid": device.uid,
+        "gid": device.gid,
+    }

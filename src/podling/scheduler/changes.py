@@ -1,0 +1,66 @@
+"""What a change of a node or pod means to scheduling; most changes (heartbeats, statuses) mean nothing."""
+
+from __future__ import annotations
+
+from podling.api.core_v1 import ContainerStatus, Node, Pod
+from podling.scheduler.framework import Aspect, PodEvent
+from podling.scheduler.podfacts import PodFacts
+
+
+def node_aspects(old: Node, new: Node) -> Aspect:
+    """In which aspects the node changed."""
+    changed = Aspect.NONE
+    if old.status.allocatable != new.status.allocatable:
+        changed |= Aspect.ALLOCATABLE
+    if old.metadata.labels != new.metadata.labels:
+        changed |= Aspect.LABELS
+    if old.spec.taints != new.spec.taints or bool(old.spec.unschedulable) != bool(new.spec.unschedulable):
+        changed |= Aspect.TAINTS
+    return changed
+
+
+def counts_differently(old: Pod, new: Pod) -> bool:
+    """Whether the facts of a placed pod must be worked out again."""
+    return (
+        old.spec != new.spec
+        or old.metadata.labels != new.metadata.labels
+        or (old.metadata.deletion_timestamp is None) != (new.metadata.deletion_timestamp is None)
+        or _held(old) != _held(new)
+    )
+
+
+def placed_pod_event(old: PodFacts, new: PodFacts) -> PodEvent:
+    """What happened to a pod that has its node, as far as pods that wait may care."""
+    event = PodEvent(0)
+    if old.labels != new.labels:
+        event |= PodEvent.LABELS
+    if any(amount > new.requests.get(name, 0) for name, amount in old.requests.items()):
+        event |= PodEvent.SHRUNK
+    return event
+
+
+def may_fit_now(old: Pod, new: Pod) -> bool:
+    """Whether the pending pod itself changed in a way that could make it schedulable."""
+    return (
+        old.spec != new.spec
+        or old.metadata.labels != new.metadata.labels
+        or old.metadata.annotations != new.metadata.annotations
+        or old.metadata.owner_references != new.metadata.owner_references
+    )
+
+
+def _held(pod: Pod) -> list[tuple[object, ...]]:
+    """What the node holds for the containers, and whether a resize is refused."""
+    statuses: tuple[ContainerStatus, ...] = (
+        *pod.status.container_statuses,
+        *pod.status.init_container_statuses,
+    )
+    held: list[tuple[object, ...]] = [
+        (status.name, status.resources, status.allocated_resources)
+        for status in statuses
+        if status.resources is not None
+    ]
+    held += [
+        (condition.reason,) for condition in pod.status.conditions if condition.type == "PodResizePending"
+    ]
+    return held

@@ -1,0 +1,170 @@
+"""Whom a change may help: what happened is offered to the pods that wait for something to happen.
+
+Changes are collected between decisions, because many come together: a thousand nodes that join are one
+question to each pod that waits. Pods whose rejecting plugins do not care are not looked at, and pods that
+must get the same answer are asked once.
+
+Room is offered to as many as it has room for, the first in line; when they were tried and there is still
+room (they went elsewhere, or could not use it), to the next. Without that, each pod that ends would have
+thousands tried again in vain. An offer is closed when nobody is left whom it may help: so nobody is
+forgotten, and who was rejected after the change is not asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+
+from podling.scheduler.cache import Cache
+from podling.scheduler.framework import ALL, Aspect, Plugin, PodChange, PodEvent
+from podling.scheduler.plugins.priority_sort import sort_key
+from podling.scheduler.podfacts import PodFacts
+from podling.scheduler.queue import Place, SchedulingQueue, Waiting
+
+_LEAVES_ROOM = PodEvent.DELETED | PodEvent.SHRUNK
+
+Plugins = Mapping[str, Plugin]
+
+
+class Changes:
+    """What happened, until everyone it may help was tried."""
+
+    def __init__(self, cache: Cache, plugins: Plugins) -> None:
+        self._cache = cache
+        self._plugins = plugins
+        self._nodes: dict[str, Aspect] = {}
+        self._pods: list[PodChange] = []
+        self._offers: list[_Offer] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes or self._pods or self._offers)
+
+    @property
+    def node_names(self) -> frozenset[str]:
+        """The nodes on which anything happened since the last offer."""
+        return frozenset(self._nodes)
+
+    def node(self, name: str, aspects: Aspect) -> None:
+        if aspects:
+            self._nodes[name] = self._nodes.get(name, Aspect.NONE) | aspects
+
+    def pod(self, event: PodEvent, facts: PodFacts, node: str, before: PodFacts | None = None) -> None:
+        """Something happened to a pod on ``node``; both what it is and what it was may matter."""
+        self._pods.append(PodChange(event, facts))
+        if before is not None:
+            self._pods.append(PodChange(event, before))
+        if event & _LEAVES_ROOM:
+            self.node(node, Aspect.ROOM)
+
+    def offer(self, queue: SchedulingQueue, now: float) -> None:
+        """Wake those who should be tried again now."""
+        if self._nodes or self._pods:
+            self._offers.append(_Offer(self._nodes, self._pods, queue.rejections))
+            self._nodes, self._pods = {}, []
+        self._offers = [each for each in self._offers if each.is_open(queue, now, self._cache, self._plugins)]
+
+
+class _Offer:
+    """Some changes, made known to the pods that were rejected before (``opened_at`` rejections)."""
+
+    def __init__(self, nodes: Mapping[str, Aspect], pods: Sequence[PodChange], opened_at: int) -> None:
+        self._pods = pods
+        self._events = PodEvent(0)
+        for change in pods:
+            self._events |= change.event
+        self._names: dict[Aspect, list[str]] = {}
+        self._aspects = Aspect.NONE
+        for name, aspects in nodes.items():
+            self._names.setdefault(aspects, []).append(name)
+            self._aspects |= aspects
+        self._opened_at = opened_at
+        self._being_tried: list[str] = []
+
+    def is_open(self, queue: SchedulingQueue, now: float, cache: Cache, plugins: Plugins) -> bool:
+        """Wake the next in line, if those woken before were tried; whether there may be more of them."""
+        while self._being_tried:
+            if queue.place(self._being_tried[-1]) in (Place.ACTIVE, Place.BACKOFF):
+                return True
+            self._being_tried.pop()
+        everyone, in_line = self._helped(queue, _Questions(cache, self._rows(cache), self._pods), plugins)
+        for uid in everyone:
+            queue.wake(uid, now)
+        for limit, group in in_line:
+            group.sort(key=lambda waiting: _turn(waiting, now))
+            self._being_tried += [waiting.uid for waiting in group[:limit]]
+        for uid in self._being_tried:
+            queue.wake(uid, now)
+        return bool(self._being_tried)
+
+    def _helped(
+        self, queue: SchedulingQueue, questions: _Questions, plugins: Plugins
+    ) -> tuple[list[str], list[tuple[int, list[Waiting]]]]:
+        """Those to wake whatever the others do, and groups of whom only so many can be helped."""
+        everyone: list[str] = []
+        lines: dict[tuple[str, Hashable], tuple[int, list[Waiting]]] = {}
+        for names, group in queue.unschedulable_by():
+            interested = [plugins[name] for name in sorted(names) if self._interests(plugins[name])]
+            if names and not interested:
+                continue
+            for waiting in group:
+                if waiting.rejected_at > self._opened_at:
+                    continue
+                answers = [(questions.ask(waiting.facts, plugin), plugin) for plugin in interested]
+                if not names or any(count == ALL for count, _ in answers):
+                    everyone.append(waiting.uid)
+                    continue
+                for count, plugin in answers:
+                    if count:
+                        key = (plugin.name, plugin.same_answer(waiting.facts))
+                        lines.setdefault(key, (count, []))[1].append(waiting)
+                        break
+        return everyone, list(lines.values())
+
+    def _interests(self, plugin: Plugin) -> bool:
+        return bool(self._aspects & plugin.wakes_on or self._events & plugin.wakes_on_pods)
+
+    def _rows(self, cache: Cache) -> dict[Aspect, list[int]]:
+        found: dict[Aspect, list[int]] = {}
+        for aspects, names in self._names.items():
+            rows = (cache.row_of(name) for name in names)
+            found[aspects] = [row for row in rows if row is not None]
+        return found
+
+
+class _Questions:
+    """Asks plugins how many pods the changes may help, as things are now; the same question once."""
+
+    def __init__(self, cache: Cache, rows: Mapping[Aspect, list[int]], pods: Sequence[PodChange]) -> None:
+        self._cache = cache
+        self._rows = {aspects: np.array(each, np.intp) for aspects, each in rows.items()}
+        self._pods = pods
+        self._answers: dict[tuple[str, Hashable], int] = {}
+
+    def ask(self, pod: PodFacts, plugin: Plugin) -> int:
+        key = plugin.same_answer(pod)
+        if key is None:
+            return self._ask(pod, plugin)
+        answer = self._answers.get((plugin.name, key))
+        if answer is None:
+            answer = self._answers[plugin.name, key] = self._ask(pod, plugin)
+        return answer
+
+    def _ask(self, pod: PodFacts, plugin: Plugin) -> int:
+        for change in self._pods:
+            if change.event & plugin.wakes_on_pods and plugin.wakes_for_pod(pod, change, self._cache):
+                return ALL
+        total = 0
+        for aspects, rows in self._rows.items():
+            if aspects & plugin.wakes_on & Aspect.REMOVED:
+                # A node that has gone cannot be asked about; that it has gone is all there is to know.
+                return ALL
+            if aspects & plugin.wakes_on:
+                total += plugin.wakes_for_nodes(pod, rows, self._cache)
+        return min(total, ALL)
+
+
+def _turn(waiting: Waiting, now: float) -> tuple[bool, tuple[int, float, int]]:
+    """Whose turn it is: who need not back off first, then as in the queue."""
+    key = sort_key(waiting.facts.priority, waiting.since, waiting.arrival)
+    return waiting.backoff_ends() > now, key

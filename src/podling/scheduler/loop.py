@@ -1,0 +1,310 @@
+"""The scheduler at work: informers keep the cache and the queue, one loop decides, tasks carry out.
+
+Flow: a pending pod enters the queue; the loop takes the next, decides in one piece, and either assumes it on
+its node and binds it in a task of its own, or puts it back with the plugins that rejected it, reports why,
+and makes room where preemption can. Changes of nodes and pods are collected between decisions and then
+offered once to the pods that wait for one.
+
+Guarantees: a pod is decided on by one decision at a time; what was decided counts at once in the next.
+Nothing is polled: the loop sleeps until a change or until a back-off ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+
+from podling import clock, ids
+from podling.api.core_v1 import Node, Pod
+from podling.api.policy_v1 import PodDisruptionBudget
+from podling.client.base import Client, Unreachable, key_of
+from podling.client.events import EventRecorder
+from podling.client.informer import Informer
+from podling.client.informer_factory import InformerFactory
+from podling.machinery.errors import ApiError
+from podling.machinery.pods import is_terminal
+from podling.scheduler import messages
+from podling.scheduler.cache import Cache
+from podling.scheduler.changes import counts_differently, may_fit_now, node_aspects, placed_pod_event
+from podling.scheduler.decide import Diagnosis, Nominated, decide
+from podling.scheduler.eviction import remove_victims
+from podling.scheduler.framework import Aspect, PodEvent
+from podling.scheduler.hints import Changes
+from podling.scheduler.plugins import default_binder
+from podling.scheduler.plugins.scheduling_gates import gates
+from podling.scheduler.podfacts import PodFacts, facts_of
+from podling.scheduler.preemption import Attempt, Refusal, Victims, preempt
+from podling.scheduler.profile import BY_NAME, DEFAULT_PLUGINS
+from podling.scheduler.queue import SchedulingQueue, Waiting
+from podling.scheduler.reports import SCHEDULER_ERROR, UNSCHEDULABLE, Report, Reporter
+from podling.scheduler.surroundings import Surroundings
+
+logger = logging.getLogger(__name__)
+
+
+class SchedulingLoop:
+    """One scheduler, for the pods that name it in ``spec.schedulerName``."""
+
+    def __init__(
+        self, client: Client, informers: InformerFactory, recorder: EventRecorder, name: str
+    ) -> None:
+        self.name = name
+        self._client = client
+        self._recorder = recorder
+        self.cache = Cache()
+        self.queue = SchedulingQueue(self._is_held)
+        self._pods = informers.informer(Pod)
+        self._nodes = informers.informer(Node)
+        self._budgets = informers.informer(PodDisruptionBudget)
+        self._surroundings = Surroundings(self.cache, informers)
+        self._reporter = Reporter(client, self._pods)
+        self._nominations: dict[str, tuple[PodFacts, str]] = {}
+        self._making_room: set[str] = set()
+        self._changes = Changes(self.cache, BY_NAME)
+        self._wake = asyncio.Event()
+        self._tasks: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Schedule until cancelled."""
+        self._nodes.add_handler(self._node_added, self._node_updated, self._node_deleted)
+        self._pods.add_handler(self._pod_added, self._pod_updated, self._pod_deleted)
+        informers: list[Informer[Pod] | Informer[Node] | Informer[PodDisruptionBudget]] = [
+            self._nodes,
+            self._pods,
+            self._budgets,
+        ]
+        for informer in informers:
+            await informer.synced()
+        await self._surroundings.synced()
+        async with asyncio.TaskGroup() as self._tasks:
+            self._tasks.create_task(self._reporter.run(), name="scheduler/reports")
+            while True:
+                await self._step(self._tasks)
+
+    # Deciding
+
+    async def _step(self, tasks: asyncio.TaskGroup) -> None:
+        self._wake.clear()
+        now = clock.monotonic()
+        self._offer_changes(now)
+        waiting = self.queue.pop(now)
+        if waiting is None:
+            next_time = self.queue.next_time()
+            await clock.wait_for(self._wake, None if next_time is None else next_time - now)
+            return
+        self._attempt(waiting, tasks)
+        await clock.sleep(0)
+
+    def _attempt(self, waiting: Waiting, tasks: asyncio.TaskGroup) -> None:
+        pod = waiting.facts
+        if pod.terminating:
+            text = f"skip schedule deleting pod: {pod.namespace}/{pod.name}"
+            self._recorder.event(pod.pod, "Warning", "FailedScheduling", text)
+            return
+        try:
+            outcome = decide(pod, self.cache, DEFAULT_PLUGINS, self._nominated(), ids.choice)
+            if isinstance(outcome, Diagnosis):
+                self._turn_away(waiting, outcome, tasks)
+                return
+        except Exception as error:
+            # One pod that cannot be judged must not keep all others from being placed.
+            logger.exception("deciding on %s/%s failed", pod.namespace, pod.name)
+            self._failed(waiting, str(error))
+            return
+        self.cache.add_pod(pod, outcome.node, assumed=True)
+        self._end_nomination(pod.uid, placed_on=outcome.node)
+        tasks.create_task(self._bind(waiting, outcome.node), name=f"bind/{pod.namespace}/{pod.name}")
+
+    def _turn_away(self, waiting: Waiting, diagnosis: Diagnosis, tasks: asyncio.TaskGroup) -> None:
+        """No node was right: make room if possible, tell, and let the pod wait."""
+        pod = waiting.facts
+        preemption: Victims | Refusal = Refusal("")
+        if diagnosis.total:
+            preemption = preempt(self._preemption_attempt(pod, diagnosis), diagnosis)
+        rejected_by = set(diagnosis.rejected_by)
+        nominated: str | None = ""
+        text = ""
+        if isinstance(preemption, Victims):
+            nominated = preemption.node
+            self._make_room(pod, preemption, tasks)
+        else:
+            text = preemption.message
+            rejected_by |= preemption.rejected_by
+            if preemption.keeps_nomination:
+                nominated = None
+        if nominated == "":
+            self._end_nomination(pod.uid)
+        self.queue.reject(waiting, rejected_by, clock.monotonic())
+        message = diagnosis.message(text)
+        self._recorder.event(pod.pod, "Warning", "FailedScheduling", messages.truncated(message))
+        self._reporter.report(key_of(pod.pod), Report(pod.uid, UNSCHEDULABLE, message, nominated))
+
+    def _preemption_attempt(self, pod: PodFacts, diagnosis: Diagnosis) -> Attempt:
+        nodes = len(diagnosis.resolvable())
+        offset = ids.choice(range(nodes)) if nodes > 1 else 0
+        return Attempt(pod, self.cache, DEFAULT_PLUGINS, self._nominated(), self._budgets.values(), offset)
+
+    def _nominated(self) -> list[Nominated]:
+        found = []
+        for facts, node in self._nominations.values():
+            row = self.cache.row_of(node)
+            if row is not None:
+                found.append(Nominated(facts, row))
+        return found
+
+    def _end_nomination(self, uid: str, placed_on: str = "") -> None:
+        """The pod waits no longer for that node; unless it took its place, others may."""
+        facts, node = self._nominations.pop(uid, (None, ""))
+        if facts is not None and node != placed_on:
+            self._changed(PodEvent.DELETED, facts, node)
+
+    def _is_held(self, pod: PodFacts) -> bool:
+        return bool(gates(pod)) or pod.uid in self._making_room
+
+    # Carrying out
+
+    async def _bind(self, waiting: Waiting, node: str) -> None:
+        pod = waiting.facts
+        try:
+            await self._client.create_subresource(
+                Pod, pod.name, "binding", default_binder.binding(pod, node), pod.namespace
+            )
+        except (ApiError, Unreachable) as error:
+            self._binding_failed(waiting, node, error)
+            return
+        text = messages.assigned(pod.namespace, pod.name, node)
+        self._recorder.event(pod.pod, "Normal", "Scheduled", text)
+
+    def _binding_failed(self, waiting: Waiting, node: str, error: Exception) -> None:
+        """The room is free again; the pod is tried once more, if it still wants a node."""
+        uid = waiting.uid
+        placed = self.cache.pod(uid)
+        self.cache.forget(uid)
+        if placed is not None and placed.assumed:
+            self._changes.pod(PodEvent.DELETED, waiting.facts, node)
+        latest = self._pods.get(key_of(waiting.facts.pod))
+        if latest is None or latest.metadata.uid != uid or latest.spec.node_name or is_terminal(latest):
+            return
+        text = f'running Bind plugin "{default_binder.NAME}": {error}'
+        logger.warning("%s/%s: %s", waiting.facts.namespace, waiting.facts.name, text)
+        self._failed(dataclasses.replace(waiting, facts=facts_of(latest)), text)
+
+    def _failed(self, waiting: Waiting, text: str) -> None:
+        """Something other than the lack of a node went wrong: tell, and try again after a back-off."""
+        pod = waiting.facts.pod
+        self.queue.fail(waiting, clock.monotonic())
+        self._recorder.event(pod, "Warning", "FailedScheduling", messages.truncated(text))
+        self._reporter.report(key_of(pod), Report(waiting.uid, SCHEDULER_ERROR, text, ""))
+        self._wake.set()
+
+    def _make_room(self, pod: PodFacts, victims: Victims, tasks: asyncio.TaskGroup) -> None:
+        """Nominate the pod, and start removing its victims; until all are asked it is not tried again."""
+        for facts, node in tuple(self._nominations.values()):
+            if node == victims.node and facts.priority < pod.priority:
+                # It waits for room that somebody more important takes: let it look elsewhere.
+                del self._nominations[facts.uid]
+                self._reporter.report(key_of(facts.pod), Report(facts.uid, nominated=""))
+        self._nominations[pod.uid] = (pod, victims.node)
+        self._making_room.add(pod.uid)
+        tasks.create_task(self._preempt(pod, victims), name=f"preempt/{pod.namespace}/{pod.name}")
+
+    async def _preempt(self, pod: PodFacts, victims: Victims) -> None:
+        done = False
+        try:
+            done = await remove_victims(self._client, self._recorder, self.name, pod, victims)
+        finally:
+            self._making_room.discard(pod.uid)
+            all_gone = all(self.cache.pod(victim.uid) is None for victim in victims.pods)
+            self.queue.release(pod.uid, clock.monotonic(), retry=all_gone or not done)
+            self._wake.set()
+
+    # Following the cluster
+
+    def _offer_changes(self, now: float) -> None:
+        """Wake the pods that what happened since the last decision may have helped."""
+        if not self._changes:
+            return
+        # Whoever is nominated to a node keeps others away from it: any change there is theirs to judge.
+        changed = self._changes.node_names
+        for uid, (_, node) in tuple(self._nominations.items()):
+            if node in changed:
+                self.queue.wake(uid, now)
+        self._changes.offer(self.queue, now)
+
+    def _note(self, name: str, aspects: Aspect) -> None:
+        if aspects:
+            self._changes.node(name, aspects)
+            self._wake.set()
+
+    def _node_added(self, node: Node) -> None:
+        self.cache.set_node(node)
+        self._note(node.metadata.name or "", Aspect.ADDED)
+
+    def _node_updated(self, old: Node, new: Node) -> None:
+        self.cache.set_node(new)
+        self._note(new.metadata.name or "", node_aspects(old, new))
+
+    def _node_deleted(self, node: Node) -> None:
+        self.cache.remove_node(node.metadata.name or "")
+        self._note(node.metadata.name or "", Aspect.REMOVED)
+
+    def _pod_added(self, pod: Pod) -> None:
+        if is_terminal(pod):
+            self._pod_deleted(pod)
+        elif pod.spec.node_name:
+            self._pod_placed(pod)
+        elif pod.spec.scheduler_name == self.name:
+            self._pod_pending(pod, matters=True)
+
+    def _pod_updated(self, old: Pod, new: Pod) -> None:
+        if is_terminal(new) or new.spec.node_name:
+            self._pod_added(new)
+        elif new.spec.scheduler_name == self.name:
+            if old.status.nominated_node_name and not new.status.nominated_node_name:
+                self._end_nomination(new.metadata.uid or "")
+            self._pod_pending(new, matters=may_fit_now(old, new))
+
+    def _pod_pending(self, pod: Pod, *, matters: bool) -> None:
+        uid = pod.metadata.uid or ""
+        if self.cache.pod(uid) is not None:
+            return  # being bound: the outcome decides
+        facts = facts_of(pod)
+        if pod.status.nominated_node_name:
+            self._nominations[uid] = (facts, pod.status.nominated_node_name)
+        self.queue.update(facts, clock.monotonic(), matters=matters)
+        self._wake.set()
+
+    def _pod_placed(self, pod: Pod) -> None:
+        uid = pod.metadata.uid or ""
+        node = pod.spec.node_name or ""
+        self.queue.remove(uid)
+        self._end_nomination(uid, placed_on=node)
+        placed = self.cache.pod(uid)
+        if placed is None or placed.assumed:
+            if placed is not None and self.cache.name_of(placed.row) != node:
+                self._note(self.cache.name_of(placed.row), Aspect.ROOM)  # somebody else was faster
+            facts = facts_of(pod)
+            self.cache.add_pod(facts, node)
+            self._changed(PodEvent.ADDED, facts, node)
+        elif counts_differently(placed.facts.pod, pod):
+            before, facts = placed.facts, facts_of(pod)
+            self.cache.add_pod(facts, node)
+            self._changed(placed_pod_event(before, facts), facts, node, before)
+        else:
+            placed.facts = dataclasses.replace(placed.facts, pod=pod)
+
+    def _pod_deleted(self, pod: Pod) -> None:
+        uid = pod.metadata.uid or ""
+        self.queue.remove(uid)
+        self._end_nomination(uid)
+        placed = self.cache.pod(uid)
+        if placed is not None:
+            node = self.cache.name_of(placed.row)
+            self.cache.remove_pod(uid)
+            self._changed(PodEvent.DELETED, placed.facts, node)
+
+    def _changed(self, event: PodEvent, facts: PodFacts, node: str, before: PodFacts | None = None) -> None:
+        if event:
+            self._changes.pod(event, facts, node, before)
+            self._wake.set()

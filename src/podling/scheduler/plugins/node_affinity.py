@@ -1,0 +1,120 @@
+"""NodeAffinity: ``nodeSelector`` and node affinity, required and preferred.
+
+Terms are alternatives; within a term everything must hold. A term that asks for nothing matches nothing.
+Terms that all name nodes (``metadata.name``, as daemon pods do) narrow the search before it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from podling.api.core_v1 import NodeAffinity as NodeAffinitySpec
+from podling.api.core_v1 import NodeSelectorRequirement, NodeSelectorTerm
+from podling.machinery.selectors import (
+    LabelSelector,
+    SelectorError,
+    from_labels,
+    from_node_selector_requirements,
+)
+from podling.scheduler.cache import Cache
+from podling.scheduler.framework import Aspect, Hopeless, Plugin, Rejected, Scores, normalised
+from podling.scheduler.labelcolumns import Mask, Rows
+from podling.scheduler.podfacts import PodFacts
+
+REASON = "node(s) didn't match Pod's node affinity/selector"
+CONFLICT = "pod affinity terms conflict"
+
+
+class NodeAffinity(Plugin):
+    name = "NodeAffinity"
+    weight = 2
+    wakes_on = Aspect.ADDED | Aspect.LABELS
+
+    def candidates(self, pod: PodFacts, cache: Cache) -> Rows | None:
+        names: set[str] = set()
+        terms = required_terms(pod)
+        if not terms:
+            return None
+        for term in terms:
+            named = [set(field.values) for field in term.match_fields if field.operator == "In"]
+            if not named:
+                return None
+            names |= set.intersection(*named)
+        if not names:
+            raise Hopeless(CONFLICT)
+        found = (cache.row_of(name) for name in sorted(names))
+        return np.array([row for row in found if row is not None], np.intp)
+
+    def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
+        matched = required_match(pod, cache, rows)
+        return () if matched is None else (Rejected(REASON, ~matched, unresolvable=True),)
+
+    def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
+        affinity = _affinity(pod)
+        preferred = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
+        if not preferred:
+            return None
+        total = np.zeros(len(rows), np.int64)
+        for each in preferred:
+            total += each.weight * term_match(each.preference, cache, rows)
+        return normalised(total)
+
+
+def required_match(pod: PodFacts, cache: Cache, rows: Rows) -> Mask | None:
+    """Where ``nodeSelector`` and the required affinity hold; None when the pod has neither."""
+    affinity = _affinity(pod)
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    if not pod.spec.node_selector and required is None:
+        return None
+    matched: Mask = np.ones(len(rows), np.bool_)
+    if pod.spec.node_selector:
+        matched &= cache.labels.selected(from_labels(pod.spec.node_selector), rows)
+    if required is not None:
+        alternatives = np.zeros(len(rows), np.bool_)
+        for term in required.node_selector_terms:
+            alternatives |= term_match(term, cache, rows)
+        matched &= alternatives
+    return matched
+
+
+def required_terms(pod: PodFacts) -> tuple[NodeSelectorTerm, ...]:
+    affinity = _affinity(pod)
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return required.node_selector_terms if required else ()
+
+
+def term_match(term: NodeSelectorTerm, cache: Cache, rows: Rows) -> Mask:
+    """Where one term holds."""
+    if not term.match_expressions and not term.match_fields:
+        return np.zeros(len(rows), np.bool_)
+    selector = _selector(term.match_expressions)
+    if selector is None:
+        return np.zeros(len(rows), np.bool_)
+    matched = cache.labels.selected(selector, rows)
+    for field in term.match_fields:
+        matched &= _field_match(field, cache, rows)
+    return matched
+
+
+def _selector(expressions: tuple[NodeSelectorRequirement, ...]) -> LabelSelector | None:
+    """None for expressions that cannot be read: they match nothing."""
+    try:
+        return from_node_selector_requirements(expressions)
+    except SelectorError:
+        return None
+
+
+def _field_match(field: NodeSelectorRequirement, cache: Cache, rows: Rows) -> Mask:
+    """``metadata.name`` is the only field there is, with one value (validated on creation)."""
+    if field.key != "metadata.name" or field.operator not in ("In", "NotIn"):
+        return np.zeros(len(rows), np.bool_)
+    named = [row for row in map(cache.row_of, field.values) if row is not None]
+    inside: Mask = np.isin(rows, np.array(named, np.intp))
+    return inside if field.operator == "In" else ~inside
+
+
+def _affinity(pod: PodFacts) -> NodeAffinitySpec | None:
+    affinity = pod.spec.affinity
+    return affinity.node_affinity if affinity else None

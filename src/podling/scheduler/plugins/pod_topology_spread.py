@@ -1,0 +1,212 @@
+"""PodTopologySpread: pods of a kind spread over zones, nodes, or any other label.
+
+A constraint counts the pods its selector means per domain. ``DoNotSchedule`` rejects a node whose domain
+would then be more than ``maxSkew`` ahead of the emptiest; ``ScheduleAnyway`` only scores. A pod without
+constraints of its own that belongs to a service or a workload is spread, softly, over nodes and zones.
+
+Which nodes count for a constraint: those with all of the pod's topology keys that, unless a policy says
+otherwise, the pod's node selector and affinity would allow, whatever their taints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from podling.api.core_v1 import TopologySpreadConstraint
+from podling.machinery.selectors import LabelSelector
+from podling.scheduler.cache import Cache
+from podling.scheduler.framework import (
+    ALL,
+    SCORE_MAX,
+    Aspect,
+    Plugin,
+    PodChange,
+    PodEvent,
+    Rejected,
+    Scores,
+)
+from podling.scheduler.labelcolumns import ABSENT, Mask, Rows
+from podling.scheduler.plugins.inter_pod_affinity import looked_up
+from podling.scheduler.plugins.node_affinity import required_match
+from podling.scheduler.plugins.taint_toleration import KEEPS_AWAY, tolerates
+from podling.scheduler.podfacts import PodFacts
+from podling.scheduler.podgroups import counts_per_row
+from podling.scheduler.terms import selector_of
+
+REASON = "node(s) didn't match pod topology spread constraints"
+MISSING_LABEL = f"{REASON} (missing required label)"
+
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Constraint:
+    topology_key: str
+    max_skew: int
+    selector: LabelSelector
+    min_domains: int = 1
+    honor_affinity: bool = True
+    honor_taints: bool = False
+
+
+class PodTopologySpread(Plugin):
+    name = "PodTopologySpread"
+    weight = 2
+    wakes_on = Aspect.ADDED | Aspect.LABELS | Aspect.TAINTS | Aspect.REMOVED
+    wakes_on_pods = PodEvent.ADDED | PodEvent.LABELS | PodEvent.DELETED
+
+    def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
+        constraints = _constraints(pod, "DoNotSchedule")
+        if not constraints:
+            return ()
+        everything = _has_all_keys(constraints, cache, cache.rows)
+        missing = ~_has_all_keys(constraints, cache, rows)
+        skewed = np.zeros(len(rows), np.bool_)
+        for constraint in constraints:
+            counted = cache.rows[everything & _included(constraint, pod, cache, cache.rows)]
+            skewed |= _too_skewed(constraint, pod, cache, counted, rows)
+        skewed &= ~missing
+        found = (Rejected(REASON, skewed), Rejected(MISSING_LABEL, missing, unresolvable=True))
+        return tuple(rejected for rejected in found if rejected.where.any())
+
+    def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
+        own = bool(pod.spec.topology_spread_constraints)
+        constraints = _constraints(pod, "ScheduleAnyway") if own else _default_constraints(pod, cache)
+        if not constraints:
+            return None
+        # Nodes without a zone still spread by host name, unless the pod said what it wants itself.
+        eligible = _has_all_keys(constraints, cache, rows) if own else np.ones(len(rows), np.bool_)
+        everything = (
+            _has_all_keys(constraints, cache, cache.rows) if own else np.ones(len(cache.rows), np.bool_)
+        )
+        raw = np.zeros(len(rows), np.float64)
+        for constraint in constraints:
+            counted = cache.rows[everything & _included(constraint, pod, cache, cache.rows)]
+            raw += _spread_score(constraint, pod, cache, counted, rows, eligible)
+        return _normalised(np.rint(raw).astype(np.int64), eligible)
+
+    def wakes_for_nodes(self, pod: PodFacts, rows: Rows, cache: Cache) -> int:
+        """Always: where one node belongs changes what is right on others."""
+        return ALL
+
+    def wakes_for_pod(self, pod: PodFacts, change: PodChange, cache: Cache) -> bool:
+        """When a pod that one of the constraints counts comes, goes or changes its labels."""
+        if change.facts.namespace != pod.namespace:
+            return False
+        labels = change.facts.labels
+        return any(each.selector.matches(labels) for each in _constraints(pod, "DoNotSchedule"))
+
+
+def _constraints(pod: PodFacts, when: str) -> tuple[_Constraint, ...]:
+    return tuple(
+        _read(each) for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == when
+    )
+
+
+def _read(constraint: TopologySpreadConstraint) -> _Constraint:
+    return _Constraint(
+        constraint.topology_key,
+        constraint.max_skew,
+        selector_of(constraint.label_selector),
+        constraint.min_domains or 1,
+        honor_affinity=(constraint.node_affinity_policy or "Honor") == "Honor",
+        honor_taints=(constraint.node_taints_policy or "Ignore") == "Honor",
+    )
+
+
+def _default_constraints(pod: PodFacts, cache: Cache) -> tuple[_Constraint, ...]:
+    """Kubernetes' system defaults, for pods that some service or workload selects."""
+    selector = cache.workloads.selector_for(pod)
+    if selector is None:
+        return ()
+    return (_Constraint(HOSTNAME, 3, selector), _Constraint(ZONE, 5, selector))
+
+
+def _has_all_keys(constraints: Sequence[_Constraint], cache: Cache, rows: Rows) -> Mask:
+    result: Mask = np.ones(len(rows), np.bool_)
+    for constraint in constraints:
+        result &= cache.labels.codes(constraint.topology_key, rows) != ABSENT
+    return result
+
+
+def _included(constraint: _Constraint, pod: PodFacts, cache: Cache, rows: Rows) -> Mask:
+    """Which nodes the constraint's policies let count."""
+    result: Mask = np.ones(len(rows), np.bool_)
+    if constraint.honor_affinity:
+        matched = required_match(pod, cache, rows)
+        if matched is not None:
+            result &= matched
+    if constraint.honor_taints:
+        tolerations = pod.spec.tolerations
+        tolerated = [
+            all(taint[2] not in KEEPS_AWAY or tolerates(tolerations, taint) for taint in taints)
+            for taints in cache.taint_sets
+        ]
+        result &= np.array(tolerated)[cache.taints[rows]]
+    return result
+
+
+def _counts(constraint: _Constraint, pod: PodFacts, cache: Cache) -> Counts:
+    groups = [
+        group
+        for group in cache.groups.in_namespace(pod.namespace)
+        if not group.terminating and constraint.selector.matches(group.labels)
+    ]
+    return counts_per_row(groups, cache.capacity)
+
+
+def _domain_totals(key: str, counts: Counts, cache: Cache, counted: Rows) -> Counts:
+    """Per code of the key: the pods in that domain, -1 where the domain has no node that counts."""
+    codes = cache.labels.codes(key, counted)
+    inside = codes != ABSENT
+    totals: Counts = np.zeros(cache.labels.distinct(key), np.int64)
+    np.add.at(totals, codes[inside], counts[counted][inside])
+    there = np.zeros(len(totals), np.bool_)
+    there[codes[inside]] = True
+    totals[~there] = -1
+    return totals
+
+
+def _too_skewed(constraint: _Constraint, pod: PodFacts, cache: Cache, counted: Rows, rows: Rows) -> Mask:
+    totals = _domain_totals(constraint.topology_key, _counts(constraint, pod, cache), cache, counted)
+    there = totals[totals >= 0]
+    fewest = 0 if len(there) < constraint.min_domains else int(there.min(initial=2**31 - 1))
+    matches_itself = int(constraint.selector.matches(pod.labels))
+    here = looked_up(np.maximum(totals, 0), constraint.topology_key, cache, rows)
+    result: Mask = here + matches_itself - fewest > constraint.max_skew
+    return result
+
+
+def _spread_score(
+    constraint: _Constraint, pod: PodFacts, cache: Cache, counted: Rows, rows: Rows, eligible: Mask
+) -> npt.NDArray[np.float64]:
+    """More pods in the domain, more points; the fewer domains there are, the less each pod weighs."""
+    key = constraint.topology_key
+    counts = _counts(constraint, pod, cache)
+    codes = cache.labels.codes(key, rows)
+    if key == HOSTNAME:
+        here, domains = counts[rows], int(eligible.sum())
+    else:
+        totals = _domain_totals(key, counts, cache, counted)
+        here = looked_up(np.maximum(totals, 0), key, cache, rows)
+        domains = len(np.unique(codes[eligible]))
+    points = here * np.log(domains + 2) + (constraint.max_skew - 1)
+    return np.where(codes != ABSENT, points, 0.0)
+
+
+def _normalised(raw: Scores, eligible: Mask) -> Scores:
+    """Fewest points, best score; nodes that do not take part get none."""
+    taking_part = raw[eligible]
+    if not len(taking_part):
+        return np.zeros(len(raw), np.int64)
+    lowest, highest = int(taking_part.min()), int(taking_part.max())
+    if highest == 0:
+        return np.where(eligible, SCORE_MAX, 0)
+    return np.where(eligible, SCORE_MAX * (highest + lowest - raw) // highest, 0)

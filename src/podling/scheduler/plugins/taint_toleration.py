@@ -1,0 +1,68 @@
+"""TaintToleration: taints keep pods away that do not tolerate them, or make a node less liked.
+
+Many nodes have the same taints: each distinct set of taints is judged once and looked up per node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from podling.api.core_v1 import Toleration
+from podling.scheduler.cache import Cache, NodeTaint
+from podling.scheduler.framework import Aspect, Plugin, Rejected, Scores, normalised
+from podling.scheduler.labelcolumns import Rows
+from podling.scheduler.podfacts import PodFacts
+
+REASON = "node(s) had untolerated taint(s)"
+
+KEEPS_AWAY = ("NoSchedule", "NoExecute")
+
+
+class TaintToleration(Plugin):
+    name = "TaintToleration"
+    weight = 3
+    wakes_on = Aspect.ADDED | Aspect.TAINTS
+
+    def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
+        tolerations = pod.spec.tolerations
+        kept_away = [
+            any(taint[2] in KEEPS_AWAY and not tolerates(tolerations, taint) for taint in taints)
+            for taints in cache.taint_sets
+        ]
+        if not any(kept_away):
+            return ()
+        return (Rejected(REASON, np.array(kept_away)[cache.taints[rows]], unresolvable=True),)
+
+    def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
+        """The fewer ``PreferNoSchedule`` taints are not tolerated, the better."""
+        tolerations = tuple(
+            each for each in pod.spec.tolerations if each.effect in (None, "", "PreferNoSchedule")
+        )
+        disliked = [
+            sum(taint[2] == "PreferNoSchedule" and not tolerates(tolerations, taint) for taint in taints)
+            for taints in cache.taint_sets
+        ]
+        if not any(disliked):
+            return None
+        return normalised(np.array(disliked, np.int64)[cache.taints[rows]], reverse=True)
+
+
+def tolerates(tolerations: Sequence[Toleration], taint: NodeTaint) -> bool:
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: Toleration, taint: NodeTaint) -> bool:
+    key, value, effect = taint
+    if toleration.effect and toleration.effect != effect:
+        return False
+    if toleration.key and toleration.key != key:
+        return False
+    match toleration.operator or "Equal":
+        case "Exists":
+            return True
+        case "Equal":
+            return bool(toleration.key) and (toleration.value or "") == value
+        case _:
+            return False

@@ -1,0 +1,186 @@
+"""What scheduling needs to know of a pod, worked out once and not again for every node.
+
+Resources are plain numbers: CPU in thousandths, everything else in whole units, both rounded up. A pod
+that runs counts with the most of what it asks for, was allocated and was given (a resize in progress),
+unless the node said that the resize can never be.
+
+Upstream: ``pkg/scheduler/framework/types.go``, ``component-helpers/resource/helpers.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from msgspec import structs
+
+from podling.api.core_v1 import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements
+from podling.machinery.pods import condition, is_sidecar, pod_requests
+from podling.machinery.quantity import parse
+from podling.scheduler.terms import Term, read_preferred, read_required
+
+UNSET_CPU = "100m"
+UNSET_MEMORY = str(200 * 1024 * 1024)
+"""What a container that asks for nothing counts with when nodes are scored, so that it counts at all."""
+
+ANY_ADDRESS = "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    protocol: str
+    port: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Affinities:
+    """Affinity to other pods; empty for most."""
+
+    required: tuple[Term, ...] = ()
+    required_anti: tuple[Term, ...] = ()
+    preferred: tuple[Term, ...] = ()
+    preferred_anti: tuple[Term, ...] = ()
+
+
+NO_AFFINITIES = Affinities()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodFacts:
+    """``requests`` decide whether a pod fits; ``scored`` (CPU, memory) how full it makes a node look."""
+
+    pod: Pod
+    requests: Mapping[str, int]
+    scored: tuple[int, int]
+    ports: tuple[HostPort, ...]
+    affinities: Affinities = field(default=NO_AFFINITIES)
+
+    @property
+    def uid(self) -> str:
+        return self.pod.metadata.uid or ""
+
+    @property
+    def namespace(self) -> str:
+        return self.pod.metadata.namespace or ""
+
+    @property
+    def name(self) -> str:
+        return self.pod.metadata.name or ""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.pod.metadata.labels
+
+    @property
+    def spec(self) -> PodSpec:
+        return self.pod.spec
+
+    @property
+    def priority(self) -> int:
+        return self.pod.spec.priority or 0
+
+    @property
+    def terminating(self) -> bool:
+        return self.pod.metadata.deletion_timestamp is not None
+
+
+def facts_of(pod: Pod) -> PodFacts:
+    """Everything in one pass; cheap for pods without affinity and status resources."""
+    spec = effective_spec(pod)
+    requests = amounts(spec)
+    if "cpu" in requests and "memory" in requests and _all_ask(spec):
+        scored = requests["cpu"], requests["memory"]
+    else:
+        filled = amounts(_with_something_asked(spec))
+        scored = filled.get("cpu", 0), filled.get("memory", 0)
+    return PodFacts(pod, requests, scored, _host_ports(spec), _affinities(pod))
+
+
+def amounts(spec: PodSpec) -> dict[str, int]:
+    """The pod's requests as numbers, without zeros."""
+    found = {
+        name: value.milli_value if name == "cpu" else value.value
+        for name, value in pod_requests(spec).items()
+    }
+    return {name: amount for name, amount in found.items() if amount}
+
+
+def effective_spec(pod: Pod) -> PodSpec:
+    """The spec with what the node holds for the containers, where that differs from what is asked."""
+    statuses = {
+        status.name: status
+        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
+        if status.resources is not None
+    }
+    if not statuses or not pod.spec.node_name:
+        return pod.spec
+    pending = condition(pod, "PodResizePending")
+    infeasible = pending is not None and pending.reason == "Infeasible"
+
+    def held(container: Container) -> Container:
+        status = statuses.get(container.name)
+        return container if status is None else _at_least(container, status, ignore_spec=infeasible)
+
+    return structs.replace(
+        pod.spec,
+        containers=tuple(held(container) for container in pod.spec.containers),
+        init_containers=tuple(
+            held(container) if is_sidecar(container) else container for container in pod.spec.init_containers
+        ),
+    )
+
+
+def _at_least(container: Container, status: ContainerStatus, *, ignore_spec: bool) -> Container:
+    given = status.resources.requests if status.resources else {}
+    most = {} if ignore_spec else dict(container.resources.requests)
+    for source in (given, status.allocated_resources):
+        for name, value in source.items():
+            if name not in most or parse(most[name]) < parse(value):
+                most[name] = value
+    return structs.replace(container, resources=structs.replace(container.resources, requests=most))
+
+
+def _all_ask(spec: PodSpec) -> bool:
+    return all(
+        "cpu" in container.resources.requests and "memory" in container.resources.requests
+        for container in (*spec.init_containers, *spec.containers)
+    )
+
+
+def _with_something_asked(spec: PodSpec) -> PodSpec:
+    def filled(container: Container) -> Container:
+        requests = {"cpu": UNSET_CPU, "memory": UNSET_MEMORY} | container.resources.requests
+        return structs.replace(container, resources=ResourceRequirements(requests=requests))
+
+    return structs.replace(
+        spec,
+        containers=tuple(filled(container) for container in spec.containers),
+        init_containers=tuple(filled(container) for container in spec.init_containers),
+    )
+
+
+def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+    sidecars = (container for container in spec.init_containers if is_sidecar(container))
+    return tuple(
+        HostPort(port.protocol or "TCP", port.host_port, port.host_ip or ANY_ADDRESS)
+        for container in (*spec.containers, *sidecars)
+        for port in container.ports
+        if port.host_port
+    )
+
+
+def _affinities(pod: Pod) -> Affinities:
+    affinity = pod.spec.affinity
+    if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
+        return NO_AFFINITIES
+    namespace = pod.metadata.namespace or ""
+    near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
+    return Affinities(
+        read_required(near.required_during_scheduling_ignored_during_execution, namespace) if near else (),
+        read_required(apart.required_during_scheduling_ignored_during_execution, namespace) if apart else (),
+        read_preferred(near.preferred_during_scheduling_ignored_during_execution, namespace) if near else (),
+        read_preferred(apart.preferred_during_scheduling_ignored_during_execution, namespace)
+        if apart
+        else (),
+    )

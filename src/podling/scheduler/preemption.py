@@ -1,0 +1,221 @@
+"""Making room: which pods of lower priority have to go so that a pod can run, and on which node.
+
+Flow: nodes where removing pods could help are tried one by one: take away every pod of lower priority; if
+the pod fits then, give back as many as possible, those that a disruption budget protects first and the
+more important before the less. What could not be given back are the victims. Of the candidates the least
+harmful is picked.
+
+Guarantees: only pods of lower priority are victims; the cache is left as it was found.
+
+Upstream: ``pkg/scheduler/framework/preemption``, ``plugins/defaultpreemption``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from podling.api.core_v1 import Pod
+from podling.api.policy_v1 import PodDisruptionBudget
+from podling.scheduler import messages
+from podling.scheduler.cache import Cache
+from podling.scheduler.decide import Diagnosis, Nominated, feasible, respected_nominations
+from podling.scheduler.framework import Plugin, one_row
+from podling.scheduler.podfacts import PodFacts
+from podling.scheduler.terms import selector_of
+
+CANDIDATES_PERCENT_MIN = 10
+CANDIDATES_MIN = 100
+
+_LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """Who has to go from ``node``, most important first; ``violations``: how many a budget protects."""
+
+    node: str
+    pods: tuple[PodFacts, ...]
+    violations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Nobody is preempted; the text is what the pod's message ends with.
+
+    ``keeps_nomination``: the pod did not get as far as losing the node that it is nominated to.
+    ``rejected_by``: the plugins in whose eyes no preemption would have helped; the pod waits for a
+    change that they welcome, too.
+    """
+
+    message: str
+    keeps_nomination: bool = False
+    rejected_by: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Everything the decision looks at. ``offset`` draws where among the nodes the search starts."""
+
+    pod: PodFacts
+    cache: Cache
+    plugins: Sequence[Plugin]
+    nominated: Sequence[Nominated]
+    budgets: Sequence[PodDisruptionBudget]
+    offset: int = 0
+
+
+def preempt(attempt: Attempt, diagnosis: Diagnosis) -> Victims | Refusal:
+    """Whom to remove for a pod that no node was right for, or why nobody."""
+    refusal = _not_eligible(attempt, diagnosis)
+    if refusal is not None:
+        return refusal
+    reasons: Counter[str] = Counter()
+    not_helpful = diagnosis.total - len(diagnosis.resolvable())
+    if not_helpful:
+        reasons[messages.NOT_HELPFUL] = not_helpful
+    rejected_by: set[str] = set()
+    candidates = _candidates(attempt, diagnosis, reasons, rejected_by)
+    if candidates:
+        return min(candidates, key=_harm)
+    text = f"preemption: {messages.fit_error(diagnosis.total, +reasons)}"
+    return Refusal(text, rejected_by=frozenset(rejected_by))
+
+
+def more_important(pod: PodFacts) -> tuple[int, datetime]:
+    """Sorts the more important pods first: higher priority, then running longer."""
+    return -pod.priority, started(pod.pod)
+
+
+def started(pod: Pod) -> datetime:
+    """When the pod started; one that has not yet is the youngest of all."""
+    return pod.status.start_time or _LAST_MOMENT
+
+
+def _not_eligible(attempt: Attempt, diagnosis: Diagnosis) -> Refusal | None:
+    pod, cache = attempt.pod, attempt.cache
+    if pod.spec.preemption_policy == "Never":
+        return Refusal(f"preemption: {messages.NEVER_PREEMPTS}", keeps_nomination=True)
+    nominated = pod.pod.status.nominated_node_name
+    row = cache.row_of(nominated) if nominated else None
+    if row is None or row not in diagnosis.resolvable():
+        # Not nominated, or the room that is being made there would not help any more.
+        return None
+    for other in cache.pods_on(row):
+        if other.terminating and other.priority < pod.priority and _was_preempted(other.pod):
+            return Refusal(f"preemption: {messages.VICTIM_STILL_GOING}", keeps_nomination=True)
+    return None
+
+
+def _was_preempted(pod: Pod) -> bool:
+    return any(
+        condition.type == "DisruptionTarget"
+        and condition.status == "True"
+        and condition.reason == "PreemptionByScheduler"
+        for condition in pod.status.conditions
+    )
+
+
+def _candidates(
+    attempt: Attempt, diagnosis: Diagnosis, reasons: Counter[str], rejected_by: set[str]
+) -> list[Victims]:
+    """Enough nodes where preemption would work, looking from a drawn place on. Notes why on others it
+    would not, and by whom."""
+    rows = diagnosis.resolvable()
+    wanted = min(max(len(rows) * CANDIDATES_PERCENT_MIN // 100, CANDIDATES_MIN), len(rows))
+    found: list[Victims] = []
+    spared: list[Victims] = []
+    for number in range(len(rows)):
+        outcome = victims_on(attempt, rows[(attempt.offset + number) % len(rows)])
+        if isinstance(outcome, Victims):
+            (spared if not outcome.violations else found).append(outcome)
+        else:
+            reasons.update(outcome.reasons)
+            rejected_by |= outcome.rejected_by
+        if spared and len(found) + len(spared) >= wanted:
+            break
+    return spared + found
+
+
+def victims_on(attempt: Attempt, row: int) -> Victims | Diagnosis:
+    """Who has to go from this node, or why that does not help. Leaves the cache as it was."""
+    pod, cache = attempt.pod, attempt.cache
+    node = cache.name_of(row)
+    potential = sorted(
+        (other for other in cache.pods_on(row) if other.priority < pod.priority), key=more_important
+    )
+    if not potential:
+        return Diagnosis(1, Counter((messages.NO_VICTIMS,)))
+    assumed = {other.uid for other in potential if _is_assumed(cache, other.uid)}
+    for other in potential:
+        cache.remove_pod(other.uid)
+    gone = {other.uid for other in potential}
+    try:
+        diagnosis = Diagnosis(1)
+        if not _fits(attempt, row, diagnosis):
+            return diagnosis
+        violating, others = _by_budget(potential, attempt.budgets)
+        victims: list[PodFacts] = []
+        violations = 0
+        for number, other in enumerate((*violating, *others)):
+            cache.add_pod(other, node, assumed=other.uid in assumed)
+            gone.discard(other.uid)
+            if not _fits(attempt, row):
+                cache.remove_pod(other.uid)
+                gone.add(other.uid)
+                victims.append(other)
+                violations += number < len(violating)
+        return Victims(node, tuple(sorted(victims, key=more_important)), violations)
+    finally:
+        for other in potential:
+            if other.uid in gone:
+                cache.add_pod(other, node, assumed=other.uid in assumed)
+
+
+def _is_assumed(cache: Cache, uid: str) -> bool:
+    placed = cache.pod(uid)
+    return placed is not None and placed.assumed
+
+
+def _fits(attempt: Attempt, row: int, diagnosis: Diagnosis | None = None) -> bool:
+    respected = respected_nominations(attempt.pod, attempt.nominated)
+    found = feasible(attempt.pod, attempt.cache, attempt.plugins, one_row(row), respected, diagnosis)
+    return len(found) > 0
+
+
+def _by_budget(
+    pods: Iterable[PodFacts], budgets: Sequence[PodDisruptionBudget]
+) -> tuple[list[PodFacts], list[PodFacts]]:
+    """Those whose removal would overdraw a budget, and the others, each in the given order."""
+    left = [budget.status.disruptions_allowed or 0 for budget in budgets]
+    selectors = [selector_of(budget.spec.selector) for budget in budgets]
+    violating: list[PodFacts] = []
+    others: list[PodFacts] = []
+    for pod in pods:
+        overdraws = False
+        for number, budget in enumerate(budgets):
+            if not pod.labels or budget.metadata.namespace != pod.namespace:
+                continue
+            selector = selectors[number]
+            if selector.empty or not selector.matches(pod.labels):
+                continue
+            if pod.name in budget.status.disrupted_pods:
+                continue
+            left[number] -= 1
+            overdraws = overdraws or left[number] < 0
+        (violating if overdraws else others).append(pod)
+    return violating, others
+
+
+def _harm(victims: Victims) -> tuple[int, int, int, int, float]:
+    """Smaller is better: budget violations, highest priority, sum of priorities, number of victims, and
+    then the latest start of the most important ones."""
+    if not victims.pods:
+        return (0, -(2**31), 0, 0, 0.0)
+    highest = victims.pods[0].priority
+    # Shifted so that priorities below zero count as something, too.
+    total = sum(pod.priority + 2**31 for pod in victims.pods)
+    earliest = min(started(pod.pod) for pod in victims.pods if pod.priority == highest)
+    return (victims.violations, highest, total, len(victims.pods), -earliest.timestamp())

@@ -1,0 +1,257 @@
+"""The pods that wait for a node: who is next, who waits out a back-off, who waits for a change.
+
+A plain data structure that takes ``now`` (seconds of a monotonic clock) and never waits itself:
+
+* *active*: to be tried, by priority, then by how long they wait;
+* *backoff*: to be tried once their back-off of 1 s, doubling to 10 s, has ended; taken early when nothing
+  else is to be done, unless an error put them there;
+* *unschedulable*: no node was right. A change that one of the rejecting plugins welcomes moves them on, or
+  time: after five minutes they are tried anyway;
+* *gated*: held back by scheduling gates or by a preemption in progress; no event, no time moves them.
+
+A pod is in at most one of the four, and in none while it is being tried. Because a decision is taken in one
+piece, nothing can happen between taking a pod and putting it back: no record of missed events is needed.
+
+Upstream: ``pkg/scheduler/backend/queue``.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from podling.scheduler.plugins.priority_sort import sort_key
+from podling.scheduler.podfacts import PodFacts
+
+BACKOFF_SECONDS_INITIAL = 1.0
+BACKOFF_SECONDS_MAX = 10.0
+UNSCHEDULABLE_SECONDS_MAX = 300.0
+
+
+class Place(Enum):
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    UNSCHEDULABLE = "unschedulable"
+    GATED = "gated"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waiting:
+    """A pod and what it went through so far.
+
+    ``since``: when it last came into the queue, which orders equals and starts its back-off.
+    ``rejections`` and ``errors`` in a row decide how long that is. ``rejected_at``: how many rejections
+    of any pod there had been by its last one.
+    """
+
+    facts: PodFacts
+    since: float
+    arrival: int = 0
+    rejections: int = 0
+    rejected_at: int = 0
+    errors: int = 0
+    rejected_by: frozenset[str] = field(default=frozenset())
+
+    @property
+    def uid(self) -> str:
+        return self.facts.uid
+
+    def backoff_ends(self) -> float:
+        return self.since + backoff_seconds(self.errors or self.rejections)
+
+
+def backoff_seconds(failures: int) -> float:
+    """1 s after the first failure, doubling to 10 s."""
+    if failures <= 0:
+        return 0.0
+    return min(BACKOFF_SECONDS_INITIAL * 2.0 ** min(failures - 1, 10), BACKOFF_SECONDS_MAX)
+
+
+class SchedulingQueue:
+    """Pending pods. ``held`` says whether a pod must not be tried at all for now."""
+
+    def __init__(self, held: Callable[[PodFacts], bool]) -> None:
+        self._held = held
+        self._places: dict[str, tuple[Place, Waiting]] = {}
+        self._active: list[tuple[tuple[int, float, int], int, Waiting]] = []
+        self._backoff: list[tuple[float, int, Waiting]] = []
+        self._stuck: dict[str, Waiting] = {}
+        self._stuck_by: dict[frozenset[str], dict[str, None]] = {}
+        self._arrivals = 0
+        self._pushes = 0
+        self.rejections = 0
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._places
+
+    def place(self, uid: str) -> Place | None:
+        found = self._places.get(uid)
+        return found[0] if found else None
+
+    def pods(self) -> Iterator[PodFacts]:
+        """Every pod that waits, in no particular order of merit."""
+        return (waiting.facts for _, waiting in self._places.values())
+
+    def unschedulable(self) -> tuple[Waiting, ...]:
+        """The pods that wait for a change, oldest first."""
+        return tuple(self._stuck.values())
+
+    def unschedulable_by(self) -> list[tuple[frozenset[str], tuple[Waiting, ...]]]:
+        """The same, grouped by the plugins that rejected them."""
+        return [(names, tuple(self._stuck[uid] for uid in uids)) for names, uids in self._stuck_by.items()]
+
+    def add(self, facts: PodFacts, now: float) -> None:
+        """A pod that is new, or new to this scheduler."""
+        self._arrivals += 1
+        self._put(Waiting(facts, now, self._arrivals))
+
+    def update(self, facts: PodFacts, now: float, *, matters: bool) -> None:
+        """The pod changed; ``matters``: in a way that may make it schedulable."""
+        found = self._places.get(facts.uid)
+        if found is None:
+            self.add(facts, now)
+            return
+        place, waiting = found
+        waiting = replace(waiting, facts=facts)
+        if place is Place.UNSCHEDULABLE and not matters:
+            self._set(Place.UNSCHEDULABLE, waiting)
+        elif place is Place.BACKOFF:
+            self._set(Place.BACKOFF, waiting)
+        elif place is Place.UNSCHEDULABLE:
+            self._move_on(waiting, now)
+        else:
+            self._put(waiting)
+
+    def remove(self, uid: str) -> None:
+        self._places.pop(uid, None)
+        self._unstick(uid)
+
+    def pop(self, now: float) -> Waiting | None:
+        """The pod to try next, which leaves the queue; None when there is none yet."""
+        self.advance(now)
+        while self._active:
+            waiting = heapq.heappop(self._active)[-1]
+            if self._takes(Place.ACTIVE, waiting):
+                return waiting
+        errors: list[tuple[float, int, Waiting]] = []
+        found: Waiting | None = None
+        while self._backoff and found is None:
+            item = heapq.heappop(self._backoff)
+            if not self._is_at(Place.BACKOFF, item[2]):
+                continue
+            if item[2].errors:
+                errors.append(item)
+            else:
+                found = item[2]
+        for item in errors:
+            heapq.heappush(self._backoff, item)
+        if found is not None:
+            self._takes(Place.BACKOFF, found)
+        return found
+
+    def reject(self, waiting: Waiting, rejected_by: Iterable[str], now: float) -> None:
+        """No node was right: wait for a change that one of these plugins welcomes."""
+        self.rejections += 1
+        self._set_or_gate(
+            Place.UNSCHEDULABLE,
+            replace(
+                waiting,
+                since=now,
+                rejections=waiting.rejections + 1,
+                rejected_at=self.rejections,
+                errors=0,
+                rejected_by=frozenset(rejected_by),
+            ),
+        )
+
+    def fail(self, waiting: Waiting, now: float) -> None:
+        """Something went wrong: try again after the back-off."""
+        self._set_or_gate(Place.BACKOFF, replace(waiting, since=now, errors=waiting.errors + 1))
+
+    def wake(self, uid: str, now: float) -> None:
+        """A change may have helped this pod, which waits for one."""
+        waiting = self._stuck.get(uid)
+        if waiting is not None:
+            self._move_on(waiting, now)
+
+    def release(self, uid: str, now: float, *, retry: bool) -> None:
+        """What held this pod back is over. A pod that was rejected before waits on, unless ``retry``."""
+        found = self._places.get(uid)
+        if found is None or found[0] is not Place.GATED or self._held(found[1].facts):
+            return
+        waiting = found[1]
+        if not waiting.rejected_by:
+            self._put(waiting)
+        elif retry:
+            self._move_on(waiting, now)
+        else:
+            self._set(Place.UNSCHEDULABLE, replace(waiting, since=now))
+
+    def advance(self, now: float) -> None:
+        """Move on those whose time has come."""
+        while self._backoff and self._backoff[0][0] <= now:
+            _, _, waiting = heapq.heappop(self._backoff)
+            if self._is_at(Place.BACKOFF, waiting):
+                self._set(Place.ACTIVE, waiting)
+        for waiting in self.unschedulable():
+            if waiting.since + UNSCHEDULABLE_SECONDS_MAX > now:
+                break
+            self._move_on(waiting, now)
+
+    def next_time(self) -> float | None:
+        """When ``advance`` will have something to do, if nothing happens before."""
+        while self._backoff and not self._is_at(Place.BACKOFF, self._backoff[0][-1]):
+            heapq.heappop(self._backoff)
+        times = [self._backoff[0][0]] if self._backoff else []
+        for waiting in self._stuck.values():
+            times.append(waiting.since + UNSCHEDULABLE_SECONDS_MAX)
+            break
+        return min(times, default=None)
+
+    # Inside
+
+    def _put(self, waiting: Waiting) -> None:
+        self._set_or_gate(Place.ACTIVE, waiting)
+
+    def _set_or_gate(self, place: Place, waiting: Waiting) -> None:
+        self._set(Place.GATED if self._held(waiting.facts) else place, waiting)
+
+    def _move_on(self, waiting: Waiting, now: float) -> None:
+        self._set_or_gate(Place.BACKOFF if waiting.backoff_ends() > now else Place.ACTIVE, waiting)
+
+    def _set(self, place: Place, waiting: Waiting) -> None:
+        self._places[waiting.uid] = (place, waiting)
+        if place is Place.UNSCHEDULABLE:
+            self._stuck[waiting.uid] = waiting
+            self._stuck_by.setdefault(waiting.rejected_by, {})[waiting.uid] = None
+            return
+        self._unstick(waiting.uid)
+        self._pushes += 1
+        if place is Place.ACTIVE:
+            key = sort_key(waiting.facts.priority, waiting.since, waiting.arrival)
+            heapq.heappush(self._active, (key, self._pushes, waiting))
+        elif place is Place.BACKOFF:
+            heapq.heappush(self._backoff, (waiting.backoff_ends(), self._pushes, waiting))
+
+    def _unstick(self, uid: str) -> None:
+        waiting = self._stuck.pop(uid, None)
+        if waiting is not None:
+            group = self._stuck_by[waiting.rejected_by]
+            del group[uid]
+            if not group:
+                del self._stuck_by[waiting.rejected_by]
+
+    def _is_at(self, place: Place, waiting: Waiting) -> bool:
+        """Whether this heap item is still what the pod is; older ones are left behind and skipped."""
+        return self._places.get(waiting.uid) == (place, waiting)
+
+    def _takes(self, place: Place, waiting: Waiting) -> bool:
+        if not self._is_at(place, waiting):
+            return False
+        del self._places[waiting.uid]
+        return True

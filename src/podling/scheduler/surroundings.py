@@ -1,0 +1,62 @@
+"""What else the scheduler follows: labels of namespaces, and the selectors of services and workloads."""
+
+from __future__ import annotations
+
+from podling.api.apps_v1 import ReplicaSet, StatefulSet
+from podling.api.core_v1 import Namespace, ReplicationController, Service
+from podling.client.informer_factory import InformerFactory
+from podling.machinery.selectors import from_labels
+from podling.scheduler.cache import Cache
+from podling.scheduler.terms import selector_of
+
+
+class Surroundings:
+    """Keeps the cache's namespaces and workloads as the informers say."""
+
+    def __init__(self, cache: Cache, informers: InformerFactory) -> None:
+        self._cache = cache
+        self._namespaces = informers.informer(Namespace)
+        self._services = informers.informer(Service)
+        self._controllers = informers.informer(ReplicationController)
+        self._replica_sets = informers.informer(ReplicaSet)
+        self._stateful_sets = informers.informer(StatefulSet)
+        self._namespaces.add_handler(self._namespace, lambda _, new: self._namespace(new), self._no_namespace)
+        self._services.add_handler(self._service, lambda _, new: self._service(new), self._no_service)
+        self._controllers.add_handler(self._owner, lambda _, new: self._owner(new), self._no_owner)
+        self._replica_sets.add_handler(self._owner, lambda _, new: self._owner(new), self._no_owner)
+        self._stateful_sets.add_handler(self._owner, lambda _, new: self._owner(new), self._no_owner)
+
+    async def synced(self) -> None:
+        """Wait until all of it is known."""
+        await self._namespaces.synced()
+        await self._services.synced()
+        await self._controllers.synced()
+        await self._replica_sets.synced()
+        await self._stateful_sets.synced()
+
+    def _namespace(self, namespace: Namespace) -> None:
+        self._cache.namespace_labels[namespace.metadata.name or ""] = namespace.metadata.labels
+
+    def _no_namespace(self, namespace: Namespace) -> None:
+        self._cache.namespace_labels.pop(namespace.metadata.name or "", None)
+
+    def _service(self, service: Service) -> None:
+        metadata = service.metadata
+        self._cache.workloads.set_service(
+            metadata.namespace or "", metadata.name or "", service.spec.selector
+        )
+
+    def _no_service(self, service: Service) -> None:
+        self._cache.workloads.remove_service(service.metadata.namespace or "", service.metadata.name or "")
+
+    def _owner(self, owner: ReplicationController | ReplicaSet | StatefulSet) -> None:
+        if isinstance(owner, ReplicationController):
+            selector = from_labels(owner.spec.selector)
+        else:
+            selector = selector_of(owner.spec.selector)
+        key = (owner.kind, owner.metadata.namespace or "", owner.metadata.name or "")
+        self._cache.workloads.set_owner(key, selector)
+
+    def _no_owner(self, owner: ReplicationController | ReplicaSet | StatefulSet) -> None:
+        key = (owner.kind, owner.metadata.namespace or "", owner.metadata.name or "")
+        self._cache.workloads.remove_owner(key)

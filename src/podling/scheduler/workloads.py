@@ -1,0 +1,56 @@
+"""Which pods belong together though nothing in them says so: those one service or workload selects.
+
+Spreading by default asks for it. The selector of a pod is what all services that select it and its owning
+controller ask for, taken together. Upstream: ``pkg/scheduler/framework/plugins/helper/spread.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podling.machinery.selectors import LabelSelector, Requirement, from_labels
+from podling.scheduler.podfacts import PodFacts
+
+OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
+
+OwnerKey = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+class Workloads:
+    """The selectors of services and owning controllers, kept by the informers' handlers."""
+
+    def __init__(self) -> None:
+        self._services: dict[str, dict[str, LabelSelector]] = {}
+        self._owners: dict[OwnerKey, LabelSelector] = {}
+
+    def set_service(self, namespace: str, name: str, selector: Mapping[str, str]) -> None:
+        """A service without a selector selects nothing."""
+        if selector:
+            self._services.setdefault(namespace, {})[name] = from_labels(selector)
+        else:
+            self.remove_service(namespace, name)
+
+    def remove_service(self, namespace: str, name: str) -> None:
+        services = self._services.get(namespace, {})
+        services.pop(name, None)
+        if not services:
+            self._services.pop(namespace, None)
+
+    def set_owner(self, key: OwnerKey, selector: LabelSelector) -> None:
+        self._owners[key] = selector
+
+    def remove_owner(self, key: OwnerKey) -> None:
+        self._owners.pop(key, None)
+
+    def selector_for(self, pod: PodFacts) -> LabelSelector | None:
+        """What the pod's kind has in common; None for a pod that stands alone."""
+        requirements: list[Requirement] = []
+        for service in self._services.get(pod.namespace, {}).values():
+            if service.matches(pod.labels):
+                requirements += service.requirements
+        for owner in pod.pod.metadata.owner_references:
+            if owner.controller and owner.kind in OWNER_KINDS:
+                found = self._owners.get((owner.kind, pod.namespace, owner.name))
+                requirements += found.requirements if found and not found.never else ()
+        return LabelSelector(tuple(dict.fromkeys(requirements))) if requirements else None

@@ -1,0 +1,63 @@
+"""The window of past changes that watches resume from and consistent paging looks back into.
+
+Revisions rise by one, so the event of a revision is found by subtraction: the window is a plain list
+and ``compacted`` is the revision just before its first event. Because an event carries the entry it
+replaced, the state at any revision of the window is today's state with later events undone; nothing
+is stored twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from podling.store.base import Compacted, Entry, Event, FutureRevision
+
+
+class History:
+    """Events in revision order, without gaps, from just after ``compacted`` to ``revision``."""
+
+    __slots__ = ("_events", "compacted", "revision")
+
+    def __init__(self, compacted: int = 0) -> None:
+        self._events: list[Event] = []
+        self.compacted = compacted
+        self.revision = compacted
+
+    def append(self, event: Event) -> None:
+        """Add the next event; its revision must be the next one."""
+        revision = event.entry.revision
+        if revision != self.revision + 1:
+            raise ValueError(f"revision {revision} does not follow {self.revision}")
+        self._events.append(event)
+        self.revision = revision
+
+    def check(self, revision: int) -> None:
+        """Raise ``Compacted`` or ``FutureRevision`` unless the state at ``revision`` can be told."""
+        if revision > self.revision:
+            raise FutureRevision(revision, self.revision)
+        if revision < self.compacted:
+            raise Compacted(revision, self.compacted)
+
+    def after(self, revision: int) -> Iterator[Event]:
+        """The events with a revision above ``revision``, which must not be compacted."""
+        return islice(self._events, revision - self.compacted, None)
+
+    def up_to(self, revision: int) -> Iterator[Event]:
+        """The kept events with a revision of at most ``revision``."""
+        return islice(self._events, max(revision - self.compacted, 0))
+
+    def replaced_since(self, revision: int, prefix: str) -> dict[str, Entry | None]:
+        """What each key changed after ``revision`` held at that revision; ``None``: nothing."""
+        before: dict[str, Entry | None] = {}
+        for event in self.after(revision):
+            key = event.entry.key
+            if key not in before and key.startswith(prefix):
+                before[key] = event.previous
+        return before
+
+    def compact(self, revision: int) -> None:
+        """Forget the events up to ``revision``."""
+        if revision > self.compacted:
+            del self._events[: revision - self.compacted]
+            self.compacted = revision

@@ -1,0 +1,244 @@
+"""Fan-out of changes to watches.
+
+All watches of one prefix share one log and hold a position in it. A write is therefore appended once
+per watched prefix that it falls under, however many watch it, and the queue of a slow watch costs
+nothing but the events that it keeps alive. That cost is bounded: a watch more than ``capacity``
+events behind is cut off and reads ``WatchOverflow``, so the writer never waits for a reader.
+
+Finding the prefixes of a key: a prefix is as long as it is long, so for each length in use the head
+of the key is looked up. There are few lengths, whatever the number of watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from podling.store.base import Event, StoreClosed, Watch, WatchOverflow
+from podling.store.history import History
+
+DEFAULT_CAPACITY = 16_384
+"""How many events a watch may be behind. Generous, because a shared log makes it cheap and because
+a burst of writes within one turn of the event loop gives no watch the chance to read."""
+
+TRIM_AT_LEAST = 256
+"""A log is not looked through for what everybody has read before it has grown by so many events."""
+
+
+class Hub:
+    """Open watches by prefix. ``history`` supplies what happened before a watch was opened."""
+
+    def __init__(self, history: History, capacity: int = DEFAULT_CAPACITY) -> None:
+        self._history = history
+        self._capacity = capacity
+        self._channels: dict[str, _Channel] = {}
+        self._lengths: tuple[int, ...] = ()
+        self._touched: dict[_Channel, None] = {}
+        self._closed = False
+
+    def watch(self, prefix: str, after: int) -> Watch:
+        """Open a watch. Raises ``Compacted``, ``FutureRevision`` or ``StoreClosed``."""
+        if self._closed:
+            raise StoreClosed("the store is closed")
+        self._history.check(after)
+        channel = self._channels.get(prefix)
+        if channel is None:
+            channel = self._channels[prefix] = _Channel(self._history, self._capacity, self._release(prefix))
+            self._measure()
+        if after >= channel.complete_after:
+            return _Watch(channel, channel.position_after(after), ())
+        missed = [event for event in self._history.after(after) if event.entry.key.startswith(prefix)]
+        return _Watch(channel, channel.end, missed)
+
+    def publish(self, event: Event) -> None:
+        """Hand ``event``, already in the history, to the watches of its key; ``wake`` lets them run."""
+        key = event.entry.key
+        for length in self._lengths:
+            if length > len(key):
+                break
+            channel = self._channels.get(key[:length])
+            if channel is not None:
+                channel.append(event)
+                self._touched[channel] = None
+
+    def wake(self) -> None:
+        """Wake the waiting watches that were published to: once per batch of events."""
+        for channel in self._touched:
+            channel.wake()
+        self._touched.clear()
+
+    def trim(self) -> None:
+        """Let go of events that every watch has read."""
+        for channel in tuple(self._channels.values()):
+            channel.trim()
+
+    def close(self) -> None:
+        """Close every watch, and open none any more."""
+        self._closed = True
+        for channel in tuple(self._channels.values()):
+            channel.close()
+
+    def _release(self, prefix: str) -> Callable[[], None]:
+        def release() -> None:
+            self._touched.pop(self._channels.pop(prefix), None)
+            self._measure()
+
+        return release
+
+    def _measure(self) -> None:
+        self._lengths = tuple(sorted({len(prefix) for prefix in self._channels}))
+
+
+class _Channel:
+    """The shared log of one prefix. Positions in it are absolute: trimming does not move them."""
+
+    def __init__(self, history: History, capacity: int, release: Callable[[], None]) -> None:
+        self.history = history
+        self.complete_after = history.revision
+        """The log holds every event of the prefix above this revision."""
+        self._capacity = capacity
+        self._release = release
+        self._log: list[Event] = []
+        self._start = 0
+        self._trim_at = TRIM_AT_LEAST
+        self._watches: dict[_Watch, None] = {}
+        self._waiting: dict[_Watch, None] = {}
+
+    @property
+    def end(self) -> int:
+        return self._start + len(self._log)
+
+    def position_after(self, revision: int) -> int:
+        return self._start + bisect_right(self._log, revision, key=lambda event: event.entry.revision)
+
+    def at(self, position: int) -> Event:
+        return self._log[position - self._start]
+
+    def since(self, position: int) -> list[Event]:
+        return self._log[position - self._start :]
+
+    def append(self, event: Event) -> None:
+        self._log.append(event)
+        if len(self._log) > self._trim_at:
+            self.trim()
+
+    def join(self, watch: _Watch) -> None:
+        self._watches[watch] = None
+
+    def leave(self, watch: _Watch) -> None:
+        self._waiting.pop(watch, None)
+        if watch in self._watches:
+            del self._watches[watch]
+            if not self._watches:
+                self._release()
+
+    def wait(self, watch: _Watch) -> None:
+        self._waiting[watch] = None
+
+    def wake(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for watch in waiting:
+            watch.wake()
+
+    def trim(self) -> None:
+        """Cut off who is too far behind, drop what the rest has read; amortised over many events."""
+        end = self.end
+        for watch in tuple(self._watches):
+            if end - watch.position > self._capacity:
+                watch.cut_off()
+        lowest = min((watch.position for watch in self._watches), default=end)
+        read = lowest - self._start
+        if read:
+            self.complete_after = self._log[read - 1].entry.revision
+            del self._log[:read]
+            self._start = lowest
+        kept = len(self._log)
+        self._trim_at = max(TRIM_AT_LEAST, min(2 * kept, self._capacity), kept + TRIM_AT_LEAST)
+
+    def close(self) -> None:
+        for watch in tuple(self._watches):
+            watch.close()
+
+
+class _Watch:
+    """One reader: first what it missed before it was opened, then the channel's log."""
+
+    __slots__ = ("_channel", "_closed", "_missed", "_over_at", "_overflowed", "_waiter", "position")
+
+    def __init__(self, channel: _Channel, position: int, missed: list[Event] | tuple[()]) -> None:
+        self._channel = channel
+        self._missed = deque(missed)
+        self._closed = self._overflowed = False
+        self._over_at: int | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self.position = position
+        channel.join(self)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        while True:
+            self._check()
+            if self._closed:
+                raise StopAsyncIteration
+            if self._missed:
+                return self._missed.popleft()
+            if self.position < self._channel.end:
+                self.position += 1
+                return self._channel.at(self.position - 1)
+            await self._wait()
+
+    def ready(self) -> list[Event]:
+        self._check()
+        if self._closed:
+            return []
+        events = [*self._missed, *self._channel.since(self.position)]
+        self._missed.clear()
+        self.position = self._channel.end
+        return events
+
+    @property
+    def progress(self) -> int:
+        if self._over_at is not None:
+            return self._over_at
+        if self._missed:
+            return self._missed[0].entry.revision - 1
+        if self.position < self._channel.end:
+            return self._channel.at(self.position).entry.revision - 1
+        return self._channel.history.revision
+
+    def close(self) -> None:
+        if self._over_at is None:
+            self._closed = True
+            self._let_go()
+
+    def cut_off(self) -> None:
+        self._overflowed = True
+        self._let_go()
+
+    def wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _let_go(self) -> None:
+        self._over_at = self.progress
+        self._missed.clear()
+        self._channel.leave(self)
+        self.wake()
+
+    def _check(self) -> None:
+        if self._overflowed:
+            raise WatchOverflow("the watch fell too far behind and was cut off")
+
+    async def _wait(self) -> None:
+        if self._waiter is not None:
+            raise RuntimeError("a watch has one reader")
+        self._waiter = asyncio.get_running_loop().create_future()
+        self._channel.wait(self)
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None

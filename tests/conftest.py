@@ -1,0 +1,46 @@
+"""What all tests share: which event loop they run on, and an in-memory cluster.
+
+Unit tests run on the virtual-time loop: waiting costs nothing and every run is the same. Tests with
+real I/O (contract and end-to-end tests, or a unit test marked
+``@pytest.mark.asyncio(loop_factories=["real"])``) run on asyncio's own loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+import uvloop
+
+from podling.sim.loop import VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from podling.testing import ControlPlane
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "virtual": VirtualTimeLoop,
+    "real": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Called for each asynchronous test: the loops it may run on."""
+    marker = item.get_closest_marker("asyncio")
+    if marker is not None and marker.kwargs.get("loop_factories"):
+        return LOOPS
+    name = "virtual" if "unit" in item.path.parts else "real"
+    return {name: LOOPS[name]}
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[ControlPlane]:
+    """An API server in memory, with what every new cluster holds."""
+    from podling.testing import memory_cluster  # not needed, and not loaded, by tests of pure functions
+
+    async with memory_cluster() as plane:
+        yield plane

@@ -1,0 +1,163 @@
+"""What only HTTP shows: media types, status codes, headers, and the paths that are no resource.
+
+Each test asks a real server over TLS; everything behind the edge is told elsewhere, in process.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.served import ServedCluster
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+APPLY = "application/apply-patch+yaml"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCluster]:
+    with ServedCluster(tmp_path_factory.mktemp("served")) as running:
+        yield running
+
+
+def config_map(name: str, **data: str) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/api", "APIVersions"),
+        ("/apis", "APIGroupList"),
+        ("/apis/apps", "APIGroup"),
+        ("/api/v1", "APIResourceList"),
+        ("/apis/apps/v1", "APIResourceList"),
+    ],
+)
+def test_discovery(served: ServedCluster, path: str, kind: str) -> None:
+    answer = served.request("GET", path)
+    assert (answer.code, answer.json["kind"]) == (200, kind)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["audit-id"]
+
+
+def test_aggregated_discovery_is_kept_by_its_tag(served: ServedCluster) -> None:
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+    first = served.request("GET", "/apis", accept=accept)
+    assert first.json["kind"] == "APIGroupDiscoveryList"
+    assert first.headers["content-type"].startswith("application/json;g=apidiscovery.k8s.io;v=v2")
+    again = served.request("GET", "/apis", accept=accept, if_none_match=first.headers["etag"])
+    assert (again.code, again.body) == (304, b"")
+
+
+def test_openapi_v2_comes_in_two_forms(served: ServedCluster) -> None:
+    plain = served.request("GET", "/openapi/v2")
+    assert plain.json["swagger"] == "2.0"
+    for accept in (PROTOBUF, f"text/plain, {PROTOBUF};q=0.9", f"{PROTOBUF}, application/json"):
+        answer = served.request("GET", "/openapi/v2", accept=accept)
+        assert answer.code == 200
+        assert answer.headers["content-type"] == PROTOBUF.replace("@", "."), "'@' is in no valid media type"
+        assert answer.body.startswith(b"\x0a\x032.0"), "the first field says the version"
+        assert answer.headers["vary"] == "Accept"
+    tagged = served.request("GET", "/openapi/v2", accept=PROTOBUF, if_none_match=answer.headers["etag"])
+    assert tagged.code == 304
+    assert answer.headers["etag"] != plain.headers["etag"]
+    refused = served.request("GET", "/openapi/v2", accept="text/plain")
+    assert (refused.code, refused.json["reason"]) == (406, "NotAcceptable")
+
+
+def test_large_answers_are_compressed_where_that_is_understood(served: ServedCluster) -> None:
+    answer = served.request("GET", "/openapi/v2", accept=PROTOBUF, accept_encoding="gzip")
+    assert answer.headers["content-encoding"] == "gzip"
+    assert answer.headers["vary"] == "Accept, Accept-Encoding"
+    assert gzip.decompress(answer.body).startswith(b"\x0a\x032.0")
+
+
+def test_openapi_v3_is_found_through_its_index(served: ServedCluster) -> None:
+    index = served.request("GET", "/openapi/v3").json["paths"]
+    document = served.request("GET", index["apis/apps/v1"]["serverRelativeURL"])
+    assert document.json["openapi"].startswith("3.")
+    assert "/apis/apps/v1/namespaces/{namespace}/deployments" in document.json["paths"]
+    assert served.request("GET", "/openapi/v3/apis/none/v1").code == 404
+
+
+def test_health_version_and_metrics(served: ServedCluster) -> None:
+    for path in ("/healthz", "/livez", "/readyz"):
+        assert served.request("GET", path).body == b"ok"
+    assert b"[+]ping ok" in served.request("GET", "/readyz?verbose").body
+    assert served.request("GET", "/version").json["minor"] == "36"
+    assert b"apiserver_request" in served.request("GET", "/metrics").body
+
+
+def test_paths_and_methods_that_nobody_serves(served: ServedCluster) -> None:
+    lost = served.request("GET", "/nowhere")
+    assert (lost.code, lost.json["message"]) == (404, "the server could not find the requested resource")
+    assert served.request("POST", "/version").code == 405
+
+
+def test_whoever_shows_nothing_is_anonymous(served: ServedCluster) -> None:
+    refused = served.request("GET", MAPS, known=False)
+    assert (refused.code, refused.json["reason"]) == (403, "Forbidden")
+    assert 'User "system:anonymous" cannot list resource "configmaps"' in refused.json["message"]
+    wrong = served.request("GET", MAPS, known=False, authorization="Bearer made-up")
+    assert (wrong.code, wrong.json["reason"]) == (401, "Unauthorized")
+    assert served.request("GET", "/healthz", known=False).code == 200
+
+
+def test_creating_is_201_and_changing_200_by_every_way(served: ServedCluster) -> None:
+    path = f"{MAPS}/coded?fieldManager=me"
+    codes = [
+        served.request("PATCH", path, config_map("coded", a="1"), content_type=APPLY).code for _ in range(2)
+    ]
+    assert codes == [201, 200]
+    assert served.request("PUT", f"{MAPS}/coded", config_map("coded")).code == 200
+    assert served.request("POST", MAPS, config_map("coded")).code == 409
+    assert served.request("DELETE", f"{MAPS}/coded").code == 200
+    assert served.request("POST", MAPS, config_map("coded")).code == 201
+
+
+@pytest.mark.parametrize("agent", ["kubectl/v1.36.0 (linux/amd64)", "tool"])
+def test_the_user_agent_names_a_writer_that_does_not(served: ServedCluster, agent: str) -> None:
+    name = f"by-{agent.partition('/')[0]}"
+    made = served.request("POST", MAPS, config_map(name, a="1"), user_agent=agent).json
+    (entry,) = made["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == (agent.partition("/")[0], "Update")
+    assert entry["fieldsV1"] == {"f:data": {".": {}, "f:a": {}}}
+    named = served.request(
+        "PUT", f"{MAPS}/{name}?fieldManager=said", config_map(name, b="1"), user_agent=agent
+    ).json
+    managers = [each["manager"] for each in named["metadata"]["managedFields"]]
+    assert sorted(managers) == sorted([agent.partition("/")[0], "said"])
+
+
+def test_patches_in_other_languages_are_refused(served: ServedCluster) -> None:
+    for media_type in ("application/apply-patch+cbor", "application/json", "text/plain"):
+        refused = served.request("PATCH", f"{MAPS}/coded?fieldManager=me", "{}", content_type=media_type)
+        assert (refused.code, refused.json["message"]) == (
+            415,
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, "
+            "application/strategic-merge-patch+json, application/apply-patch+yaml",
+        )
+
+
+def test_a_watch_that_comes_too_late_is_told_in_the_stream(served: ServedCluster) -> None:
+    made = served.request("POST", MAPS, config_map("old")).json
+    served.request("DELETE", f"{MAPS}/old")
+    oldest = served.compact()
+    since = made["metadata"]["resourceVersion"]
+    answer = served.request("GET", f"{MAPS}?watch=1&resourceVersion={since}")
+    event: dict[str, Any] = answer.json
+    assert (answer.code, event["type"]) == (200, "ERROR")
+    told = {name: event["object"][name] for name in ("kind", "code", "reason", "message")}
+    assert told == {
+        "kind": "Status",
+        "code": 410,
+        "reason": "Expired",
+        "message": f"too old resource version: {since} ({oldest})",
+    }

@@ -1,0 +1,50 @@
+"""Fixtures for end-to-end tests: one real cluster per session, and fresh ones where a test breaks things."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.clusters import RealCluster
+
+TOOLS = ("kubectl", "conmon", "skopeo")
+
+
+def missing_for_containers() -> str:
+    """What keeps real containers from running here; empty when nothing does."""
+    if os.geteuid() != 0:
+        return "needs root"
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    missing = [tool for tool in TOOLS if not shutil.which(tool, path=path)]
+    if not (shutil.which("crun", path=path) or shutil.which("runc", path=path)):
+        missing.append("crun or runc")
+    return f"needs {', '.join(missing)}" if missing else ""
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    """A running one-node cluster on the ``oci`` runtime, shared by tests that leave it as it was."""
+    if reason := missing_for_containers():
+        pytest.skip(reason)
+    running = RealCluster(tmp_path_factory.mktemp("cluster"), "oci", "--port", "0")
+    running.up()
+    try:
+        yield running
+    finally:
+        running.remove()
+
+
+@pytest.fixture
+def own_cluster(tmp_path: Path) -> Iterator[RealCluster]:
+    """A cluster of the test's own, not yet started, to be killed and restarted at will."""
+    if reason := missing_for_containers():
+        pytest.skip(reason)
+    fresh = RealCluster(tmp_path / "data", "oci", "--port", "0")
+    try:
+        yield fresh
+    finally:
+        fresh.remove()

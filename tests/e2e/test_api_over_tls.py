@@ -1,0 +1,457 @@
+"""The API server over real sockets: TLS, credentials, media types, streams, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+from aiohttp import web
+
+from podling.api.core_v1 import (
+    Binding,
+    ConfigMap,
+    Container,
+    DaemonEndpoint,
+    Node,
+    NodeAddress,
+    NodeDaemonEndpoints,
+    NodeStatus,
+    ObjectReference,
+    Pod,
+    PodSpec,
+)
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.app import MAX_BODY_BYTES, HttpServer, Serving
+from podling.apiserver.pki import KeyPair, Pki
+from podling.apiserver.server import ApiServer
+from podling.apiserver.streams import HttpsNodeConnector, StreamRequests
+from podling.client.local import User
+from podling.store.memory import MemoryStore
+
+pytestmark = pytest.mark.e2e
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+JSON = {"Content-Type": "application/json"}
+
+
+class Running:
+    """A served API server and HTTP sessions with its credentials."""
+
+    def __init__(self, api: ApiServer, http: HttpServer, pki: Pki) -> None:
+        self.api, self.http, self.pki = api, http, pki
+        self.url = f"https://127.0.0.1:{http.port}"
+
+    def session(self, pair: KeyPair | None = None, token: str = "") -> aiohttp.ClientSession:
+        """A session with a client certificate, a bearer token, or nothing."""
+        context = ssl.create_default_context(cafile=str(self.pki.ca.certificate))
+        if pair is not None:
+            context.load_cert_chain(pair.certificate, pair.key)
+        headers = {"Accept-Encoding": "identity"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        return aiohttp.ClientSession(
+            self.url, connector=aiohttp.TCPConnector(ssl=context), headers=headers, auto_decompress=False
+        )
+
+    def admin(self) -> aiohttp.ClientSession:
+        return self.session(self.pki.admin())
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Running]:
+    pki, store = Pki(tmp_path / "pki"), MemoryStore()
+    admin = User("token-admin", ("system:masters",))
+    api = ApiServer(store, (), signing_key=pki.service_account_key(), static_tokens={"s3cret": admin})
+    await api.start()
+    connector = HttpsNodeConnector(pki.ca, pki.kubelet_client())
+    serving = Serving(port=0, certificate=pki.server("apiserver", ["127.0.0.1"]), client_ca=pki.ca)
+    http = HttpServer(api, api.authenticator, serving, StreamRequests(api.registry, api.objects, connector))
+    await http.start()
+    try:
+        yield Running(api, http, pki)
+    finally:
+        await http.stop()
+        await api.stop()
+        await store.close()
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+class TestCredentials:
+    async def test_a_client_certificate(self, server: Running) -> None:
+        async with server.admin() as session, session.get("/api/v1/namespaces") as response:
+            assert response.status == 200
+
+    async def test_a_bearer_token(self, server: Running) -> None:
+        async with server.session(token="s3cret") as session, session.get("/api/v1/namespaces") as response:
+            assert response.status == 200
+
+    async def test_a_wrong_token(self, server: Running) -> None:
+        async with server.session(token="guess") as session, session.get("/healthz") as response:
+            assert response.status == 401
+            assert (await response.json())["reason"] == "Unauthorized"
+
+    async def test_a_node_may_read_services_but_not_roles(self, server: Running) -> None:
+        async with server.session(server.pki.node("n1")) as session:
+            async with session.get("/api/v1/services") as response:
+                assert response.status == 200
+            async with session.get("/apis/rbac.authorization.k8s.io/v1/roles") as response:
+                assert (await response.json())["message"] == (
+                    'roles.rbac.authorization.k8s.io is forbidden: User "system:node:n1" cannot list '
+                    'resource "roles" in API group "rbac.authorization.k8s.io" at the cluster scope'
+                )
+
+    async def test_nobody_sees_health_and_version_only(self, server: Running) -> None:
+        async with server.session() as session:
+            found = {}
+            for path in ("/healthz", "/livez", "/readyz", "/version", "/api", "/metrics", "/api/v1/pods"):
+                async with session.get(path) as response:
+                    found[path] = response.status
+        assert found == {
+            "/healthz": 200,
+            "/livez": 200,
+            "/readyz": 200,
+            "/version": 200,
+            "/api": 403,
+            "/metrics": 403,
+            "/api/v1/pods": 403,
+        }
+
+    async def test_a_certificate_of_somebody_else_is_no_certificate(
+        self, server: Running, tmp_path: Path
+    ) -> None:
+        stranger = Pki(tmp_path / "stranger").admin()
+        async with server.session(stranger) as session:
+            with pytest.raises(aiohttp.ClientError):
+                await session.get("/api/v1/namespaces")
+
+    async def test_acting_as_somebody_else(self, server: Running) -> None:
+        async with server.admin() as session:
+            async with session.get("/api/v1/nodes", headers={"Impersonate-User": "bob"}) as response:
+                assert response.status == 403
+                assert 'User "bob" cannot list' in (await response.json())["message"]
+            groups = {"Impersonate-User": "bob", "Impersonate-Group": "system:masters"}
+            async with session.get("/api/v1/nodes", headers=groups) as response:
+                assert response.status == 200
+
+
+class TestBodies:
+    async def test_a_life_in_json(self, server: Running) -> None:
+        async with server.admin() as session:
+            async with session.post(MAPS, json=config_map("a", k="1")) as response:
+                assert response.status == 201
+                made = await response.json()
+            assert made["metadata"]["uid"]
+            merge = {"Content-Type": "application/merge-patch+json"}
+            async with session.patch(f"{MAPS}/a", data='{"data":{"l":"2"}}', headers=merge) as response:
+                assert (await response.json())["data"] == {"k": "1", "l": "2"}
+            async with session.put(f"{MAPS}/a", json=made | {"data": {}}) as response:
+                assert (response.status, (await response.json())["reason"]) == (409, "Conflict")
+            async with session.delete(f"{MAPS}/a") as response:
+                gone = await response.json()
+                assert (gone["kind"], gone["status"], gone["details"]["name"]) == ("Status", "Success", "a")
+            async with session.get(f"{MAPS}/a") as response:
+                assert response.status == 404
+
+    async def test_a_client_may_ask_before_it_sends(self, server: Running) -> None:
+        async with (
+            server.admin() as session,
+            session.post(MAPS, json=config_map("a"), expect100=True) as response,
+        ):
+            assert response.status == 201
+
+    async def test_long_paths_and_headers(self, server: Running) -> None:
+        selector = ",".join(f"key{number}=value" for number in range(2000))
+        headers = {"X-Long": "x" * 20_000}
+        async with (
+            server.admin() as session,
+            session.get(MAPS, params={"labelSelector": selector}, headers=headers) as response,
+        ):
+            assert response.status == 200
+
+    async def test_yaml_in_and_out(self, server: Running) -> None:
+        async with server.admin() as session:
+            body = yaml.safe_dump(config_map("a", k="1"))
+            headers = {"Content-Type": "application/yaml", "Accept": "application/yaml"}
+            async with session.post(MAPS, data=body, headers=headers) as response:
+                assert response.content_type == "application/yaml"
+                assert yaml.safe_load(await response.text())["data"] == {"k": "1"}
+
+    @pytest.mark.parametrize(("validation", "status"), [("Strict", 400), ("Warn", 201), ("Ignore", 201)])
+    async def test_unknown_fields(self, server: Running, validation: str, status: int) -> None:
+        body = config_map("a") | {"extra": 1}
+        async with (
+            server.admin() as session,
+            session.post(MAPS, json=body, params={"fieldValidation": validation}) as response,
+        ):
+            assert response.status == status
+            warnings = response.headers.getall("Warning", [])
+            assert warnings == (['299 - "unknown field \\"extra\\""'] if validation == "Warn" else [])
+
+    @pytest.mark.parametrize(
+        ("headers", "data", "status"),
+        [
+            ({"Content-Type": "text/csv"}, b"a,b", 415),
+            ({"Accept": "text/csv", **JSON}, b"{}", 406),
+            (JSON, b"{", 400),
+            (JSON, b" " * (MAX_BODY_BYTES + 1), 413),
+        ],
+    )
+    async def test_what_cannot_be_read(
+        self, server: Running, headers: dict[str, str], data: bytes, status: int
+    ) -> None:
+        async with (
+            server.admin() as session,
+            session.post(MAPS, data=BytesIO(data), headers=headers) as response,
+        ):
+            assert response.status == status
+            assert (await response.json())["kind"] == "Status"
+
+    async def test_large_answers_are_compressed_for_who_wants_it(self, server: Running) -> None:
+        client = server.api.client()
+        data = {"k": "x" * 200_000}
+        await client.create(ConfigMap(metadata=ObjectMeta(name="big", namespace="default"), data=data))
+        async with server.admin() as session:
+            async with session.get(f"{MAPS}/big", headers={"Accept-Encoding": "gzip"}) as response:
+                assert response.headers["Content-Encoding"] == "gzip"
+                assert len(await response.read()) < 20_000
+            async with session.get(f"{MAPS}/big", headers={"Accept-Encoding": "identity"}) as response:
+                assert "Content-Encoding" not in response.headers
+                assert len(await response.read()) > 200_000
+
+    async def test_pretty_is_for_people(self, server: Running) -> None:
+        async with server.admin() as session, session.get("/api/v1", params={"pretty": "true"}) as response:
+            assert (await response.text()).startswith('{\n  "apiVersion": "v1",\n')
+
+    async def test_every_answer_has_an_audit_id(self, server: Running) -> None:
+        async with server.admin() as session:
+            ids = set()
+            for _ in range(3):
+                async with session.get(MAPS) as response:
+                    ids.add(response.headers["Audit-Id"])
+            assert len(ids) == 3
+            async with session.get(MAPS, headers={"Audit-Id": "mine"}) as response:
+                assert response.headers["Audit-Id"] == "mine"
+
+
+class TestDocuments:
+    async def test_documents_are_kept_by_their_tag(self, server: Running) -> None:
+        accept = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+        async with server.admin() as session:
+            async with session.get("/apis", headers=accept) as response:
+                document, tag = await response.json(content_type=None), response.headers["ETag"]
+            assert document["kind"] == "APIGroupDiscoveryList"
+            async with session.get("/apis", headers={**accept, "If-None-Match": tag}) as response:
+                assert response.status == 304
+
+    async def test_openapi(self, server: Running) -> None:
+        async with server.admin() as session:
+            async with session.get("/openapi/v3") as response:
+                paths = (await response.json())["paths"]
+            async with session.get(paths["apis/apps/v1"]["serverRelativeURL"]) as response:
+                schemas = (await response.json())["components"]["schemas"]
+            assert "io.k8s.api.apps.v1.Deployment" in schemas
+            async with session.get("/openapi/v2") as response:
+                assert (await response.json())["swagger"] == "2.0"
+
+    async def test_health_in_detail_and_metrics(self, server: Running) -> None:
+        async with server.admin() as session:
+            async with session.get("/readyz?verbose") as response:
+                assert await response.text() == "[+]ping ok\nreadyz check passed\n"
+            async with session.get("/metrics") as response:
+                text = await response.text()
+        assert "apiserver_request_total{" in text
+        assert "apiserver_request_duration_seconds_bucket{" in text
+
+    @pytest.mark.parametrize("path", ["/apis/nothing", "/api/v2", "/healthz/nothing", "/api/v1/nothings"])
+    async def test_unknown_paths(self, server: Running, path: str) -> None:
+        async with server.admin() as session, session.get(path) as response:
+            assert response.status == 404
+            assert (await response.json())["kind"] == "Status"
+
+
+async def lines(response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
+    async for line in response.content:
+        yield json.loads(line)
+
+
+class TestWatches:
+    async def test_events_arrive_as_lines(self, server: Running) -> None:
+        client = server.api.client()
+        async with server.admin() as session, session.get(MAPS, params={"watch": "true"}) as response:
+            assert response.headers["Transfer-Encoding"] == "chunked"
+            await client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+            event = await anext(lines(response))
+            assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
+
+    async def test_one_object_can_be_watched_by_its_path(self, server: Running) -> None:
+        client = server.api.client()
+        for name in ("a", "ab"):
+            await client.create(ConfigMap(metadata=ObjectMeta(name=name, namespace="default")))
+        query = {"watch": "true", "timeoutSeconds": "1"}
+        async with server.admin() as session, session.get(f"{MAPS}/a", params=query) as response:
+            names = [event["object"]["metadata"]["name"] async for event in lines(response)]
+        assert names == ["a"]
+
+    async def test_a_watch_ends_when_it_was_told_to(self, server: Running) -> None:
+        query = {"watch": "1", "timeoutSeconds": "1", "allowWatchBookmarks": "true", "resourceVersion": "1"}
+        async with server.admin() as session, session.get(MAPS, params=query) as response:
+            kinds = [event["type"] async for event in lines(response)]
+        assert kinds == ["BOOKMARK"]
+
+    async def test_stopping_the_server_ends_watches(self, server: Running) -> None:
+        async with server.admin() as session, session.get(MAPS, params={"watch": "true"}) as response:
+            await server.http.stop()
+            assert [event async for event in lines(response)] == []
+
+    async def test_too_old_a_start_is_told_as_an_event(self, server: Running) -> None:
+        await server.api.store.compact(server.api.store.revision)
+        query = {"watch": "true", "resourceVersion": "1"}
+        async with server.admin() as session, session.get(MAPS, params=query) as response:
+            assert response.status == 200
+            (event,) = [each async for each in lines(response)]
+        assert (event["type"], event["object"]["code"], event["object"]["reason"]) == (
+            "ERROR",
+            410,
+            "Expired",
+        )
+
+
+@asynccontextmanager
+async def kubelet(server: Running) -> AsyncIterator[int]:
+    """A node's server: logs in two parts, and a WebSocket that says everything twice."""
+
+    async def logs(request: web.Request) -> web.StreamResponse:
+        if request.query.get("previous"):
+            raise web.HTTPBadRequest(
+                text='previous terminated container "c" in pod "p" not found', content_type="text/plain"
+            )
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for part in (b"one\n", b"two\n"):
+            await response.write(part)
+        return response
+
+    async def stream(request: web.Request) -> web.StreamResponse:
+        if request.query.get("command") == "refuse":
+            raise web.HTTPNotFound(text="no such container", content_type="text/plain")
+        socket = web.WebSocketResponse(protocols=("v5.channel.k8s.io",))
+        await socket.prepare(request)
+        async for message in socket:
+            await socket.send_bytes(message.data * 2)
+            if message.data.endswith(b"bye"):
+                await socket.close()
+        return socket
+
+    app = web.Application()
+    app.router.add_get("/containerLogs/default/p/c", logs)
+    app.router.add_get("/exec/default/p/c", stream)
+    app.router.add_get("/portForward/default/p", stream)
+    pair = server.pki.node_server("n1", ["127.0.0.1"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(server.pki.ca.certificate))
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_cert_chain(pair.certificate, pair.key)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    try:
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+async def bound_pod(server: Running, port: int) -> None:
+    """Pod ``p`` on node ``n1``, whose kubelet listens on ``port``."""
+    client = server.api.client()
+    endpoints = NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=port))
+    addresses = (NodeAddress(type="InternalIP", address="127.0.0.1"),)
+    node = Node(metadata=ObjectMeta(name="n1"))
+    await client.create(node)
+    status = NodeStatus(addresses=addresses, daemon_endpoints=endpoints)
+    await client.update(Node(metadata=ObjectMeta(name="n1"), status=status), subresource="status")
+    metadata = ObjectMeta(name="p", namespace="default")
+    await client.create(Pod(metadata=metadata, spec=PodSpec(containers=(Container(name="c", image="i"),))))
+    binding = Binding(metadata=metadata, target=ObjectReference(kind="Node", name="n1"))
+    await client.create_subresource(Pod, "p", "binding", binding, "default")
+    await client.patch(Pod, "p", {"status": {"phase": "Running"}}, "default", subresource="status")
+
+
+POD = "/api/v1/namespaces/default/pods/p"
+
+
+class TestStreams:
+    async def test_logs_pass_through(self, server: Running) -> None:
+        async with kubelet(server) as port:
+            await bound_pod(server, port)
+            async with server.admin() as session:
+                async with session.get(f"{POD}/log") as response:
+                    assert await response.text() == "one\ntwo\n"
+                async with session.get(f"{POD}/log", params={"previous": "true"}) as response:
+                    refused = await response.json()
+        assert (refused["code"], refused["message"]) == (
+            400,
+            'previous terminated container "c" in pod "p" not found',
+        )
+
+    async def test_exec_passes_frames_both_ways(self, server: Running) -> None:
+        async with kubelet(server) as port, server.admin() as session:
+            await bound_pod(server, port)
+            url = f"{POD}/exec?command=cat&stdin=true&stdout=true"
+            async with session.ws_connect(url, protocols=["v5.channel.k8s.io"]) as socket:
+                assert socket.protocol == "v5.channel.k8s.io"
+                await socket.send_bytes(b"\x00hello")
+                assert await socket.receive_bytes() == b"\x00hello\x00hello"
+                await socket.send_bytes(b"\x00bye")
+                assert await socket.receive_bytes() == b"\x00bye\x00bye"
+                assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
+
+    @pytest.mark.parametrize(
+        ("path", "message"),
+        [
+            (f"{POD}/exec?command=cat", "at least one of stdin, stdout, stderr is required"),
+            (f"{POD}/exec?command=cat&stdout=1&container=x", "container x is not valid for pod p"),
+            (f"{POD}/exec?command=refuse&stdout=1", "no such container"),
+            ("/api/v1/namespaces/default/pods/q/exec?command=cat&stdout=1", 'pods "q" not found'),
+        ],
+    )
+    async def test_what_is_refused_before_anything_runs(
+        self, server: Running, path: str, message: str
+    ) -> None:
+        async with kubelet(server) as port, server.admin() as session:
+            await bound_pod(server, port)
+            upgrade = {
+                "Connection": "Upgrade",
+                "Upgrade": "websocket",
+                "Sec-WebSocket-Version": "13",
+                "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+            }
+            async with session.get(path, headers=upgrade) as response:
+                assert response.status >= 400
+                assert message in (await response.json())["message"]
+
+    async def test_a_node_that_is_not_there(self, server: Running) -> None:
+        async with kubelet(server) as port:
+            await bound_pod(server, port)
+        async with server.admin() as session, session.get(f"{POD}/log") as response:
+            assert response.status == 500
+            assert "error dialing backend" in (await response.json())["message"]
+
+    async def test_stopping_the_server_ends_streams(self, server: Running) -> None:
+        async with kubelet(server) as port, server.admin() as session:
+            await bound_pod(server, port)
+            url = f"{POD}/portforward?ports=80"
+            async with session.ws_connect(url, protocols=["v5.channel.k8s.io"]) as socket:
+                await server.http.stop()
+                async with asyncio.timeout(5):
+                    assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE

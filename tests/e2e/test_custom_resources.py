@@ -1,0 +1,230 @@
+"""Custom resources with the real kubectl: defined, explained, applied, refused, scaled, watched, and gone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.clusters import Done, RealCluster
+
+pytestmark = pytest.mark.e2e
+
+NAME = "crontabs.stable.example.com"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    """A cluster whose nodes run nothing: custom resources need none."""
+    if not shutil.which("kubectl"):
+        pytest.skip("needs kubectl")
+    running = RealCluster(tmp_path_factory.mktemp("custom"), "sim", "--port", "0")
+    running.up()
+    try:
+        yield running
+    finally:
+        running.remove()
+
+
+def definition() -> dict[str, Any]:
+    spec = {
+        "type": "object",
+        "description": "What is wanted.",
+        "required": ["cronSpec"],
+        "x-kubernetes-validations": [
+            {"rule": "self.replicas <= 5 || self.image == 'big'", "message": "too many replicas"},
+            {"rule": "self.image == oldSelf.image", "message": "image is immutable"},
+        ],
+        "properties": {
+            "cronSpec": {"type": "string", "description": "When it runs.", "pattern": r"^(\S+\s){4}\S+$"},
+            "image": {"type": "string", "default": "nginx"},
+            "replicas": {"type": "integer", "minimum": 1, "default": 1},
+            "mode": {"type": "string", "enum": ["Fast", "Slow"]},
+        },
+    }
+    root = {
+        "type": "object",
+        "description": "A table of times.",
+        "properties": {
+            "spec": spec,
+            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        },
+    }
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": root},
+        "selectableFields": [{"jsonPath": ".spec.image"}],
+        "additionalPrinterColumns": [
+            {"name": "When", "type": "string", "jsonPath": ".spec.cronSpec"},
+            {"name": "Replicas", "type": "integer", "jsonPath": ".spec.replicas"},
+            {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
+            {"name": "Image", "type": "string", "jsonPath": ".spec.image", "priority": 1},
+        ],
+        "subresources": {
+            "status": {},
+            "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+        },
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": NAME},
+        "spec": {
+            "group": "stable.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "crontabs", "kind": "CronTab", "shortNames": ["ct"], "categories": ["all"]},
+            "versions": [version],
+        },
+    }
+
+
+def crontab(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "stable.example.com/v1",
+        "kind": "CronTab",
+        "metadata": {"name": name},
+        "spec": {"cronSpec": "* * * * *", **spec},
+    }
+
+
+def send(cluster: RealCluster, verb: str, manifest: Any, *options: str) -> Done:
+    return cluster.try_kubectl(*verb.split(), "-f", "-", *options, stdin=json.dumps(manifest))
+
+
+@pytest.fixture(autouse=True)
+def defined(cluster: RealCluster) -> Iterator[None]:
+    """The definition is there for each test and gone after it, with all objects."""
+    assert send(cluster, "apply", definition()).code == 0
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
+    yield
+    cluster.try_kubectl("delete", "crd", NAME, "--ignore-not-found", "--timeout=30s")
+
+
+def test_it_is_found_under_all_its_names(cluster: RealCluster) -> None:
+    listed = cluster.kubectl("api-resources", "--api-group=stable.example.com", "--no-headers")
+    assert listed.split() == ["crontabs", "ct", "stable.example.com/v1", "true", "CronTab"]
+    assert send(cluster, "create", crontab("a")).out == "crontab.stable.example.com/a created\n"
+    for name in ("crontabs", "crontab", "ct", "CronTab", "crontabs.v1.stable.example.com"):
+        assert cluster.kubectl("get", name, "-o", "name") == "crontab.stable.example.com/a\n"
+    assert "crontab.stable.example.com/a" in cluster.kubectl("get", "all", "-o", "name")
+
+
+def test_its_columns_are_shown(cluster: RealCluster) -> None:
+    send(cluster, "create", crontab("a", replicas=3))
+    header, row = cluster.kubectl("get", "ct").splitlines()
+    assert header.split() == ["NAME", "WHEN", "REPLICAS", "READY"]
+    assert row.split() == ["a", "*", "*", "*", "*", "*", "3"]
+    status = json.dumps({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    cluster.kubectl("patch", "ct", "a", "--subresource=status", "--type=merge", "-p", status)
+    header, row = cluster.kubectl("get", "ct", "-o", "wide").splitlines()
+    assert header.split()[-2:] == ["READY", "IMAGE"]
+    assert row.split()[-2:] == ["True", "nginx"]
+
+
+def test_it_is_explained(cluster: RealCluster) -> None:
+    text = cluster.kubectl("explain", "crontab")
+    assert "A table of times." in text
+    text = cluster.kubectl("explain", "ct.spec")
+    assert "cronSpec\t<string> -required-" in text
+    assert "When it runs." in text
+
+
+def test_unknown_fields_are_refused_or_warned_of(cluster: RealCluster) -> None:
+    refused = send(cluster, "create", crontab("a", crnSpec="typo"))
+    assert 'strict decoding error: unknown field "spec.crnSpec"' in refused.err
+    warned = send(cluster, "create", crontab("a", crnSpec="typo"), "--validate=warn")
+    assert warned.err == 'Warning: unknown field "spec.crnSpec"\n'
+    assert "crnSpec" not in cluster.kubectl("get", "ct", "a", "-o", "json")
+
+
+def test_what_the_schema_refuses(cluster: RealCluster) -> None:
+    wrong = send(cluster, "create", crontab("a", cronSpec="x", replicas="many", mode="Odd"))
+    assert wrong.code == 1
+    assert wrong.err.splitlines() == [
+        'The CronTab "a" is invalid: ',
+        r"""* spec.cronSpec: Invalid value: "x": spec.cronSpec in body should match '^(\S+\s){4}\S+$'""",
+        '* spec.mode: Unsupported value: "Odd": supported values: "Fast", "Slow"',
+        '* spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"',
+    ]
+
+
+def test_rules_are_asked(cluster: RealCluster) -> None:
+    refused = send(cluster, "create", crontab("a", replicas=6))
+    assert refused.err == 'The CronTab "a" is invalid: spec: Invalid value: too many replicas\n'
+    send(cluster, "create", crontab("a"))
+    changed = send(cluster, "apply", crontab("a", image="other"))
+    assert 'The CronTab "a" is invalid: spec: Invalid value: image is immutable' in changed.err
+
+
+def test_applying_on_either_side(cluster: RealCluster) -> None:
+    assert send(cluster, "apply", crontab("a", mode="Fast")).out.endswith("created\n")
+    assert send(cluster, "apply", crontab("a", mode="Fast")).out.endswith("unchanged\n")
+    assert send(cluster, "apply", crontab("a", mode="Slow")).out.endswith("configured\n")
+    assert send(cluster, "apply", crontab("a")).out.endswith("configured\n")
+    assert "mode" not in json.loads(cluster.kubectl("get", "ct", "a", "-o", "json"))["spec"]
+    other = send(cluster, "apply --server-side", crontab("a", cronSpec="1 * * * *"), "--field-manager=other")
+    assert 'conflict with "kubectl-client-side-apply"' in other.err
+    forced = send(
+        cluster,
+        "apply --server-side --force-conflicts",
+        crontab("a", cronSpec="1 * * * *"),
+        "--field-manager=other",
+    )
+    assert forced.out.endswith("serverside-applied\n")
+    assert send(cluster, "diff", crontab("a", cronSpec="1 * * * *")).code == 0
+
+
+def test_it_scales_and_selects(cluster: RealCluster) -> None:
+    send(cluster, "create", crontab("a"))
+    send(cluster, "create", crontab("b", image="big"))
+    assert cluster.kubectl("scale", "ct", "a", "--replicas=4").endswith("a scaled\n")
+    assert cluster.kubectl("get", "ct", "a", "-o", "jsonpath={.spec.replicas}") == "4"
+    found = cluster.kubectl("get", "ct", "--field-selector=spec.image=big", "-o", "name")
+    assert found == "crontab.stable.example.com/b\n"
+
+
+def test_an_operators_day(cluster: RealCluster) -> None:
+    """What an operator does to an object: finalizer, status, event; and letting it go in the end."""
+    send(cluster, "create", crontab("a"))
+    finalizer = '{"metadata":{"finalizers":["stable.example.com/op"],"annotations":{"op/seen":"1"}}}'
+    cluster.kubectl("patch", "ct", "a", "--type=merge", "-p", finalizer)
+    cluster.kubectl(
+        "patch", "ct", "a", "--subresource=status", "--type=merge", "-p", '{"status":{"op":{"n":1}}}'
+    )
+    found = json.loads(cluster.kubectl("get", "ct", "a", "-o", "json"))
+    assert (found["status"], found["metadata"]["generation"]) == ({"op": {"n": 1}}, 1)
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": "a-", "namespace": "default"},
+        "involvedObject": {
+            "apiVersion": "stable.example.com/v1",
+            "kind": "CronTab",
+            "name": "a",
+            "namespace": "default",
+            "uid": found["metadata"]["uid"],
+        },
+        "type": "Normal",
+        "reason": "Logging",
+        "message": "handled",
+        "source": {"component": "op"},
+    }
+    assert send(cluster, "create", event).code == 0
+    assert "handled" in cluster.kubectl("describe", "ct", "a")
+    cluster.kubectl("delete", "ct", "a", "--wait=false")
+    assert "deletionTimestamp" in cluster.kubectl("get", "ct", "a", "-o", "json")
+    cluster.kubectl("patch", "ct", "a", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    cluster.kubectl("wait", "--for=delete", "ct/a", "--timeout=20s")
+
+
+def test_the_definition_takes_everything_along(cluster: RealCluster) -> None:
+    send(cluster, "create", crontab("a"))
+    assert cluster.kubectl("delete", "crd", NAME, "--timeout=30s").endswith("deleted\n")
+    refused = cluster.try_kubectl("get", "--raw", "/apis/stable.example.com/v1/crontabs")
+    assert "the server could not find the requested resource" in refused.err
+    assert "stable.example.com" not in cluster.kubectl("api-versions")

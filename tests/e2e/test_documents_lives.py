@@ -1,0 +1,289 @@
+"""The documents' pods live the lives that the documents tell of, from the manifests as written.
+
+All of them are started together, because most of a life is waiting; each test then looks at its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import document_images
+from tests.support.clusters import RealCluster
+from tests.support.pod_lives import Recorder
+
+pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
+
+MANIFESTS = Path(os.environ.get("PODLING_SHARED", Path(__file__).parents[3] / "shared")) / "manifests"
+LIVES = (
+    "exec-liveness.yaml",
+    "http-liveness.yaml",
+    "tcp-liveness-readiness.yaml",
+    "liveness-initial-delay-shorter.yaml",
+    "liveness-initial-delay-longer.yaml",
+    "init-demo.yaml",
+    "pod-prestop.yaml",
+    "lifecycle-events.yaml",
+    "myapp.yaml",
+    "hello-job.yaml",
+)
+MESSAGE = Path("/tmp/message")
+"""What ``hook-demo3`` leaves on its node."""
+
+
+class Lives(RealCluster):
+    """The running cluster, and what it showed of its pods from the beginning."""
+
+    def __init__(self, cluster: RealCluster) -> None:
+        super().__init__(cluster.directory, cluster.runtime)
+        self.recorder = Recorder(self, lambda name, pod: None)
+
+    def shown(
+        self, pod: str, wanted: Callable[[dict[str, Any]], bool], seconds: float = 60
+    ) -> dict[str, Any]:
+        """The first status of the pod that was, or will be, as wanted."""
+        seen = self.recorder.seen
+
+        def first() -> dict[str, Any] | None:
+            return next((found for _, found in seen.get(pod, ()) if wanted(found)), None)
+
+        self.recorder.wait(lambda: first() is not None, seconds)
+        found = first()
+        assert found is not None, "\n".join([pod, *self.recorder.life(pod)])
+        return found
+
+
+def running(pod: dict[str, Any]) -> bool:
+    return bool(pod["status"].get("phase") == "Running")
+
+
+def restarted(pod: dict[str, Any]) -> bool:
+    """A second container runs, or would."""
+    return bool(first_status(pod).get("restartCount") == 1)
+
+
+@pytest.fixture(scope="module")
+def lives(cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
+    """The cluster with every documents' pod begun."""
+    if not MANIFESTS.is_dir():
+        pytest.skip(f"{MANIFESTS} is not here")
+    document_images.load(cluster, tmp_path_factory.mktemp("images"))
+    chosen = [argument for name in LIVES for argument in ("-f", str(MANIFESTS / name))]
+    begun = Lives(cluster)
+    cluster.kubectl("apply", *chosen)
+    try:
+        yield begun
+    finally:
+        begun.recorder.finish()
+        cluster.kubectl("delete", "--ignore-not-found", "--grace-period=1", *chosen)
+
+
+def events(cluster: RealCluster, pod: str) -> list[dict[str, Any]]:
+    """The pod's events in the order of their first happening."""
+    found: list[dict[str, Any]] = cluster.get("events", f"--field-selector=involvedObject.name={pod}")[
+        "items"
+    ]
+    return sorted(found, key=lambda event: event["firstTimestamp"] or event["eventTime"])
+
+
+def told(cluster: RealCluster, pod: str, reason: str) -> dict[str, Any]:
+    """The one event of this reason."""
+    (found,) = [event for event in events(cluster, pod) if event["reason"] == reason]
+    return found
+
+
+def moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def first_status(pod: dict[str, Any], kind: str = "containerStatuses") -> dict[str, Any]:
+    """Of its one container; empty before the kubelet has spoken."""
+    found: dict[str, Any] = next(iter(pod["status"].get(kind, ())), {"state": {}})
+    return found
+
+
+def test_an_init_container_fills_the_page_that_the_app_serves(lives: Lives) -> None:
+    """The init state is Terminated, Completed, 0; then the app serves what was fetched."""
+    pod = lives.shown("init-demo", lambda pod: running(pod) and first_status(pod)["ready"])
+    install = first_status(pod, "initContainerStatuses")
+    terminated = install["state"]["terminated"]
+    assert (terminated["reason"], terminated["exitCode"]) == ("Completed", 0)
+    assert (install["ready"], install["restartCount"]) == (True, 0)
+    web = first_status(pod)["state"]["running"]
+    assert moment(web["startedAt"]) >= moment(terminated["finishedAt"]), "the app starts after it"
+    conditions = {found["type"]: found["status"] for found in pod["status"]["conditions"]}
+    wanted = ("Initialized", "Ready", "ContainersReady", "PodScheduled", "PodReadyToStartContainers")
+    assert conditions == dict.fromkeys(wanted, "True")
+    page = lives.kubectl("exec", "init-demo", "--", "wget", "-qO-", f"http://{pod['status']['podIP']}")
+    assert page == f"{document_images.PAGE}http://www.baidu.com\n"
+    described = lives.kubectl("describe", "pod", "init-demo")
+    for line in ("Reason:       Completed", "Exit Code:    0", "/work-dir from workdir (rw)"):
+        assert line in described
+    order = [(event["reason"], event["message"]) for event in events(lives, "init-demo")]
+    assert order[0][0] == "Scheduled"
+    started = [message for reason, message in order if reason == "Started"]
+    assert len(started) == 2
+
+
+def test_two_init_containers_wait_for_services(lives: Lives) -> None:
+    """``Init:0/2`` for as long as the services are not there; what comes later waits with its reason."""
+    lives.shown("myapp-pod", lambda pod: "running" in first_status(pod, "initContainerStatuses")["state"])
+    row = lives.kubectl("get", "pod", "myapp-pod").splitlines()[1].split()
+    assert row[1:4] == ["0/1", "Init:0/2", "0"]
+    status = lives.get("pod", "myapp-pod")["status"]
+    assert status["phase"] == "Pending"
+    first, second = status["initContainerStatuses"]
+    assert "running" in first["state"]
+    assert second["state"] == {"waiting": {"reason": "PodInitializing"}}
+    assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
+    lives.kubectl("exec", "myapp-pod", "-c", "init-myservice", "--", "true")
+    follow = subprocess.Popen(
+        lives.kubectl_command("logs", "-f", "myapp-pod", "-c", "init-myservice"),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with follow:
+        assert follow.stdout is not None
+        assert any("waiting for myservice" in line for line in follow.stdout)
+        follow.terminate()
+
+
+def test_a_job_makes_its_pod_from_the_template(lives: Lives) -> None:
+    """The pod is the Job's; it says its line and stays when the Job is only relabelled."""
+    lives.kubectl("wait", "--for=condition=Ready", "pod", "-l", "job-name=hello", "--timeout=60s")
+    (pod,) = lives.get("pods", "-l", "job-name=hello")["items"]
+    assert pod["metadata"]["ownerReferences"][0]["kind"] == "Job"
+    assert pod["spec"]["restartPolicy"] == "OnFailure"
+    assert lives.kubectl("logs", pod["metadata"]["name"]) == "Hello, Kubernetes!\n"
+    change = {"spec": {"template": {"spec": {"containers": [{"name": "hello", "image": "nginx"}]}}}}
+    refused = lives.try_kubectl("patch", "job", "hello", "--type=strategic", "-p", json.dumps(change))
+    assert refused.code != 0
+    assert "field is immutable" in refused.err
+    (after,) = lives.get("pods", "-l", "job-name=hello")["items"]
+    assert after["metadata"]["uid"] == pod["metadata"]["uid"]
+    assert first_status(after)["restartCount"] == 0
+
+
+def test_a_pre_stop_hook_ends_the_server_before_any_signal(lives: Lives) -> None:
+    """hook-demo2's hook asks the server to quit: it ends by that, not by the signal, and long before 30 s."""
+    lives.wait_ready("hook-demo2")
+    follow = subprocess.Popen(
+        lives.kubectl_command("logs", "-f", "hook-demo2"), stdout=subprocess.PIPE, text=True
+    )
+    with follow:
+        lives.kubectl("delete", "pod", "hook-demo2", "--timeout=20s")
+        assert follow.stdout is not None
+        assert follow.stdout.read() == "quit gracefully\n"
+    lives.kubectl("wait", "--for=delete", "pod/hook-demo2", "--timeout=10s")
+
+
+def test_a_pre_stop_hook_leaves_its_message_on_the_node(lives: Lives) -> None:
+    lives.wait_ready("hook-demo3")
+    assert not MESSAGE.exists(), "the message is there before the pod ended"
+    try:
+        lives.kubectl("delete", "pod", "hook-demo3", "--timeout=20s")
+        assert MESSAGE.read_text() == "Hello from the preStop Handler\n"
+    finally:
+        MESSAGE.unlink(missing_ok=True)
+
+
+def test_a_post_start_hook_that_cannot_run_is_an_event(lives: Lives) -> None:
+    """The container is killed for it and started again under back-off."""
+    lives.shown("lifecycle-demo", restarted, 150)
+    failed = told(lives, "lifecycle-demo", "FailedPostStartHook")
+    assert failed["type"] == "Warning"
+    killing = told(lives, "lifecycle-demo", "Killing")
+    assert (killing["type"], killing["message"]) == ("Normal", "FailedPostStartHook")
+    lives.shown("lifecycle-demo", backing_off, 100)
+
+
+def backing_off(pod: dict[str, Any]) -> bool:
+    return bool(first_status(pod)["state"].get("waiting", {}).get("reason") == "CrashLoopBackOff")
+
+
+def probed_at(lives: Lives, pod: str, times: int) -> list[float]:
+    """How long after the container's start its probe ran, ``times`` times."""
+    lives.wait_ready(pod)
+    started = moment(first_status(lives.get("pod", pod))["state"]["running"]["startedAt"])
+    follow = subprocess.Popen(
+        lives.kubectl_command("logs", "-f", "--timestamps", pod), stdout=subprocess.PIPE
+    )
+    with follow:
+        assert follow.stdout is not None
+        found: list[float] = []
+        for _ in range(times):
+            assert select.select([follow.stdout], [], [], 40)[0], f"{pod} was not probed: {found}"
+            stamp, _, text = follow.stdout.readline().decode().partition(" ")
+            assert text == "Checking liveness\n"
+            found.append(moment(stamp) - started)
+        follow.terminate()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pod", "wanted"),
+    [("liveness-probe-example-1", (5, 15, 25)), ("liveness-probe-example-2", (10, 15, 20))],
+)
+def test_probes_begin_after_their_delay_and_go_on_every_period(
+    lives: Lives, pod: str, wanted: tuple[float, ...]
+) -> None:
+    """Times are to the second (``startedAt`` has no fraction), and a busy machine may be a little late."""
+    for found, expected in zip(probed_at(lives, pod, len(wanted)), wanted, strict=True):
+        assert expected <= found < expected + 3
+    assert first_status(lives.get("pod", pod))["restartCount"] == 0
+
+
+def test_a_server_is_not_ready_before_its_first_probe(lives: Lives) -> None:
+    """15 s after its start the first readiness probe succeeds, and no sooner is the pod Ready."""
+    lives.wait_ready("goproxy")
+    pod = lives.get("pod", "goproxy")
+    ready = next(found for found in pod["status"]["conditions"] if found["type"] == "Ready")
+    started = moment(first_status(pod)["state"]["running"]["startedAt"])
+    assert 15 <= moment(ready["lastTransitionTime"]) - started < 19
+    assert first_status(pod)["restartCount"] == 0
+    assert not [event for event in events(lives, "goproxy") if event["reason"] == "Unhealthy"]
+
+
+def test_a_server_that_answers_500_is_restarted(lives: Lives) -> None:
+    """200 for ten seconds, then 500: three failures, then a new container."""
+    pod = lives.shown("liveness-http", restarted, 90)
+    unhealthy = told(lives, "liveness-http", "Unhealthy")
+    assert unhealthy["message"] == "Liveness probe failed: HTTP probe failed with statuscode: 500"
+    assert unhealthy["type"] == "Warning"
+    assert unhealthy["count"] >= 3
+    killing = told(lives, "liveness-http", "Killing")
+    assert killing["message"] == "Container liveness failed liveness probe, will be restarted"
+    terminated = first_status(pod)["lastState"]["terminated"]
+    lived = moment(terminated["finishedAt"]) - moment(terminated["startedAt"])
+    assert 16 <= lived < 25, "probes at 3, 6, 9 pass; those from 12 s on fail"
+
+
+def test_a_container_that_loses_its_health_is_restarted_in_its_pod(lives: Lives) -> None:
+    """Healthy for 30 s, three failures, killed; pod IP and node stay, the container is another."""
+    before = lives.shown("liveness-exec", running)
+    described = lives.kubectl("describe", "pod", "liveness-exec")
+    assert "exec [cat /tmp/healthy] delay=5s timeout=1s period=5s #success=1 #failure=3" in described
+    after = lives.shown("liveness-exec", restarted, 120)
+    unhealthy = told(lives, "liveness-exec", "Unhealthy")
+    assert unhealthy["message"].strip() == (
+        "Liveness probe failed: cat: can't open '/tmp/healthy': No such file or directory"
+    )
+    assert unhealthy["type"] == "Warning"
+    assert unhealthy["count"] >= 3
+    killing = told(lives, "liveness-exec", "Killing")
+    assert killing["message"] == "Container liveness failed liveness probe, will be restarted"
+    for field in ("podIP", "hostIP", "startTime"):
+        assert after["status"][field] == before["status"][field]
+    assert after["spec"]["nodeName"] == before["spec"]["nodeName"]
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    terminated = first_status(after)["lastState"]["terminated"]
+    assert (terminated["reason"], terminated["exitCode"]) == ("Error", 137)
+    assert terminated["containerID"] != first_status(after)["containerID"]

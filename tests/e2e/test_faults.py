@@ -1,0 +1,178 @@
+"""A broken image, a full disk, a runtime that hangs: its pod says why, the others do not notice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import missing_for_containers
+from tests.support.clusters import RealCluster, shell_pod
+from tests.support.images import Tree, busybox_archive, busybox_tree, configuration, docker_archive
+from tests.support.registry import registry
+
+pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
+
+SERVE = "trap 'exit 0' TERM; while true; do sleep 0.1; done"
+WAITING = "{.status.containerStatuses[0].state.waiting.reason}"
+
+
+def bystander(cluster: RealCluster, name: str = "bystander") -> Callable[[], None]:
+    """Start a pod that has nothing to do with the fault; call the result to see that it noticed nothing."""
+    probe = {"exec": {"command": ["true"]}, "periodSeconds": 1}
+    cluster.apply(shell_pod(name, SERVE, container={"readinessProbe": probe}))
+    cluster.wait_ready(name)
+    before = cluster.get("pod", name)["status"]
+
+    def unmoved() -> None:
+        assert cluster.get("pod", name)["status"] == before
+        assert cluster.kubectl("exec", name, "--", "echo", "here") == "here\n"
+        # Not only what runs already: a pod that begins now begins as ever.
+        cluster.apply(shell_pod(f"{name}-later", SERVE))
+        cluster.wait_ready(f"{name}-later")
+        cluster.kubectl("delete", "pod", name, f"{name}-later", "--now")
+
+    return unmoved
+
+
+def truncated(path: Path) -> Path:
+    """An archive that was not copied to its end."""
+    busybox_archive(path, "docker.io/library/broken:1")
+    os.truncate(path, path.stat().st_size // 2)
+    return path
+
+
+def altered(path: Path) -> Path:
+    """An archive whose layer is not the one that its configuration names."""
+    layer, other = busybox_tree().tar(), Tree().add("other", b"other").tar()
+    return docker_archive(path, "docker.io/library/broken:1", [other], configuration([layer]))
+
+
+def no_archive(path: Path) -> Path:
+    path.write_bytes(b"this is no archive\n" * 1000)
+    return path
+
+
+@pytest.mark.parametrize("broken", [truncated, altered, no_archive])
+def test_a_corrupt_archive_is_refused_and_leaves_no_image(
+    cluster: RealCluster, tmp_path: Path, broken: Callable[[Path], Path]
+) -> None:
+    unmoved = bystander(cluster)
+    archive = broken(tmp_path / "broken.tar")
+    done = cluster.podling("image load", str(archive))
+    assert done.code != 0
+    assert len(done.err.strip().splitlines()) == 1, done.err
+    assert "archive" in done.err or "the image is broken" in done.err
+    assert "Traceback" not in done.err
+    assert "broken:1" not in cluster.podling("image list").out
+    wanting = {"imagePullPolicy": "Never"}
+    cluster.apply(shell_pod("wanting", "true", image="broken:1", container=wanting))
+    try:
+        cluster.kubectl("wait", "pod/wanting", f"--for=jsonpath={WAITING}=ErrImageNeverPull", "--timeout=20s")
+        unmoved()
+    finally:
+        cluster.kubectl("delete", "pod", "wanting", "--now")
+
+
+@pytest.fixture
+def small_disk(own_cluster: RealCluster) -> Iterator[RealCluster]:
+    """A cluster whose images lie on a disk of 16 MB."""
+    images = own_cluster.directory / "images"
+    images.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", images], check=True)
+    try:
+        own_cluster.up()
+        yield own_cluster
+    finally:
+        own_cluster.down()
+        subprocess.run(["umount", images], check=True)
+
+
+def archive_of(path: Path, name: str, megabytes: int) -> Path:
+    """An image with a file of random bytes, which no compression makes smaller."""
+    layer = busybox_tree().add("ballast", os.getrandom(megabytes << 20)).tar()
+    return docker_archive(path, name, [layer], configuration([layer]))
+
+
+@pytest.mark.skipif(not shutil.which("docker-registry"), reason="needs docker-registry")
+def test_a_full_disk_for_images_is_told_and_given_back(small_disk: RealCluster, tmp_path: Path) -> None:
+    """An image too large fails to come, with the reason; what was written of it is gone; a small one fits."""
+    unmoved = bystander(small_disk)
+    images = small_disk.directory / "images"
+    free = shutil.disk_usage(images).free
+    large = archive_of(tmp_path / "large.tar", "docker.io/library/large:1", 20)
+    done = small_disk.podling("image load", str(large))
+    assert done.code != 0
+    assert "No space left on device" in done.err or "no space left on device" in done.err, done.err
+    assert abs(shutil.disk_usage(images).free - free) < 1 << 20
+
+    with registry(tmp_path / "registry") as running:
+        running.push(f"docker-archive:{large}", "large:1")
+        small_disk.apply(shell_pod("wanting", "true", image=f"{running.address}/large:1"))
+        small_disk.kubectl("wait", "pod/wanting", f"--for=jsonpath={WAITING}=ErrImagePull", "--timeout=30s")
+        failed = small_disk.get("events", "--field-selector=involvedObject.name=wanting,reason=Failed")[
+            "items"
+        ]
+        assert any("no space left on device" in event["message"].lower() for event in failed), failed
+    assert abs(shutil.disk_usage(images).free - free) < 1 << 20
+    assert small_disk.podling("image load", str(busybox_archive(tmp_path / "small.tar"))).code == 0
+    unmoved()
+
+
+HANGING = """#!/bin/sh
+# Everything for the container that is called "stuck" hangs; all else is the real one's.
+for argument; do
+    config="$argument/config.json"
+    if [ "$previous" = --bundle ] && [ -e "$config" ] && grep -q hang-me "$config"; then
+        echo $$ >>{pids}
+        exec sleep 5555
+    fi
+    previous=$argument
+done
+exec {engine} "$@"
+"""
+
+
+@pytest.fixture
+def half_hanging(
+    own_cluster: RealCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RealCluster]:
+    """A cluster whose OCI runtime never answers for containers that say so in their command."""
+    if reason := missing_for_containers():
+        pytest.skip(reason)
+    engine = shutil.which("crun") or shutil.which("runc")
+    assert engine is not None
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    pids = tmp_path / "pids"
+    wrapper = programs / Path(engine).name
+    wrapper.write_text(HANGING.replace("{engine}", engine).replace("{pids}", str(pids)))
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    own_cluster.up()
+    try:
+        yield own_cluster
+    finally:
+        wrapper.write_text(f'#!/bin/sh\nexec {engine} "$@"\n')  # the next try does not hang
+        for pid in pids.read_text().split() if pids.exists() else ():
+            with suppress(ProcessLookupError):  # one that was given up is gone already
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def test_a_runtime_that_hangs_holds_up_one_pod_only(half_hanging: RealCluster) -> None:
+    """Its pod shows its container being created for as long as it lasts."""
+    cluster = half_hanging
+    unmoved = bystander(cluster)
+    cluster.apply(shell_pod("stuck", f": hang-me; {SERVE}"))
+    cluster.kubectl("wait", "pod/stuck", f"--for=jsonpath={WAITING}=ContainerCreating", "--timeout=20s")
+    unmoved()
+    status: dict[str, Any] = cluster.get("pod", "stuck")["status"]
+    assert status["phase"] == "Pending"
+    assert status["containerStatuses"][0]["state"]["waiting"]["reason"] == "ContainerCreating"

@@ -1,0 +1,80 @@
+"""What a monitor reads: health checks in Kubernetes' words, and counts under Kubernetes' names."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.server import ApiServer
+from podling.client.local import User
+from podling.store.memory import MemoryStore
+from tests.support.wire import Wire
+
+pytestmark = pytest.mark.e2e
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Monitor:
+    def __init__(self, port: int) -> None:
+        self.wire = Wire(port)
+
+    async def read(self, path: str, **headers: str) -> tuple[int, str]:
+        headers["Authorization"] = "Bearer monitor"
+        answer = await self.wire.ask("GET", path.encode(), headers, None)
+        return answer.code, answer.body.decode()
+
+
+@pytest.fixture
+async def monitor() -> AsyncIterator[Monitor]:
+    """Of a server whose disk is full."""
+    store = MemoryStore()
+    api = ApiServer(store, (), static_tokens={"monitor": User("monitor", ("system:masters",))})
+    await api.start()
+    http = HttpServer(api, api.authenticator, Serving(port=0, checks={"etcd": lambda: "disk is full"}))
+    await http.start()
+    found = Monitor(http.port)
+    try:
+        yield found
+    finally:
+        found.wire.close()
+        await http.stop()
+        await api.stop()
+        await store.close()
+
+
+async def test_what_is_wrong_is_not_told_to_everybody(monitor: Monitor) -> None:
+    text = "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n"
+    assert await monitor.read("/readyz") == (500, text)
+    assert await monitor.read("/readyz?verbose") == (500, text)
+
+
+async def test_a_check_of_its_own_path_says_why(monitor: Monitor) -> None:
+    assert await monitor.read("/readyz/etcd") == (500, "internal server error: disk is full\n")
+    assert await monitor.read("/livez/ping") == (200, "ok")
+    assert (await monitor.read("/livez/nothing"))[0] == 404
+
+
+async def test_checks_can_be_left_out(monitor: Monitor) -> None:
+    assert await monitor.read("/readyz?exclude=etcd") == (200, "ok")
+    assert await monitor.read("/readyz?verbose&exclude=etcd&exclude=moon") == (
+        200,
+        "[+]ping ok\n[+]etcd excluded: ok\n"
+        'warn: some health checks cannot be excluded: no matches for "moon"\nreadyz check passed\n',
+    )
+
+
+async def test_counts(monitor: Monitor) -> None:
+    await monitor.read(MAPS)
+    text = (await monitor.read("/metrics"))[1]
+    for line in (
+        'apiserver_request_total{code="200",group="",resource="configmaps",',
+        'apiserver_storage_objects{resource="namespaces"} ',
+        'apiserver_storage_objects{resource="jobs.batch"} 0.0',
+        "apiserver_current_inflight_requests 1.0",
+        "# TYPE apiserver_watch_events_total counter",
+        "# TYPE apiserver_request_duration_seconds histogram",
+    ):
+        assert line in text, line

@@ -1,0 +1,159 @@
+"""Pulls from a real registry: digests, platforms, logins, and what fails."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podling.runtime.base import Credentials, ImageFailure
+from podling.runtime.images.store import ImageStore
+from podling.runtime.platform import architecture
+from tests.support.images import Tree, configuration, docker_archive, sha256
+from tests.support.registry import PASSWORD, USER, Registry, registry
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+    pytest.mark.skipif(not shutil.which("docker-registry"), reason="needs docker-registry"),
+    pytest.mark.skipif(not shutil.which("skopeo"), reason="needs skopeo"),
+]
+
+LAYER = Tree().add("file", b"content").tar()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(tmp_path / "images")
+
+
+@pytest.fixture
+def public(tmp_path: Path) -> Iterator[Registry]:
+    with registry(tmp_path / "registry") as running:
+        yield running
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Iterator[Registry]:
+    with registry(tmp_path / "registry", login=True) as running:
+        yield running
+
+
+def archive(tmp_path: Path, **options: str) -> str:
+    config = configuration([LAYER], **options)  # type: ignore[arg-type]
+    path = docker_archive(tmp_path / f"{sha256(config)[7:19]}.tar", "", [LAYER], config)
+    return f"docker-archive:{path}"
+
+
+def layout(directory: Path, architectures: list[str]) -> str:
+    """An OCI layout whose one image is an index with a manifest for each architecture."""
+    blobs = directory / "blobs/sha256"
+    blobs.mkdir(parents=True)
+
+    def blob(data: bytes, kind: str) -> dict[str, object]:
+        (blobs / sha256(data)[7:]).write_bytes(data)
+        return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": sha256(data), "size": len(data)}
+
+    def manifest(name: str) -> dict[str, object]:
+        document = {
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": blob(configuration([LAYER], architecture=name), "config.v1+json"),
+            "layers": [blob(gzip.compress(LAYER, mtime=0), "layer.v1.tar+gzip")],
+        }
+        described = blob(json.dumps(document).encode(), "manifest.v1+json")
+        return described | {"platform": {"os": "linux", "architecture": name}}
+
+    manifests = [manifest(name) for name in architectures]
+    kind = "application/vnd.oci.image.index.v1+json"
+    whole = json.dumps({"schemaVersion": 2, "mediaType": kind, "manifests": manifests}).encode()
+    index = {"schemaVersion": 2, "manifests": [blob(whole, "index.v1+json")]}
+    (directory / "index.json").write_text(json.dumps(index))
+    (directory / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
+    return f"oci:{directory}"
+
+
+async def test_a_pull_brings_tag_and_digest(store: ImageStore, public: Registry, tmp_path: Path) -> None:
+    public.push(archive(tmp_path), "app:1")
+    image = await store.pull(f"{public.address}/app:1")
+    assert image.tags == (f"{public.address}/app:1",)
+    (digest,) = image.digests
+    assert digest.startswith(f"{public.address}/app@sha256:")
+    assert await store.pull(digest) == image
+    (layer,) = store.content(image.id).layers
+    assert (layer / "file").read_bytes() == b"content"
+
+
+async def test_a_tag_that_moved_is_followed(store: ImageStore, public: Registry, tmp_path: Path) -> None:
+    public.push(archive(tmp_path), "app:1")
+    first = await store.pull(f"{public.address}/app:1")
+    public.push(archive(tmp_path, user="other"), "app:1")
+    second = await store.pull(f"{public.address}/app:1")
+    assert second.id != first.id
+    assert await store.image_status(f"{public.address}/app:1") == second
+
+
+async def test_an_index_gives_the_image_of_this_machine(
+    store: ImageStore, public: Registry, tmp_path: Path
+) -> None:
+    public.push(layout(tmp_path / "layout", ["riscv64", architecture(), "s390x"]), "app:1")
+    image = await store.pull(f"{public.address}/app:1")
+    assert store.content(image.id).architecture == architecture()
+    other = await store.pull(f"{public.address}/app:1", platform="linux/s390x")
+    assert store.content(other.id).architecture == "s390x"
+    assert other.digests == image.digests, "the digest is the index's, whichever image was taken from it"
+
+
+async def test_an_index_without_this_machine_says_what_it_has(
+    store: ImageStore, public: Registry, tmp_path: Path
+) -> None:
+    public.push(layout(tmp_path / "layout", ["riscv64", "s390x"]), "app:1")
+    with pytest.raises(ImageFailure, match=r"it has linux/riscv64, linux/s390x") as caught:
+        await store.pull(f"{public.address}/app:1")
+    assert caught.value.reason == "ErrImagePull"
+
+
+async def test_credentials_are_tried_in_turn(store: ImageStore, private: Registry, tmp_path: Path) -> None:
+    private.push(archive(tmp_path), "app:1")
+    name = f"{private.address}/app:1"
+    with pytest.raises(ImageFailure, match=r"unauthorized|authentication required"):
+        await store.pull(name)
+    wrong, right = Credentials(username=USER, password="wrong"), Credentials(username=USER, password=PASSWORD)
+    with pytest.raises(ImageFailure):
+        await store.pull(name, [wrong])
+    image = await store.pull(name, [wrong, right])
+    assert image.tags == (name,)
+
+
+async def test_what_the_registry_does_not_have(store: ImageStore, public: Registry) -> None:
+    with pytest.raises(ImageFailure, match="manifest unknown") as caught:
+        await store.pull(f"{public.address}/nothing:1")
+    assert caught.value.reason == "ErrImagePull"
+    assert [image.pinned for image in await store.list_images()] == [True]
+
+
+async def test_a_registry_that_does_not_answer_says_so(store: ImageStore) -> None:
+    with pytest.raises(ImageFailure, match="connection refused") as caught:
+        await store.pull("127.0.0.1:1/app:1")
+    assert caught.value.reason == "ErrImagePull"
+
+
+async def test_a_cancelled_pull_leaves_nothing(store: ImageStore, public: Registry, tmp_path: Path) -> None:
+    public.push(archive(tmp_path), "app:1")
+    pulling = asyncio.create_task(store.pull(f"{public.address}/app:1"))
+    work = store.root / "work"
+    async with asyncio.timeout(10):
+        while not (work.is_dir() and os.listdir(work)):
+            await asyncio.to_thread(os.sched_yield)
+    pulling.cancel()
+    await asyncio.gather(pulling, return_exceptions=True)
+    assert await store.image_status(f"{public.address}/app:1") is None
+    assert os.listdir(work) == []
+    assert (await store.pull(f"{public.address}/app:1")).tags == (f"{public.address}/app:1",)

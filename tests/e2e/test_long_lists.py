@@ -1,0 +1,79 @@
+"""Lists too long for one piece: sent bit by bit, the same bytes, compressed only for who asks."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import AsyncIterator
+
+import aiohttp
+import msgspec
+import pytest
+
+from podling.api.core_v1 import ConfigMap
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.server import ApiServer
+from podling.client.local import User
+from podling.store.memory import MemoryStore
+
+pytestmark = pytest.mark.e2e
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+COUNT = 1_201
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    """With a server that holds many objects."""
+    store = MemoryStore()
+    api = ApiServer(store, (), static_tokens={"t": User("reader", ("system:masters",))})
+    await api.start()
+    http = HttpServer(api, api.authenticator, Serving(port=0))
+    await http.start()
+    for number in range(COUNT):
+        metadata = ObjectMeta(name=f"m{number:04}", namespace="default")
+        await api.client().create(ConfigMap(metadata=metadata, data={"n": "x" * 500}))
+    headers = {"Authorization": "Bearer t", "Accept-Encoding": "identity"}
+    url = f"http://127.0.0.1:{http.port}"
+    async with aiohttp.ClientSession(url, headers=headers, auto_decompress=False) as found:
+        yield found
+    await http.stop()
+    await api.stop()
+    await store.close()
+
+
+async def test_in_pieces_nothing_is_lost(session: aiohttp.ClientSession) -> None:
+    async with session.get(MAPS) as response:
+        assert response.headers["Transfer-Encoding"] == "chunked"
+        found = msgspec.json.decode(await response.read())
+    names = [each["metadata"]["name"] for each in found["items"]]
+    assert names == [f"m{number:04}" for number in range(COUNT)]
+
+
+async def test_a_table_in_pieces(session: aiohttp.ClientSession) -> None:
+    async with session.get(MAPS, headers={"Accept": TABLE}) as response:
+        found = msgspec.json.decode(await response.read())
+    assert (found["kind"], len(found["rows"])) == ("Table", COUNT)
+
+
+async def test_compressed_for_who_asks(session: aiohttp.ClientSession) -> None:
+    async with session.get(MAPS) as response:
+        plain = await response.read()
+        assert "Content-Encoding" not in response.headers
+    async with session.get(MAPS, headers={"Accept-Encoding": "gzip"}) as response:
+        assert response.headers["Content-Encoding"] == "gzip"
+        assert gzip.decompress(await response.read()) == plain
+
+
+async def test_short_answers_are_never_compressed(session: aiohttp.ClientSession) -> None:
+    async with session.get(f"{MAPS}?limit=100", headers={"Accept-Encoding": "gzip"}) as response:
+        body = await response.read()
+        assert "Content-Encoding" not in response.headers
+        assert int(response.headers["Content-Length"]) == len(body) < 128 * 1024
+
+
+async def test_a_watch_begins_with_all_of_them(session: aiohttp.ClientSession) -> None:
+    async with session.get(f"{MAPS}?watch=true&timeoutSeconds=1") as response:
+        events = (await response.read()).splitlines()
+    assert len(events) == COUNT

@@ -1,0 +1,366 @@
+"""Real containers: confinement, identity, limits, ends, and what is left behind (nothing)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from podling.runtime.base import (
+    ContainerState,
+    ExecTimeout,
+    LinuxResources,
+    Mount,
+    MountPropagation,
+    NamespaceOptions,
+    RuntimeFailure,
+    Security,
+)
+from podling.runtime.oci import detect, linux
+from podling.runtime.oci.rootfs import unmount_everything_under
+from tests.support.images import Tree, busybox_tree, configuration, docker_archive
+from tests.support.oci_node import DEADLINE_SECONDS, Node, missing, node
+
+pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+DEFAULT = Security(seccomp="runtime/default")
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Node]:
+    async with node(tmp_path) as running:
+        yield running
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+# What a container is and may
+
+
+async def test_a_plain_container_is_confined(here: Node) -> None:
+    script = "grep -E '^(CapEff|Seccomp):' /proc/self/status; mount -t tmpfs x /tmp; unshare -n true; id -u"
+    _, said = await here.finish(await here.pod(), "sh", "-c", script, security=DEFAULT)
+    lines = said.splitlines()
+    assert lines[0].split() == ["CapEff:", "00000000a80425fb"]
+    assert lines[1].split() == ["Seccomp:", "2"]
+    assert "mount: permission denied" in said
+    assert "Operation not permitted" in said
+    assert "0" in lines
+
+
+async def test_a_privileged_container_is_not(here: Node) -> None:
+    script = "mount -t tmpfs x /tmp && echo mounted; test -c /dev/kmsg && echo devices"
+    _, said = await here.finish(await here.pod(), "sh", "-c", script, security=Security(privileged=True))
+    assert said.splitlines() == ["mounted", "devices"]
+
+
+async def test_users_come_from_the_images_own_files(here: Node) -> None:
+    sandbox = await here.pod()
+    container, said = await here.finish(sandbox, "id", security=Security(user="www"))
+    assert said == "uid=33(www) gid=33(www) groups=33(www),50(staff)"
+    assert container.user == (33, 33, (33, 50))
+    with pytest.raises(RuntimeFailure, match="unable to find user nobody-knows"):
+        await here.create(sandbox, security=Security(user="nobody-knows"))
+
+
+async def test_a_read_only_root_keeps_the_images_volumes_writable(here: Node, tmp_path: Path) -> None:
+    layer = busybox_tree().directory("data", 0o755, uid=33).add("data/seed", b"planted\n").tar()
+    config = configuration([layer], Volumes={"/data": {}})
+    (image,) = await here.runtime.images.load(docker_archive(tmp_path / "v.tar", "volumes", [layer], config))
+    script = "exec 2>&1; touch /x; cat /data/seed; echo more > /data/more && echo written; stat -c %u /data"
+    _, said = await here.finish(
+        await here.pod(), "sh", "-c", script, image=image.id, security=Security(read_only_rootfs=True)
+    )
+    assert said.splitlines() == ["touch: /x: Read-only file system", "planted", "written", "33"]
+
+
+async def test_the_hostname_is_the_pods(here: Node) -> None:
+    sandbox = await here.pod(hostname="web-0")
+    _, said = await here.finish(sandbox, "sh", "-c", "hostname; cat /etc/hostname; echo $HOSTNAME")
+    assert said.splitlines() == ["web-0"] * 3
+
+
+async def test_containers_of_a_pod_share_memory_but_not_files(here: Node) -> None:
+    sandbox = await here.pod()
+    await here.run(sandbox, "sh", "-c", "echo shared > /dev/shm/x; echo own > /x; sleep 3600", name="one")
+    script = "until cat /dev/shm/x 2>/dev/null; do :; done; ls /x 2>&1"
+    _, said = await here.finish(sandbox, "sh", "-c", script, name="two")
+    assert said.splitlines() == ["shared", "ls: /x: No such file or directory"]
+
+
+async def test_a_shared_process_namespace_has_a_holder_that_reaps(here: Node) -> None:
+    sandbox = await here.pod(namespaces=NamespaceOptions(share_processes=True))
+    one = await here.run(sandbox, name="one")
+    script = (
+        "(sleep 0.01 & echo $! > /orphan) ; cat /orphan; while kill -0 $(cat /orphan) 2>/dev/null; do :; done"
+    )
+    two = await here.run(sandbox, "sh", "-c", f"{script}; ps; sleep 3600", name="two")
+    seen = await here.exec(two, "ps")
+    assert "/pause" in seen.out
+    assert "sleep 3600 & wait" in seen.out, "the other container's processes are seen"
+    await here.runtime.stop_container(one, grace_seconds=0)
+    assert (await here.exec(two, "true")).code == 0
+    await here.runtime.remove_sandbox(sandbox.id)
+    assert here.traces() == []
+
+
+async def test_the_nodes_process_namespace_can_be_shared(here: Node) -> None:
+    sandbox = await here.pod(namespaces=NamespaceOptions(host_pid=True))
+    _, said = await here.finish(sandbox, "sh", "-c", f"test -d /proc/{os.getpid()} && echo seen")
+    assert said == "seen"
+
+
+async def test_an_ephemeral_container_joins_its_targets_processes(here: Node) -> None:
+    sandbox = await here.pod()
+    target = await here.run(sandbox)
+    _, said = await here.finish(sandbox, "ps", name="debug", process_target=target)
+    assert "sleep 3600 & wait" in said
+
+
+async def test_sysctls_are_the_pods_own(here: Node) -> None:
+    read = ("cat", "/proc/sys/net/ipv4/ip_unprivileged_port_start")
+    _, changed = await here.finish(
+        await here.pod(sysctls={"net.ipv4.ip_unprivileged_port_start": "7"}), *read
+    )
+    _, usual = await here.finish(await here.pod(), *read)
+    assert (changed, usual) == ("7", "1024")
+
+
+async def test_a_sandbox_that_cannot_be_made_leaves_nothing(here: Node) -> None:
+    with pytest.raises(RuntimeFailure, match=r'cannot set sysctl "net\.no\.such"'):
+        await here.pod(sysctls={"net.no.such": "1"})
+    assert await here.runtime.list_sandboxes() == ()
+    assert here.traces() == []
+
+
+async def test_the_machine_as_an_image_shows_its_programs_and_nothing_else(here: Node) -> None:
+    image = await here.runtime.images.pull("podling.local/host")
+    script = "ls -A /root /home; cat /etc/shadow; touch /usr/x; touch /etc/mine && echo own; sort --version"
+    _, said = await here.finish(await here.pod(), "sh", "-c", script, image=image.id)
+    assert "No such file or directory" in said
+    assert "Read-only file system" in said
+    assert "own" in said.splitlines()
+    assert "sort" in said
+
+
+# Starting what cannot be started
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "message"),
+    [
+        ("badcommand", 127, 'exec: "badcommand": executable file not found in $PATH'),
+        ("/bad/command", 127, 'exec: "/bad/command": stat /bad/command: no such file or directory'),
+        ("/etc/passwd", 128, 'exec: "/etc/passwd": permission denied'),
+    ],
+)
+async def test_a_command_that_cannot_run(here: Node, command: str, code: int, message: str) -> None:
+    container = await here.create(await here.pod(), command)
+    with pytest.raises(RuntimeFailure) as caught:
+        await here.runtime.start_container(container)
+    assert str(caught.value) == message
+    status = await here.runtime.container_status(container)
+    assert (status.state, status.exit_code) == (ContainerState.EXITED, code)
+    assert (status.reason, status.message) == ("StartError", message)
+
+
+async def test_an_image_of_another_machine_is_named_as_such(here: Node, tmp_path: Path) -> None:
+    layer = busybox_tree().tar()
+    config = configuration([layer], architecture="s390x")
+    (image,) = await here.runtime.images.load(docker_archive(tmp_path / "s.tar", "other", [layer], config))
+    with pytest.raises(RuntimeFailure, match="image is built for linux/s390x, this node is linux/"):
+        await here.create(await here.pod(), image=image.id)
+    (sandbox,) = await here.runtime.list_sandboxes()
+    await here.runtime.remove_sandbox(sandbox.id)
+    assert here.traces() == []
+
+
+# Limits
+
+
+async def test_too_much_memory_is_the_end(here: Node) -> None:
+    hungry = ("sh", "-c", "x=a; while :; do x=$x$x; done")
+    container, _ = await here.finish(
+        await here.pod(), *hungry, resources=LinuxResources(memory_limit=16 << 20)
+    )
+    assert (container.exit_code, container.reason) == (137, "OOMKilled")
+
+
+async def test_limits_change_while_it_runs(here: Node) -> None:
+    limits = LinuxResources(memory_limit=64 << 20, memory_swap_limit=64 << 20, cpu_shares=512)
+    container = await here.run(await here.pod(), resources=limits)
+    for size in (128 << 20, 32 << 20):
+        change = LinuxResources(memory_limit=size, memory_swap_limit=size)
+        await here.runtime.update_resources(container, change)
+        status = await here.runtime.container_status(container)
+        assert status.resources is not None
+        assert (status.resources.memory_limit, status.resources.cpu_shares) == (size, 512)
+    with pytest.raises(RuntimeFailure, match="cannot change the resources"):
+        await here.runtime.update_resources(container, LinuxResources(cpu_quota=1))
+
+
+async def test_a_pods_limit_holds_for_all_of_it(here: Node) -> None:
+    sandbox = await here.pod(resources=LinuxResources(memory_limit=16 << 20, pids_limit=64))
+    container, _ = await here.finish(sandbox, "sh", "-c", "x=a; while :; do x=$x$x; done")
+    assert container.exit_code == 137
+
+
+async def test_use_is_measured(here: Node) -> None:
+    container = await here.run(await here.pod(), "sh", "-c", "head -c 1000000 /dev/zero > /file; sleep 3600")
+    while (await here.exec(container, "sh", "-c", "test $(stat -c %s /file) = 1000000")).code:
+        pass
+    (use,) = await here.runtime.stats()
+    assert use.container_id == container
+    assert use.writable_layer_bytes >= 1_000_000
+    assert use.processes >= 1
+    assert min(use.cpu_nanoseconds, use.memory_bytes) > 0
+
+
+# Ends
+
+
+async def test_what_a_timed_out_command_started_is_killed_too(here: Node) -> None:
+    container = await here.run(await here.pod())
+    with pytest.raises(ExecTimeout):
+        await here.exec(container, "sh", "-c", "(setsid sleep 7777 &) ; sleep 8888", timeout=0.5)
+    assert "8888" not in (await here.exec(container, "ps")).out
+
+
+async def test_processes_left_behind_end_with_their_container(here: Node) -> None:
+    sandbox = await here.pod(namespaces=NamespaceOptions(share_processes=True))
+    await here.finish(sandbox, "sh", "-c", "setsid sleep 7777 & exit 0", name="one")
+    other = await here.run(sandbox, name="two")
+    assert "7777" not in (await here.exec(other, "ps")).out
+
+
+async def test_a_container_whose_monitor_was_killed_still_ends(here: Node) -> None:
+    container = await here.run(await here.pod())
+    pid = (await here.runtime.container_status(container)).pid
+    assert pid is not None
+    os.kill(parent_of(pid), signal.SIGKILL)
+    await here.runtime.stop_container(container, grace_seconds=0)
+    status = await here.ended(container)
+    assert (status.exit_code, status.reason) == (255, "Error")
+    assert status.message == "the container's monitor is gone, and with it the exit code"
+
+
+async def test_nothing_is_left_of_a_pod(here: Node) -> None:
+    sandbox = await here.pod()
+    assert sandbox.ips
+    for name in ("one", "two"):
+        await here.run(sandbox, name=name)
+    await here.create(sandbox, name="never-started")
+    assert here.traces() != []
+    await here.runtime.remove_sandbox(sandbox.id)
+    assert here.traces() == []
+
+
+async def test_fifty_pods_at_once(here: Node) -> None:
+    async def one() -> str:
+        return await here.run(await here.pod())
+
+    async with asyncio.timeout(DEADLINE_SECONDS * 2):
+        containers = await asyncio.gather(*(one() for _ in range(50)))
+    states = [(await here.runtime.container_status(container)).state for container in containers]
+    assert states == [ContainerState.RUNNING] * 50
+    sandboxes = await here.runtime.list_sandboxes()
+    assert len({sandbox.ips for sandbox in sandboxes}) == 50
+    await asyncio.gather(*(here.runtime.remove_sandbox(sandbox.id) for sandbox in sandboxes))
+    assert here.traces() == []
+
+
+# Mounts, and the other engine
+
+
+async def test_a_read_only_mount_cannot_be_written(here: Node, tmp_path: Path) -> None:
+    (tmp_path / "volume").mkdir()
+    mount = Mount(container_path="/data", host_path=str(tmp_path / "volume"), read_only=True)
+    _, said = await here.finish(await here.pod(), "sh", "-c", "touch /data/x", mounts=(mount,))
+    assert said == "touch: /data/x: Read-only file system"
+
+
+async def test_mounts_pass_in_and_out_where_asked_for(here: Node, tmp_path: Path) -> None:
+    volume = tmp_path / "volume"
+    for name in ("from-node", "from-container"):
+        (volume / name).mkdir(parents=True)
+    mount = Mount(container_path="/data", host_path=str(volume), propagation=MountPropagation.BIDIRECTIONAL)
+    sandbox = await here.pod()
+    linux.mount(str(volume), volume, flags=linux.MS_BIND)
+    try:
+        linux.mount("none", volume, flags=linux.MS_PRIVATE)
+        with pytest.raises(RuntimeFailure, match="is not a shared mount"):
+            await here.create(sandbox, mounts=(mount,))
+        linux.mount("none", volume, flags=linux.MS_SHARED)
+        container = await here.run(sandbox, mounts=(mount,), security=Security(privileged=True))
+        linux.mount("late", volume / "from-node", "tmpfs")
+        (volume / "from-node" / "file").touch()
+        assert (await here.exec(container, "ls", "/data/from-node")).out == "file\n"
+        script = "mount -t tmpfs x /data/from-container && touch /data/from-container/file"
+        assert (await here.exec(container, "sh", "-c", script)).code == 0
+        assert os.listdir(volume / "from-container") == ["file"]
+        await here.runtime.remove_sandbox(sandbox.id)
+    finally:
+        unmount_everything_under(volume)
+        linux.unmount(volume)
+
+
+async def test_an_image_can_be_a_volume(here: Node, tmp_path: Path) -> None:
+    base = Tree().directory("docs").add("docs/page", b"old\n").add("other", b"x").tar()
+    top = Tree().directory("docs").add("docs/page", b"new\n").link("docs/way", "/etc/passwd").tar()
+    config = configuration([base, top])
+    archive = docker_archive(tmp_path / "d.tar", "data", [base, top], config)
+    (data,) = await here.runtime.images.load(archive)
+    sandbox = await here.pod()
+    whole = Mount(container_path="/all", image=data.id)
+    part = Mount(container_path="/part", image=data.id, image_sub_path="docs")
+    script = "exec 2>&1; cat /all/docs/page /part/page; ls /all; touch /part/x"
+    _, said = await here.finish(sandbox, "sh", "-c", script, mounts=(whole, part))
+    assert said.splitlines() == [
+        "new",
+        "new",
+        "docs",
+        "other",
+        "touch: /part/x: Read-only file system",
+    ]
+    for path in ("nowhere", "docs/way"):
+        wrong = Mount(container_path="/p", image=data.id, image_sub_path=path)
+        with pytest.raises(RuntimeFailure, match="does not exist in the image"):
+            await here.create(sandbox, name="wrong", mounts=(wrong,))
+    await here.runtime.images.remove_image("data")
+    await here.runtime.remove_sandbox(sandbox.id)
+    assert here.traces() == []
+    assert len(await here.runtime.images.list_images()) == 2, "busybox and the machine itself"
+
+
+@pytest.mark.skipif(shutil.which("runc") is None, reason="needs runc")
+async def test_runc_does_it_too(tmp_path: Path) -> None:
+    facts = detect.gather()
+    choice = detect.choose(replace(facts, crun=""))
+    async with node(tmp_path, choice) as here:
+        sandbox = await here.pod()
+        container = await here.run(sandbox, security=DEFAULT)
+        said = await here.exec(container, "sh", "-c", "grep ^Seccomp: /proc/self/status; exit 3")
+        assert (said.code, said.out.split()) == (3, ["Seccomp:", "2"])
+        missing_command = await here.create(sandbox, "badcommand", name="bad")
+        with pytest.raises(RuntimeFailure, match=r'exec: "badcommand": executable file not found in \$PATH'):
+            await here.runtime.start_container(missing_command)
+        await here.runtime.stop_container(container, grace_seconds=10)
+        assert (await here.ended(container)).exit_code == 0
+        await here.runtime.remove_sandbox(sandbox.id)
+        assert here.traces() == []
+
+
+def test_the_choice_is_told_in_words() -> None:
+    choice = detect.choose(detect.gather())
+    assert choice.engine is not None
+    version = subprocess.run([choice.engine.path, "--version"], capture_output=True, text=True, check=True)
+    assert choice.engine.name in version.stdout

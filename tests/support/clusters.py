@@ -1,0 +1,165 @@
+"""Real clusters for end-to-end tests: processes started by the ``podling`` command, driven by kubectl."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PODLING = [sys.executable, "-m", "podling"]
+DEADLINE = "60s"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+def command(
+    arguments: Sequence[str],
+    *,
+    stdin: str | None = None,
+    timeout: float = 120,
+    environment: Mapping[str, str] | None = None,
+) -> Done:
+    """Run a command to its end; never raises for a bad exit code."""
+    result = subprocess.run(
+        list(arguments),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+        env=environment,
+    )
+    return Done(result.returncode, result.stdout, result.stderr)
+
+
+class RealCluster:
+    """A cluster in a process of its own, with everything a test wants to do to it."""
+
+    def __init__(self, directory: Path, runtime: str, *options: str) -> None:
+        self.directory = directory
+        self.runtime = runtime
+        self.options = options
+        self.program = PODLING
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.directory / "admin.kubeconfig"
+
+    @property
+    def pid(self) -> int:
+        return int((self.directory / "podling.pid").read_text())
+
+    def podling(self, *arguments: str, timeout: float = 120) -> Done:
+        name, *rest = arguments
+        return command(
+            [*self.program, *name.split(), "--data-dir", str(self.directory), *rest], timeout=timeout
+        )
+
+    def up(self, *options: str) -> Done:
+        done = self.podling("up", "--detach", "--runtime", self.runtime, *self.options, *options)
+        assert done.code == 0, f"podling up: {done.out}{done.err}\n{self.log()}"
+        return done
+
+    def down(self) -> Done:
+        return self.podling("down", "--grace", "1")
+
+    def kill(self) -> None:
+        """``kill -9``, and wait until the process is gone."""
+        pid = self.pid
+        handle = os.pidfd_open(pid)
+        try:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            import select
+
+            assert select.select([handle], [], [], 10)[0], f"process {pid} survived SIGKILL"
+        finally:
+            os.close(handle)
+
+    def log(self) -> str:
+        path = self.directory / "podling.log"
+        return path.read_text()[-5000:] if path.exists() else "(no log)"
+
+    def kubectl_command(self, *arguments: str) -> list[str]:
+        """The command line, for tests that start it and do not wait."""
+        return ["kubectl", "--kubeconfig", str(self.kubeconfig), *arguments]
+
+    def try_kubectl(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> Done:
+        return command(self.kubectl_command(*arguments), stdin=stdin, timeout=timeout)
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
+        """kubectl's output; the test fails if kubectl does."""
+        done = self.try_kubectl(*arguments, stdin=stdin, timeout=timeout)
+        assert done.code == 0, f"kubectl {' '.join(arguments)}: {done.out}{done.err}\n{self.log()}"
+        return done.out
+
+    def get(self, *arguments: str) -> Any:
+        return json.loads(self.kubectl("get", *arguments, "-o", "json"))
+
+    def apply(self, manifest: dict[str, Any]) -> None:
+        self.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+
+    def wait_ready(self, pod: str, *arguments: str) -> None:
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", f"--timeout={DEADLINE}", *arguments)
+
+    def request(
+        self, method: str, path: str, body: bytes = b"", content_type: str = "application/json"
+    ) -> tuple[int, dict[str, Any], list[str]]:
+        """One raw request as an administrator: status code, decoded JSON body, Warning headers."""
+        config = yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]
+        authority = base64.b64decode(config["certificate-authority-data"]).decode()
+        token = self.podling("token create").out.strip()
+        request = urllib.request.Request(
+            config["server"] + path,
+            data=body or None,
+            method=method,
+            headers={"Authorization": f"Bearer {token}", "Content-Type": content_type},
+        )
+        context = ssl.create_default_context(cadata=authority)
+        try:
+            with urllib.request.urlopen(request, context=context, timeout=30) as response:
+                return response.status, json.load(response), response.headers.get_all("Warning") or []
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error), error.headers.get_all("Warning") or []
+
+    def remove(self) -> None:
+        """Take the cluster down and its directory away, whatever state it is in."""
+        self.down()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def shell_pod(name: str, script: str, *, image: str = "podling.local/host", **spec: Any) -> dict[str, Any]:
+    """A pod with one container, ``main``, that runs a shell script."""
+    container = {
+        "name": "main",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["sh", "-c", script],
+    }
+    container |= spec.pop("container", {})
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"terminationGracePeriodSeconds": 2, "containers": [container], **spec},
+    }

@@ -1,0 +1,105 @@
+"""Controllers beside a real API server in memory, and the few objects that their stories need."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from podling.api.core_v1 import Container, Event, Node, NodeCondition, Pod, PodCondition, PodSpec
+from podling.api.meta_v1 import ObjectMeta
+from podling.client.base import Client
+from podling.controllers.base import ControllerFactory
+from podling.controllers.manager import ControllerManager
+
+
+@asynccontextmanager
+async def running(client: Client, *controllers: ControllerFactory) -> AsyncIterator[ControllerManager]:
+    """These controllers at work until the block ends."""
+    manager = ControllerManager(client, controllers)
+    task = asyncio.create_task(manager.run())
+    started = asyncio.create_task(manager.started())
+    await asyncio.wait({task, started}, return_when=asyncio.FIRST_COMPLETED)
+    try:
+        yield manager
+    finally:
+        started.cancel()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def pod(
+    name: str,
+    namespace: str = "default",
+    *,
+    node: str = "",
+    labels: dict[str, str] | None = None,
+    **spec: Any,
+) -> Pod:
+    """A pod with one container; ``spec`` are further fields of its spec."""
+    spec.setdefault("containers", (Container(name="main", image="busybox"),))
+    return Pod(
+        metadata=ObjectMeta(name=name, namespace=namespace, labels=labels or {}),
+        spec=PodSpec(node_name=node or None, **spec),
+    )
+
+
+async def set_phase(client: Client, name: str, phase: str, *, ready: bool = False, **status: Any) -> Pod:
+    """What a kubelet would report of a pod."""
+    condition = PodCondition(type="Ready", status="True" if ready else "False")
+    plain = {"type": condition.type, "status": condition.status}
+    patch = {"status": {"phase": phase, "conditions": [plain], **status}}
+    return await client.patch(Pod, name, patch, "default", subresource="status")
+
+
+async def make_ready(client: Client, namespace: str = "default") -> None:
+    """Let every pod that still runs become ready now, as kubelets would."""
+    from podling import clock
+
+    for each in (await client.list(Pod, namespace)).items:
+        if each.metadata.deletion_timestamp is None and each.status.phase in (None, "Pending"):
+            ready = {
+                "type": "Ready",
+                "status": "True",
+                "lastTransitionTime": clock.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            }
+            patch = {"status": {"phase": "Running", "conditions": [ready]}}
+            await client.patch(Pod, each.metadata.name or "", patch, namespace, subresource="status")
+
+
+async def add_node(client: Client, name: str, *, ready: str = "True", **labels: str) -> Node:
+    """A node whose kubelet has reported once; if it is ready the taint of new nodes is off already."""
+    node = await client.create(Node(metadata=ObjectMeta(name=name, labels=labels)))
+    if ready == "True":
+        await client.patch(Node, name, {"spec": {"taints": None}})
+    return await heartbeat(client, node.metadata.name or "", ready=ready)
+
+
+async def heartbeat(client: Client, name: str, *, ready: str = "True") -> Node:
+    """What a kubelet reports every now and then."""
+    from msgspec import structs
+
+    from podling import clock
+
+    node = await client.get(Node, name)
+    condition = NodeCondition(
+        type="Ready", status=ready, reason="KubeletReady", last_heartbeat_time=clock.now()
+    )
+    status = structs.replace(node.status, conditions=(condition,))
+    return await client.update(structs.replace(node, status=status), subresource="status")
+
+
+async def told(client: Client, namespace: str = "default") -> list[str]:
+    """Every event of a namespace as ``<type> <reason> <object>: <message>``, in the order of names."""
+    events = (await client.list(Event, namespace)).items
+    return [
+        f"{event.type} {event.reason} {event.involved_object.name}: {event.message}"
+        for event in sorted(events, key=_moment)
+    ]
+
+
+def _moment(event: Event) -> tuple[int, str]:
+    name, _, moment = (event.metadata.name or "").rpartition(".")
+    return int(moment, 16), name

@@ -1,0 +1,92 @@
+"""Objects from fragments of manifests, and what their kind's rules make of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import yaml
+
+from podling.api.core_v1 import Pod
+from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.registry import rules_for
+from podling.machinery import intake
+from podling.machinery.fields import FieldError
+from podling.machinery.scheme import resource_of
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+PLAIN_POD: dict[str, Any] = {
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"containers": [{"name": "main", "image": "nginx:1.27"}], "serviceAccountName": "default"},
+}
+
+REQUIRED = "FieldValueRequired"
+INVALID = "FieldValueInvalid"
+DUPLICATE = "FieldValueDuplicate"
+FORBIDDEN = "FieldValueForbidden"
+UNSUPPORTED = "FieldValueNotSupported"
+NOT_FOUND = "FieldValueNotFound"
+
+LABEL_TEXT = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
+    "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+SUBDOMAIN_TEXT = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+
+Cause = tuple[str, str, str]
+"""A cause of a 422: field, reason, message."""
+
+
+def merged(base: Any, fragment: Any) -> Any:
+    """Maps are merged, a null removes; lists, but for lists of one map, and scalars are replaced."""
+    if isinstance(base, dict) and isinstance(fragment, dict):
+        found = {key: merged(base.get(key), value) for key, value in fragment.items()}
+        return {key: value for key, value in {**base, **found}.items() if value is not None}
+    return fragment
+
+
+def obj(kind: type[Any], text: str, base: Any = None) -> Any:
+    """An object of ``kind`` from YAML, on top of ``base``; neither defaulted nor prepared."""
+    resource = resource_of(kind)
+    plain = merged(base or {}, yaml.safe_load(text) or {})
+    named = {"apiVersion": resource.group_version, "kind": resource.kind, **plain}
+    made, _ = intake.convert(named, kind, "Strict")
+    return made
+
+
+def rules(kind: type[Any]) -> KindRules[Any]:
+    return rules_for(resource_of(kind))
+
+
+def created(thing: Any, *, user: str = "") -> Any:
+    """``thing`` defaulted and prepared as for its creation."""
+    own = rules(type(thing))
+    return own.prepare_create(own.default(thing), Context(NOW, user))
+
+
+def pod(text: str) -> Pod:
+    """A pod with one plain container, changed by a fragment, ready to be validated."""
+    made: Pod = created(obj(Pod, text, PLAIN_POD))
+    return made
+
+
+def causes(errors: list[FieldError]) -> list[Cause]:
+    return [(error.field, error.type.value, error.body()) for error in errors]
+
+
+def creation_causes(thing: Any) -> list[Cause]:
+    """What the API answers to the creation of ``thing``, which was defaulted and prepared."""
+    return causes(rules(type(thing)).validate(thing, Context(NOW)))
+
+
+def change_causes(new: Any, old: Any, subresource: str = "") -> list[Cause]:
+    """What the API answers to an update, after the rules put back what the writer may not change."""
+    own, context = rules(type(old)), Context(NOW, subresource=subresource)
+    prepared = own.prepare_update(own.default(new), old, context)
+    return causes(own.validate_update(prepared, old, context))

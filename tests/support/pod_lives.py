@@ -1,0 +1,168 @@
+"""What a cluster told of its pods' lives, as text that can be compared between runtimes.
+
+``Recorder`` follows every pod of a cluster and writes down each status it is shown; ``told`` reads a pod's
+events. Times, ids and addresses are left out or given plain names: they differ from run to run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from podling import clock
+from tests.support.clusters import RealCluster
+
+Plain = dict[str, Any]
+
+NORMAL = (
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "<uid>"),
+    (re.compile(r"\b[0-9a-f]{12,64}\b"), "<id>"),
+    (re.compile(r"\b\d+\.\d+\.\d+\.\d+\b"), "<ip>"),
+    (re.compile(r"\b\d+(\.\d+)?(ms|us|s|m)\b"), "<time>"),
+)
+
+
+def normal(text: str) -> str:
+    """``text`` without what differs from run to run."""
+    for pattern, name in NORMAL:
+        text = pattern.sub(name, text)
+    return text.strip()
+
+
+def _state(state: Plain) -> str:
+    for kind, detail in state.items():
+        words = [kind, detail.get("reason", "")]
+        words += [f"exit {detail['exitCode']}"] if "exitCode" in detail else []
+        words += [f"({normal(detail['message'])})"] if detail.get("message") else []
+        return " ".join(word for word in words if word)
+    return "none"
+
+
+def aspects(pod: Plain) -> dict[str, str]:
+    """Everything a status says that should be the same in every run, by what it is about."""
+    status = pod.get("status", {})
+    found = {"phase": " ".join(filter(None, (status.get("phase"), status.get("reason"))))}
+    found["deleted"] = str("deletionTimestamp" in pod["metadata"])
+    for condition in status.get("conditions", ()):
+        words = (condition["status"], condition.get("reason"), normal(condition.get("message", "")))
+        found[f"condition {condition['type']}"] = " ".join(word for word in words if word)
+    for container in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
+        name = container["name"]
+        found[f"{name} state"] = _state(container["state"])
+        found[f"{name} last state"] = _state(container.get("lastState", {}))
+        found[f"{name} restarts"] = str(container["restartCount"])
+        found[f"{name} ready"] = str(container["ready"])
+        found[f"{name} started"] = str(container.get("started"))
+    return found
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one part of a status said, and for how many seconds."""
+
+    text: str
+    seconds: float
+
+
+BRIEF_SECONDS = 0.9
+"""A watcher may miss what lasts no longer: statuses tell where things stand, not every step on the way."""
+
+
+def same_course(one: list[Shown], other: list[Shown]) -> bool:
+    """Whether both say the same in the same order, but for what was brief; the ends are always the same."""
+    texts = [shown.text for shown in one], [shown.text for shown in other]
+    if not one or not other or texts[0][-1] != texts[1][-1]:
+        return False
+    unmatched: list[Shown] = []
+    for tag, begin, end, other_begin, other_end in SequenceMatcher(None, *texts, False).get_opcodes():
+        if tag != "equal":
+            unmatched += one[begin:end] + other[other_begin:other_end]
+    return all(shown.seconds < BRIEF_SECONDS for shown in unmatched)
+
+
+class Recorder:
+    """Follows the pods of a cluster from when it is made until ``finish``; a thread of its own reads."""
+
+    def __init__(self, cluster: RealCluster, act: Callable[[str, Plain], None]) -> None:
+        """``act`` is called with every pod as it is shown; ``seen`` holds what was shown, by pod."""
+        self.seen: dict[str, list[tuple[float, Plain]]] = {}
+        self.changed = threading.Condition()
+        self.gone: set[str] = set()
+        self._act = act
+        self._watch = subprocess.Popen(
+            cluster.kubectl_command("get", "pods", "--watch", "--output-watch-events", "-o", "json"),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        assert self._watch.stdout is not None
+        for line in self._watch.stdout:
+            event = json.loads(line)
+            pod = event["object"]
+            name = pod["metadata"]["name"]
+            with self.changed:
+                if event["type"] == "DELETED":
+                    self.gone.add(name)
+                self.seen.setdefault(name, []).append((clock.monotonic(), pod))
+                self.changed.notify_all()
+            if event["type"] != "DELETED":
+                self._act(name, pod)
+
+    def wait(self, happened: Callable[[], bool], seconds: float) -> bool:
+        """Whether ``happened`` came true, looked at whenever a pod was shown, within ``seconds``."""
+        with self.changed:
+            return self.changed.wait_for(happened, seconds)
+
+    def finish(self) -> None:
+        self._watch.terminate()
+        self._thread.join(10)
+        self._watch.wait(10)
+        assert self._watch.stdout is not None
+        self._watch.stdout.close()
+
+    def life(self, name: str) -> list[str]:
+        """A pod's life as it was shown, one line for every change of anything."""
+        before: dict[str, str] = {}
+        lines = []
+        for _, pod in self.seen.get(name, ()):
+            now = aspects(pod)
+            changed = [f"{about}: {text}" for about, text in now.items() if before.get(about) != text]
+            if changed:
+                lines.append("; ".join(changed))
+            before = now
+        return lines
+
+    def courses(self, name: str) -> dict[str, list[Shown]]:
+        """A pod's life by what it is about."""
+        courses: dict[str, list[Shown]] = {}
+        began: dict[str, float] = {}
+        at = 0.0
+        for at, pod in self.seen.get(name, ()):
+            for about, text in aspects(pod).items():
+                course = courses.setdefault(about, [])
+                if course and course[-1].text != text:
+                    course[-1] = Shown(course[-1].text, at - began[about])
+                if not course or course[-1].text != text:
+                    course.append(Shown(text, 0.0))
+                    began[about] = at
+        return courses
+
+
+def told(cluster: RealCluster, pod: str) -> list[str]:
+    """The events of a pod in the order in which they were first told."""
+    found = cluster.get("events", f"--field-selector=involvedObject.name={pod}")["items"]
+    found.sort(key=lambda event: int(event["metadata"]["name"].rpartition(".")[2], 16))
+    return [
+        f"{event['type']} {event['reason']} {event['involvedObject'].get('fieldPath', '')}"
+        f" x{event.get('count') or 1}: {normal(event['message'])}"
+        for event in found
+    ]

@@ -1,0 +1,105 @@
+"""A pure world in which plans can be carried out: what a runtime would hold, without one.
+
+Used to check laws of planning: that plans lead to where nothing is left to do, and never ask for what
+they must not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from podling.api.core_v1 import Pod
+from podling.kubelet.actions import PodPlan
+from podling.kubelet.labels import container_annotations
+from podling.kubelet.observation import PodObservation, assemble
+from podling.kubelet.pod_spec import find_container
+from podling.runtime.base import Container, ContainerState, Sandbox
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class World:
+    """One pod's sandboxes and containers, changed by plans and by fate."""
+
+    pod: Pod
+    now: datetime = START
+    sandboxes: list[Sandbox] = field(default_factory=list)
+    containers: list[Container] = field(default_factory=list)
+    made: int = 0
+
+    @property
+    def observed(self) -> PodObservation:
+        return assemble(self.pod.metadata.uid or "", 1, self.sandboxes, self.containers)
+
+    def tick(self, seconds: float = 1) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    def carry_out(self, plan: PodPlan) -> None:
+        """Do all that the plan says, and succeed in all of it."""
+        self.tick()
+        if plan.reset_all:
+            self.containers.clear()
+            return
+        if plan.kill_pod:
+            for running in self.observed.running:
+                self.end(running.name, 137)
+            self.sandboxes = [replace(sandbox, ready=False) for sandbox in self.sandboxes]
+        for kill in plan.kill:
+            self.end(kill.name, 137)
+        if plan.create_sandbox:
+            names = {container.name for container in self.pod.spec.init_containers}
+            self.containers = [found for found in self.containers if found.name not in names]
+            self.sandboxes.append(self._sandbox(plan.attempt))
+        for container in plan.starts:
+            self.run(container.name)
+
+    def _sandbox(self, attempt: int) -> Sandbox:
+        self.made += 1
+        return Sandbox(
+            id=f"sandbox-{self.made}",
+            pod_uid=self.pod.metadata.uid or "",
+            pod_name=self.pod.metadata.name or "",
+            pod_namespace="default",
+            attempt=attempt,
+            ready=True,
+            created_at=self.now,
+            ips=("10.0.0.1",),
+            host_network=bool(self.pod.spec.host_network),
+        )
+
+    def run(self, name: str) -> None:
+        """Start a new instance of a container in the latest sandbox."""
+        self.made += 1
+        self.tick(0.001)
+        container = find_container(self.pod.spec, name)
+        assert container is not None
+        attempt = sum(found.name == name for found in self.containers)
+        self.containers.append(
+            Container(
+                id=f"container-{self.made}",
+                sandbox_id=self.sandboxes[-1].id,
+                name=name,
+                attempt=attempt,
+                state=ContainerState.RUNNING,
+                created_at=self.now,
+                started_at=self.now,
+                annotations=container_annotations(container, attempt, ""),
+            )
+        )
+
+    def end(self, name: str, exit_code: int) -> None:
+        """A running container ends."""
+        self.containers = [
+            replace(found, state=ContainerState.EXITED, exit_code=exit_code, finished_at=self.now)
+            if found.name == name and found.state is ContainerState.RUNNING
+            else found
+            for found in self.containers
+        ]
+
+    def lose_power(self) -> None:
+        """Everything stops, nobody is told."""
+        for container in self.observed.running:
+            self.end(container.name, 255)
+        self.sandboxes = [replace(sandbox, ready=False) for sandbox in self.sandboxes]

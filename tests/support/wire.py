@@ -1,0 +1,54 @@
+"""HTTP on a bare socket, for requests that no client library would send."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``body`` is what came; of an answer that goes on, such as a watch, nothing."""
+
+    code: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Wire:
+    """One connection to a port of this machine, opened again whenever the server has closed it."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, method: str, path: bytes, headers: dict[str, str], body: bytes | None) -> Answer:
+        """Send one request and read its answer, byte for byte as given."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+        reader, writer = self._streams
+        fields = {"Host": "server", **headers}
+        if body is not None:
+            fields["Content-Length"] = str(len(body))
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode()
+        writer.write(method.encode() + b" " + path + b" HTTP/1.1\r\n" + head + b"\r\n" + (body or b""))
+        status, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        found = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in lines)}
+        code = int(status.split(" ")[1])
+        if "chunked" in found.get("transfer-encoding", ""):
+            self.close()
+            return Answer(code, found, b"")
+        if "audit-id" not in found:  # what came was no HTTP: said without further ceremony, and closed
+            data = await reader.read()
+            self.close()
+            return Answer(code, found, data)
+        silent = method == "HEAD" or code in (204, 304)
+        data = b"" if silent else await reader.readexactly(int(found.get("content-length", "0")))
+        if found.get("connection", "").lower() == "close":
+            self.close()
+        return Answer(code, found, data)
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None

@@ -1,0 +1,40 @@
+"""Whoever creates something that will have no effect is told so."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.api.autoscaling_v2 import HorizontalPodAutoscaler
+from podling.api.core_v1 import ConfigMap
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.admission.unserved_kinds import UNSERVED
+from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.machinery.scheme import RESOURCES, resource_of
+from podling.testing import ControlPlane
+from tests.support.manifests import obj
+
+SCALER = """
+metadata: {name: web, namespace: default}
+spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: web}}
+"""
+
+
+async def test_a_kind_without_a_controller_is_answered_with_a_warning(cluster: ControlPlane) -> None:
+    options = WriteOptions()
+    target = Target(resource_of(HorizontalPodAutoscaler), "default")
+    await cluster.backend.create(target, SYSTEM, obj(HorizontalPodAutoscaler, SCALER), options)
+    assert options.warnings == [
+        "horizontalpodautoscalers.autoscaling: not honoured by this cluster: nothing is scaled by it"
+    ]
+
+
+async def test_other_kinds_are_not(cluster: ControlPlane) -> None:
+    options = WriteOptions()
+    made = ConfigMap(metadata=ObjectMeta(name="x", namespace="default"))
+    await cluster.backend.create(Target(resource_of(ConfigMap), "default"), SYSTEM, made, options)
+    assert options.warnings == []
+
+
+@pytest.mark.parametrize("row", sorted(UNSERVED))
+def test_every_row_names_a_resource(row: tuple[str, str]) -> None:
+    assert row in {(each.group, each.plural) for each in RESOURCES}

@@ -1,0 +1,147 @@
+"""The Pod Security Standards as a table, and what a namespace's labels do with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.api.apps_v1 import Deployment
+from podling.api.core_v1 import Namespace, Pod
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.admission.pod_security_checks import violations
+from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.machinery.errors import ApiError
+from podling.machinery.scheme import resource_of
+from podling.testing import ControlPlane
+from tests.support.manifests import PLAIN_POD, obj
+
+PREFIX = "pod-security.kubernetes.io/"
+
+
+def container(text: str) -> str:
+    return f"spec: {{containers: [{{name: main, image: x, {text}}}]}}"
+
+
+BASELINE: list[tuple[str, list[str]]] = [
+    ("", []),
+    ("spec: {hostNetwork: true, hostPID: true}", ["host namespaces (hostNetwork=true, hostPID=true)"]),
+    (
+        container("securityContext: {privileged: true}"),
+        ['privileged (container "main" must not set securityContext.privileged=true)'],
+    ),
+    (
+        container("securityContext: {capabilities: {add: [SYS_TIME, CHOWN, NET_ADMIN]}}"),
+        [
+            'non-default capabilities (container "main" must not include "NET_ADMIN", "SYS_TIME" in '
+            "securityContext.capabilities.add)"
+        ],
+    ),
+    (
+        "spec: {volumes: [{name: a, hostPath: {path: /}}, {name: b, hostPath: {path: /}}]}",
+        ['hostPath volumes (volumes "a", "b")'],
+    ),
+    (
+        container("ports: [{containerPort: 80, hostPort: 80}]"),
+        ['hostPort (container "main" uses hostPort 80)'],
+    ),
+    (
+        "spec: {securityContext: {seccompProfile: {type: Unconfined}}}",
+        ['seccompProfile (pod must not set securityContext.seccompProfile.type to "Unconfined")'],
+    ),
+    (
+        "spec: {securityContext: {sysctls: [{name: kernel.msgmax, value: '1'}]}}",
+        ["forbidden sysctls (kernel.msgmax)"],
+    ),
+    (
+        container("securityContext: {procMount: Unmasked}"),
+        ['procMount (container "main" must not set securityContext.procMount to "Unmasked")'],
+    ),
+    (
+        "spec: {securityContext: {seLinuxOptions: {type: spc_t, user: root}}}",
+        [
+            'seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: type "spc_t"; '
+            "user may not be set)"
+        ],
+    ),
+]
+
+STRICT = (
+    "allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}, runAsNonRoot: true, "
+    "seccompProfile: {type: RuntimeDefault}"
+)
+RESTRICTED: list[tuple[str, list[str]]] = [
+    (
+        "",
+        [
+            'allowPrivilegeEscalation != false (container "main" must set '
+            "securityContext.allowPrivilegeEscalation=false)",
+            'unrestricted capabilities (container "main" must set securityContext.capabilities.drop=["ALL"])',
+            'runAsNonRoot != true (pod or container "main" must set securityContext.runAsNonRoot=true)',
+            'seccompProfile (pod or container "main" must set securityContext.seccompProfile.type to '
+            '"RuntimeDefault" or "Localhost")',
+        ],
+    ),
+    (container(f"securityContext: {{{STRICT}}}"), []),
+    (
+        container(f"securityContext: {{{STRICT}, runAsUser: 0}}"),
+        ['runAsUser=0 (container "main" must not set runAsUser=0)'],
+    ),
+    (
+        "spec: {volumes: [{name: v, hostPath: {path: /}}], containers: [{name: main, image: x, "
+        f"securityContext: {{{STRICT}}}}}]}}",
+        ['restricted volume types (volume "v" uses restricted volume type "hostPath")'],
+    ),
+    (
+        f"spec: {{hostIPC: true, containers: [{{name: main, image: x, securityContext: {{{STRICT}}}}}]}}",
+        ["host namespaces (hostIPC=true)"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("level", "manifest", "expected"),
+    [
+        *(("baseline", manifest, expected) for manifest, expected in BASELINE),
+        *(("restricted", manifest, expected) for manifest, expected in RESTRICTED),
+        ("privileged", "spec: {hostNetwork: true}", []),
+    ],
+)
+def test_violations(level: str, manifest: str, expected: list[str]) -> None:
+    assert [str(each) for each in violations(obj(Pod, manifest, PLAIN_POD).spec, level)] == expected
+
+
+async def namespace(cluster: ControlPlane, **labels: str) -> None:
+    given = {f"{PREFIX}{mode.replace('_', '-')}": level for mode, level in labels.items()}
+    await cluster.client.create(Namespace(metadata=ObjectMeta(name="team", labels=given)))
+
+
+IN_TEAM = "metadata: {namespace: team}\n"
+
+
+async def test_enforced_pods_are_refused(cluster: ControlPlane) -> None:
+    await namespace(cluster, enforce="baseline")
+    with pytest.raises(ApiError) as caught:
+        await cluster.client.create(obj(Pod, f"{IN_TEAM}spec: {{hostNetwork: true}}", PLAIN_POD))
+    assert caught.value.code == 403
+    assert str(caught.value) == (
+        'pods "web" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
+    )
+    await cluster.client.create(obj(Pod, IN_TEAM, PLAIN_POD))
+
+
+async def test_warnings_come_with_pods_and_with_their_makers(cluster: ControlPlane) -> None:
+    await namespace(cluster, warn="baseline", warn_version="v1.30")
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"hostPID": True, **PLAIN_POD["spec"]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    deployment = obj(Deployment, "", {"metadata": {"name": "web", "namespace": "team"}, "spec": spec})
+    options = WriteOptions()
+    await cluster.backend.create(Target(resource_of(Deployment), "team"), SYSTEM, deployment, options)
+    assert options.warnings == ['would violate PodSecurity "baseline:v1.30": host namespaces (hostPID=true)']
+
+
+async def test_labels_must_name_a_level(cluster: ControlPlane) -> None:
+    with pytest.raises(ApiError) as caught:
+        await namespace(cluster, enforce="strict")
+    assert str(caught.value) == (
+        'Namespace "team" is invalid: metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: '
+        '"strict": must be one of privileged, baseline, restricted'
+    )

@@ -1,0 +1,95 @@
+"""A namespace with quotas: what still fits, what does not, and what must be said."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.api.core_v1 import ConfigMap, Pod, ResourceQuota, Service
+from podling.api.meta_v1 import ObjectMeta
+from podling.machinery.errors import ApiError
+from podling.testing import ControlPlane
+from tests.support.manifests import PLAIN_POD, obj
+
+
+async def limit(cluster: ControlPlane, hard: str, more: str = "") -> None:
+    text = f"metadata: {{name: quota, namespace: default}}\nspec: {{hard: {{{hard}}}{more}}}"
+    await cluster.client.create(obj(ResourceQuota, text))
+
+
+async def pod(cluster: ControlPlane, name: str, resources: str = "{}", more: str = "") -> Pod:
+    container = f"{{name: main, image: x, resources: {resources}}}"
+    text = f"metadata: {{name: {name}}}\nspec: {{containers: [{container}]{more}}}"
+    made: Pod = await cluster.client.create(obj(Pod, text, PLAIN_POD))
+    return made
+
+
+async def test_the_count_of_pods(cluster: ControlPlane) -> None:
+    await limit(cluster, "pods: 1")
+    await pod(cluster, "one")
+    with pytest.raises(ApiError) as caught:
+        await pod(cluster, "two")
+    assert caught.value.code == 403
+    assert str(caught.value) == (
+        'pods "two" is forbidden: exceeded quota: quota, requested: pods=1, used: pods=1, limited: pods=1'
+    )
+
+
+async def test_a_finished_pod_makes_room(cluster: ControlPlane) -> None:
+    await limit(cluster, "pods: 1")
+    await pod(cluster, "one")
+    done = {"status": {"phase": "Succeeded"}}
+    await cluster.client.patch(Pod, "one", done, "default", subresource="status")
+    await pod(cluster, "two")
+
+
+async def test_requests_and_limits_add_up(cluster: ControlPlane) -> None:
+    await limit(cluster, "requests.cpu: 1, limits.memory: 1Gi")
+    await pod(cluster, "one", "{requests: {cpu: 600m}, limits: {memory: 512Mi}}")
+    with pytest.raises(ApiError) as caught:
+        await pod(cluster, "two", "{requests: {cpu: 600m}, limits: {memory: 512Mi}}")
+    assert str(caught.value) == (
+        'pods "two" is forbidden: exceeded quota: quota, requested: requests.cpu=600m, '
+        "used: requests.cpu=600m, limited: requests.cpu=1"
+    )
+
+
+async def test_what_is_limited_must_be_said(cluster: ControlPlane) -> None:
+    await limit(cluster, "limits.cpu: 1, requests.memory: 1Gi")
+    with pytest.raises(ApiError) as caught:
+        await pod(cluster, "one")
+    assert str(caught.value) == (
+        'pods "one" is forbidden: failed quota: quota: must specify limits.cpu for: main; requests.memory '
+        "for: main"
+    )
+
+
+async def test_scopes_choose_the_pods(cluster: ControlPlane) -> None:
+    await limit(cluster, "pods: 0", ", scopes: [BestEffort]")
+    await pod(cluster, "one", "{requests: {cpu: 1}}")
+    with pytest.raises(ApiError, match="exceeded quota: quota"):
+        await pod(cluster, "two")
+
+
+async def test_other_kinds_are_counted_too(cluster: ControlPlane) -> None:
+    await limit(cluster, "count/configmaps: 1, services.nodeports: 1")
+    await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="one", namespace="default")))
+    with pytest.raises(ApiError, match="requested: count/configmaps=1"):
+        await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="two", namespace="default")))
+    ports = "[{port: 80, name: a}, {port: 81, name: b}]"
+    service = f"metadata: {{name: s, namespace: default}}\nspec: {{type: NodePort, ports: {ports}}}"
+    with pytest.raises(ApiError, match=r"requested: services.nodeports=2, used: services.nodeports=0"):
+        await cluster.client.create(obj(Service, service))
+
+
+async def test_a_resize_counts_what_it_adds(cluster: ControlPlane) -> None:
+    await limit(cluster, "requests.cpu: 1")
+    await pod(cluster, "one", "{requests: {cpu: 600m}}")
+
+    async def resize(cpu: str) -> None:
+        container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+        wanted = {"spec": {"containers": [container]}}
+        await cluster.client.patch(Pod, "one", wanted, "default", subresource="resize")
+
+    await resize("900m")
+    with pytest.raises(ApiError, match=r"requested: requests.cpu=200m, used: requests.cpu=900m"):
+        await resize("1100m")

@@ -1,0 +1,195 @@
+"""A group that another server serves: discovered, asked as the user, and unavailable when it is down."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from podling.api.apiregistration_v1 import APIService, APIServiceSpec, ServiceReference
+from podling.api.core_v1 import Service, ServicePort, ServiceSpec
+from podling.api.discovery_v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.admission.registry import plugins_without_controllers
+from podling.apiserver.aggregation.attributes import attributes_of
+from podling.apiserver.aggregation.backend import without_ours
+from podling.apiserver.app import HttpServer, Serving, tls_context
+from podling.apiserver.pki import Pki
+from podling.apiserver.server import ApiServer
+from podling.client.local import LocalClient, User
+from podling.node.machine import primary_address
+from podling.store.memory import MemoryStore
+
+real = pytest.mark.asyncio(loop_factories=["real"])
+RESOURCES = {
+    "kind": "APIResourceList",
+    "apiVersion": "v1",
+    "groupVersion": "far.example.com/v1",
+    "resources": [
+        {
+            "name": "stars",
+            "singularName": "star",
+            "namespaced": False,
+            "kind": "Star",
+            "verbs": ["get", "list"],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "asked"),
+    [
+        ("GET", "/apis/g/v1/stars", ("list", "stars", "", "", "")),
+        ("GET", "/apis/g/v1/stars/a", ("get", "stars", "", "", "a")),
+        ("PUT", "/apis/g/v1/namespaces/n/stars/a/status", ("update", "stars", "status", "n", "a")),
+        ("DELETE", "/apis/g/v1/namespaces/n/stars", ("deletecollection", "stars", "", "n", "")),
+    ],
+)
+def test_what_a_path_asks_for(method: str, path: str, asked: tuple[str, ...]) -> None:
+    found = attributes_of(method, path, watch=False)
+    assert (found.verb, found.resource, found.subresource, found.namespace, found.name) == asked
+    assert found.group == "g"
+
+
+def test_nobody_else_says_who_asks() -> None:
+    sent = {"X-Remote-User": "root", "X-Remote-Extra-A": "b", "Impersonate-User": "root", "Accept": "a"}
+    assert without_ours(sent) == {"Accept": "a"}
+
+
+class Far:
+    """The other server: answers every request, and remembers who asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str | None, list[str]]] = []
+
+    async def answer(self, request: web.BaseRequest) -> web.Response:
+        groups = request.headers.getall("X-Remote-Group", [])
+        self.asked.append((request.path_qs, request.headers.get("X-Remote-User"), groups))
+        certificate = request.transport.get_extra_info("peercert") if request.transport else None
+        if not certificate:
+            return web.json_response({"message": "no certificate"}, status=401)
+        listing = {"kind": "StarList", "items": [{"name": "sirius"}]}
+        return web.json_response(RESOURCES if request.path.endswith("/v1") else listing)
+
+
+@asynccontextmanager
+async def far_server(pki: Pki) -> AsyncIterator[tuple[Far, int]]:
+    far = Far()
+    serving = Serving(certificate=pki.server("far", ("far.default.svc",)), client_ca=pki.ca)
+    runner = web.ServerRunner(web.Server(far.answer))
+    await runner.setup()
+    await web.TCPSite(runner, "0.0.0.0", 0, ssl_context=tls_context(serving)).start()
+    try:
+        yield far, runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+async def register(client: LocalClient, pki: Pki, port: int) -> None:
+    """The service, its endpoint, and the APIService in front of them."""
+    await client.create(
+        Service(
+            metadata=ObjectMeta(name="far", namespace="default"),
+            spec=ServiceSpec(ports=(ServicePort(port=443),), cluster_ip="None"),
+        )
+    )
+    labels = {"kubernetes.io/service-name": "far"}
+    await client.create(
+        EndpointSlice(
+            metadata=ObjectMeta(name="far", namespace="default", labels=labels),
+            address_type="IPv4",
+            ports=(EndpointPort(port=port),),
+            endpoints=(Endpoint(addresses=(primary_address(),), conditions=EndpointConditions(ready=True)),),
+        )
+    )
+    spec = APIServiceSpec(
+        group="far.example.com",
+        version="v1",
+        ca_bundle=base64.b64encode(pki.ca_pem).decode(),
+        group_priority_minimum=1000,
+        version_priority=10,
+        service=ServiceReference(name="far", namespace="default"),
+    )
+    await client.create(APIService(metadata=ObjectMeta(name="v1.far.example.com"), spec=spec))
+
+
+async def condition(client: LocalClient, wanted: str) -> tuple[str, str | None]:
+    """The condition once its status is ``wanted``."""
+    listing = await client.list(APIService)
+    for service in listing.items:
+        for each in service.status.conditions:
+            if each.status == wanted:
+                return each.status, each.reason
+    async for event in client.watch(APIService, resource_version=listing.resource_version):
+        for each in event.object.status.conditions:
+            if each.status == wanted:
+                return each.status, each.reason
+    raise AssertionError("the watch ended")
+
+
+@asynccontextmanager
+async def near_server(pki: Pki) -> AsyncIterator[tuple[LocalClient, str]]:
+    """Our own server over HTTP, and its address."""
+    store = MemoryStore()
+    ann = User("ann", ("people",))
+    root = User("root", ("system:masters", "system:authenticated"))
+    api = ApiServer(
+        store,
+        plugins_without_controllers(),
+        static_tokens={"ann": ann, "root": root},
+        front=pki.client("front-proxy-client", "front-proxy-client"),
+    )
+    await api.start()
+    server = HttpServer(api, api.authenticator, Serving(port=0))
+    await server.start()
+    try:
+        yield api.client(), f"http://127.0.0.1:{server.port}"
+    finally:
+        await server.stop()
+        await api.stop()
+        await store.close()
+
+
+async def get(url: str, token: str) -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {token}", "X-Remote-User": "forged"}
+    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as answer:
+        return answer.status, json.loads(await answer.read())
+
+
+@real
+async def test_requests_reach_it_as_the_user_who_asked(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    async with far_server(pki) as (far, port), near_server(pki) as (client, url):
+        await register(client, pki, port)
+        assert await condition(client, "True") == ("True", "Passed")
+        code, groups = await get(f"{url}/apis", "root")
+        assert (code, groups["groups"][-1]["name"]) == (200, "far.example.com")
+        code, found = await get(f"{url}/apis/far.example.com/v1/stars?limit=5", "root")
+        assert (code, found["items"]) == (200, [{"name": "sirius"}])
+        path, user, groups = far.asked[-1]
+        assert path == "/apis/far.example.com/v1/stars?limit=5"
+        assert user == "root"
+        assert "system:masters" in groups
+        before = len(far.asked)
+        code, refused = await get(f"{url}/apis/far.example.com/v1/stars", "ann")
+        assert code == 403
+        assert refused["message"].startswith('stars.far.example.com is forbidden: User "ann" cannot list')
+        assert len(far.asked) == before, "who may not ask is not passed on"
+
+
+@real
+async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    async with near_server(pki) as (client, url):
+        await register(client, pki, 1)
+        assert await condition(client, "False") == ("False", "FailedDiscoveryCheck")
+        code, answer = await get(f"{url}/apis/far.example.com/v1/stars", "root")
+        assert (code, answer["message"]) == (503, "service unavailable")

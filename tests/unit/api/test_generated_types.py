@@ -1,0 +1,75 @@
+"""The generated types: up to date, complete, frozen, and absent where nothing was said."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from podling.api import core_v1, meta_v1
+from tools import gen_api
+
+
+def test_what_is_on_disk_is_what_the_schema_says() -> None:
+    stale = [name for name, text in gen_api.build().items() if (gen_api.TARGET / name).read_text() != text]
+    assert stale == [], "run tools/gen_api.py"
+
+
+def test_nothing_else_is_there() -> None:
+    written = set(gen_api.build())
+    by_hand = {"__init__.py", "_zero.py", "markers.py"}
+    assert {path.name for path in Path(gen_api.TARGET).iterdir() if path.is_file()} == written | by_hand
+
+
+def test_every_definition_of_the_schema_is_a_type() -> None:
+    for definition, schema in gen_api.load_schema().items():
+        if definition in gen_api.SCALARS:
+            continue
+        module = importlib.import_module(f"podling.api.{gen_api.module_of(definition)}")
+        struct = getattr(module, definition.rpartition(".")[2])
+        names = {field.encode_name for field in msgspec.structs.fields(struct)}
+        assert names == set(schema.get("properties") or ()), definition
+
+
+@pytest.mark.parametrize(
+    ("json_name", "python_name"),
+    [
+        ("nodeName", "node_name"),
+        ("podIPs", "pod_ips"),
+        ("hostIP", "host_ip"),
+        ("clusterIPs", "cluster_ips"),
+        ("continue", "continue_"),
+        ("$ref", "ref"),
+        ("x-kubernetes-list-type", "x_kubernetes_list_type"),
+        ("serverAddressByClientCIDRs", "server_address_by_client_cidrs"),
+    ],
+)
+def test_names_in_python(json_name: str, python_name: str) -> None:
+    assert gen_api.snake(json_name) == python_name
+
+
+def test_objects_are_frozen_values() -> None:
+    pod = core_v1.Pod(metadata=meta_v1.ObjectMeta(name="a"))
+    assert pod == core_v1.Pod(metadata=meta_v1.ObjectMeta(name="a"))
+    with pytest.raises(AttributeError):
+        pod.kind = "Other"  # type: ignore[misc]
+
+
+def test_two_objects_share_no_maps() -> None:
+    first, second = meta_v1.ObjectMeta(), meta_v1.ObjectMeta()
+    assert first.labels is not second.labels
+
+
+def test_absent_is_not_false_and_not_zero() -> None:
+    spec = core_v1.PodSpec()
+    assert spec.host_network is None
+    assert spec.termination_grace_period_seconds is None
+    assert spec.volumes == ()
+
+
+def test_what_holds_micro_times_is_known_however_deep() -> None:
+    micro = gen_api.holding(f"{gen_api.META}.MicroTime", gen_api.load_schema())
+    assert "io.k8s.api.coordination.v1.LeaseList" in micro
+    assert "io.k8s.api.core.v1.Pod" not in micro

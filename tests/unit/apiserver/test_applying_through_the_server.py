@@ -1,0 +1,230 @@
+"""Server-side apply as a client meets it: what it answers, what it refuses, and what it records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podling.api.apps_v1 import Deployment
+from podling.api.autoscaling_v1 import Scale, ScaleSpec
+from podling.api.core_v1 import ConfigMap, Container, Pod, PodSpec, Secret
+from podling.api.meta_v1 import ObjectMeta
+from podling.client.base import PatchType
+from podling.client.local import SYSTEM, Patch, Target, WriteOptions
+from podling.machinery import fieldsets
+from podling.machinery.errors import ApiError
+from podling.machinery.scheme import resource_of
+from podling.testing import ControlPlane
+
+MAPS, PODS, DEPLOYMENTS = resource_of(ConfigMap), resource_of(Pod), resource_of(Deployment)
+
+
+def intent(**data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
+
+
+async def apply(cluster: ControlPlane, body: Any, manager: str = "me", **options: Any) -> ConfigMap:
+    return await cluster.client.patch(
+        ConfigMap, "cm", body, "default", patch_type=PatchType.APPLY, field_manager=manager, **options
+    )
+
+
+def record(obj: Any) -> dict[str, set[str]]:
+    """Who owns what: ``me Apply`` to the fields' texts."""
+    found = {}
+    for each in obj.metadata.managed_fields:
+        name = " ".join(part for part in (each.manager, each.operation, each.subresource) if part)
+        found[name] = {fieldsets.text_of(path) for path in fieldsets.decode(each.fields_v1)}
+    return found
+
+
+async def test_a_client_in_the_process_applies_like_any_other(cluster: ControlPlane) -> None:
+    made = await apply(cluster, intent(a="1"))
+    assert record(made) == {"me Apply": {".data.a"}}
+    shared = await apply(cluster, intent(a="1"), "you")
+    assert record(shared) == {"me Apply": {".data.a"}, "you Apply": {".data.a"}}
+    left = await apply(cluster, intent(b="2"))
+    assert left.data == {"a": "1", "b": "2"}, "what the other still says stays"
+
+
+async def test_a_dry_run_says_what_would_be_and_stores_nothing(cluster: ControlPlane) -> None:
+    would = await apply(cluster, intent(a="1"), dry_run=True)
+    assert would.data == {"a": "1"}
+    made = await apply(cluster, intent(a="1"))
+    await apply(cluster, intent(a="2"), dry_run=True)
+    assert await cluster.client.get(ConfigMap, "cm", "default") == made
+
+
+@pytest.mark.parametrize(
+    ("body", "manager", "code", "text"),
+    [
+        (
+            intent(),
+            "",
+            422,
+            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: '
+            "is required for apply patch",
+        ),
+        ([], "me", 400, "error decoding YAML: an object is required"),
+        (
+            intent() | {"metadata": {"name": "other"}},
+            "me",
+            400,
+            "the name of the object (other) does not match the name on the URL (cm)",
+        ),
+        (
+            intent() | {"metadata": {"namespace": "other"}},
+            "me",
+            400,
+            "the namespace of the object (other) does not match the namespace on the request (default)",
+        ),
+        (
+            intent() | {"metadata": {"uid": "u1"}},
+            "me",
+            409,
+            'Operation cannot be fulfilled on configmaps "cm": uid mismatch: the provided object specified '
+            "uid u1, and no existing object was found",
+        ),
+        (intent() | {"metadata": {"managedFields": [{}]}}, "me", 400, "metadata.managedFields must be nil"),
+        (
+            intent() | {"datum": {}},
+            "me",
+            500,
+            "failed to create typed patch object (default/cm; /v1, Kind=ConfigMap): "
+            ".datum: field not declared in schema",
+        ),
+        (intent() | {"immutable": {}}, "me", 400, None),
+    ],
+)
+async def test_intents_that_are_refused(
+    cluster: ControlPlane, body: Any, manager: str, code: int, text: str | None
+) -> None:
+    with pytest.raises(ApiError) as error:
+        await apply(cluster, body, manager)
+    assert error.value.code == code
+    assert text in (None, str(error.value))
+    assert (await cluster.client.list(ConfigMap, "default")).items == ()
+
+
+async def test_keys_said_twice_are_a_warning_or_an_error(cluster: ControlPlane) -> None:
+    patch = Patch(PatchType.APPLY, intent(a="1"), ('line 3: key "a" already set in map',))
+    target = Target(MAPS, "default", "cm")
+    for validation in ("Warn", "Ignore"):
+        options = WriteOptions(field_manager="me", field_validation=validation, apply=True)
+        await cluster.backend.patch(target, SYSTEM, patch, options)
+        assert options.warnings == (list(patch.duplicates) if validation == "Warn" else [])
+    with pytest.raises(ApiError, match='error strict decoding YAML: line 3: key "a" already set in map'):
+        strict = WriteOptions(field_manager="me", field_validation="Strict", apply=True)
+        await cluster.backend.patch(target, SYSTEM, patch, strict)
+
+
+async def test_the_creator_owns_defaults_but_not_what_admission_adds(cluster: ControlPlane) -> None:
+    pod = Pod(
+        metadata=ObjectMeta(name="p", namespace="default"),
+        spec=PodSpec(containers=(Container(name="main", image="i"),)),
+    )
+    options = WriteOptions(field_manager="kubectl-run")
+    made = await cluster.backend.create(Target(PODS, "default"), SYSTEM, pod, options)
+    mine = record(made)["kubectl-run Update"]
+    assert {".spec.dnsPolicy", ".spec.restartPolicy", '.spec.containers[name="main"].image'} <= mine
+    assert made.spec.tolerations, "admission tolerates nodes that are not ready for a while"
+    assert not any("tolerations" in field or "status" in field for field in mine)
+
+
+async def test_each_subresource_is_an_entry_of_its_own(cluster: ControlPlane) -> None:
+    await apply(cluster, intent())
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            },
+        },
+    }
+    client, target = cluster.client, Target(DEPLOYMENTS, "default", "web")
+    await client.patch(Deployment, "web", body, "default", patch_type=PatchType.APPLY, field_manager="me")
+    scale = Scale(metadata=ObjectMeta(name="web", namespace="default"), spec=ScaleSpec(replicas=3))
+    options = WriteOptions(field_manager="autoscaler")
+    await cluster.backend.update(Target(DEPLOYMENTS, "default", "web", "scale"), SYSTEM, scale, options)
+    status = {"status": {"observedGeneration": 1}}
+    await client.patch(Deployment, "web", status, "default", subresource="status", field_manager="controller")
+    found = record(await cluster.backend.get(target, SYSTEM))
+    assert found["autoscaler Update scale"] == {".spec.replicas"}
+    assert found["controller Update status"] == {".status.observedGeneration"}
+    assert ".spec.replicas" not in found["me Apply"]
+
+
+async def test_replicas_are_applied_through_their_scale(cluster: ControlPlane) -> None:
+    pods = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": pods}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
+    client, scales = cluster.client, Target(DEPLOYMENTS, "default", "web", "scale")
+    await client.patch(Deployment, "web", body, "default", patch_type=PatchType.APPLY, field_manager="me")
+    said = Patch(PatchType.APPLY, {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 3}})
+    with pytest.raises(ApiError, match=r'conflict with "me": .spec.replicas'):
+        await cluster.backend.patch(scales, SYSTEM, said, WriteOptions(field_manager="it", apply=True))
+    forced = WriteOptions(field_manager="it", apply=True, force=True)
+    scale = await cluster.backend.patch(scales, SYSTEM, said, forced)
+    assert (type(scale), scale.spec.replicas) == (Scale, 3)
+    changed = await client.get(Deployment, "web", "default")
+    assert record(changed)["it Apply scale"] == {".spec.replicas"}
+    assert ".spec.replicas" not in record(changed)["me Apply"]
+    assert changed.spec.template.spec.containers, "the rest is nobody's business here"
+    wrong = Patch(PatchType.APPLY, {"spec": {"replicas": "three"}})
+    with pytest.raises(ApiError, match="cannot be handled as a Scale"):
+        await cluster.backend.patch(scales, SYSTEM, wrong, forced)
+
+
+async def test_a_change_does_not_begin_a_record(cluster: ControlPlane) -> None:
+    quiet = ConfigMap(metadata=ObjectMeta(name="cm", namespace="default"), data={"a": "1"})
+    await cluster.client.create(quiet)
+    changed = await cluster.client.patch(
+        ConfigMap, "cm", {"data": {"b": "2"}}, "default", field_manager="kubectl-patch"
+    )
+    assert record(changed) == {}
+    applied = await apply(cluster, intent(b="2"))
+    assert record(applied) == {
+        "me Apply": {".data.b"},
+        "before-first-apply Update": {".data", ".data.a", ".data.b"},
+    }
+
+
+async def test_a_record_that_was_emptied_stays_empty(cluster: ControlPlane) -> None:
+    await apply(cluster, intent(a="1"))
+    reset: dict[str, Any] = {"metadata": {"managedFields": [{}]}}
+    assert record(await cluster.client.patch(ConfigMap, "cm", reset, "default", field_manager="x")) == {}
+    label = {"metadata": {"labels": {"a": "b"}}}
+    assert record(await cluster.client.patch(ConfigMap, "cm", label, "default", field_manager="x")) == {}
+
+
+async def test_a_record_that_nobody_can_read_is_not_taken_over(cluster: ControlPlane) -> None:
+    made = await apply(cluster, intent(a="1"))
+    wrong = {"metadata": {"managedFields": [{"manager": "x", "operation": "Rule", "fieldsV1": {}}]}}
+    kept = await cluster.client.patch(ConfigMap, "cm", wrong, "default", field_manager="x")
+    assert record(kept) == record(made)
+
+
+async def test_a_patch_that_makes_no_object_is_unprocessable(cluster: ControlPlane) -> None:
+    await apply(cluster, intent(a="1"))
+    with pytest.raises(ApiError) as error:
+        await cluster.client.patch(ConfigMap, "cm", {"data": 1}, "default", patch_type=PatchType.STRATEGIC)
+    assert error.value.code == 422
+    assert 'patch: Invalid value: "map[data:1]"' in str(error.value)
+
+
+async def test_text_for_a_secret_said_again_changes_nothing(cluster: ControlPlane) -> None:
+    said = {"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "hello"}}
+
+    async def once() -> Secret:
+        return await cluster.client.patch(
+            Secret, "s", said, "default", patch_type=PatchType.APPLY, field_manager="me"
+        )
+
+    made = await once()
+    assert made.data == {"a": "aGVsbG8="}
+    await cluster.advance(seconds=10)
+    assert await once() == made

@@ -1,0 +1,66 @@
+"""Which form of an answer an ``Accept`` header asks for, and how warnings are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.apiserver.discovery import AGGREGATED, wants_aggregated
+from podling.apiserver.negotiation import JSON, YAML, Form, Wanted, negotiate, warning_headers
+from podling.machinery.errors import ApiError
+
+KUBECTL_GET = (
+    "application/json;as=Table;v=v1;g=meta.k8s.io,"
+    "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
+)
+
+
+@pytest.mark.parametrize(
+    ("accept", "wanted"),
+    [
+        ("", Wanted()),
+        ("*/*", Wanted()),
+        ("application/json", Wanted()),
+        ("application/yaml", Wanted(media_type=YAML)),
+        ("text/html, application/yaml;q=0.9", Wanted(media_type=YAML)),
+        (KUBECTL_GET, Wanted(Form.TABLE)),
+        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", Wanted()),
+        ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", Wanted(Form.METADATA)),
+        ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", Wanted(Form.METADATA_LIST)),
+        ("application/vnd.kubernetes.protobuf,application/json", Wanted()),
+    ],
+)
+def test_the_first_clause_that_can_be_served(accept: str, wanted: Wanted) -> None:
+    assert negotiate(accept) == wanted
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/json;as=Chart;v=v1;g=meta.k8s.io"])
+def test_nothing_acceptable(accept: str) -> None:
+    with pytest.raises(ApiError) as error:
+        negotiate(accept)
+    assert error.value.code == 406
+    assert str(error.value) == f"only the following media types are accepted: {JSON}, {YAML}"
+
+
+@pytest.mark.parametrize(
+    ("accept", "wanted"),
+    [
+        (AGGREGATED, True),
+        (f"{AGGREGATED},application/json", True),
+        (f"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,{AGGREGATED}", True),
+        ("application/json", False),
+        (f"application/json,{AGGREGATED}", False),
+        ("", False),
+    ],
+)
+def test_aggregated_discovery(accept: str, wanted: bool) -> None:
+    assert wants_aggregated(accept) is wanted
+
+
+def test_warnings_are_quoted_once_and_bounded() -> None:
+    assert warning_headers(['unknown field "spec.x"', 'unknown field "spec.x"']) == [
+        '299 - "unknown field \\"spec.x\\""'
+    ]
+    assert warning_headers(["one\nline"]) == ['299 - "oneline"']
+    many = warning_headers([f"{number}" + "x" * 3000 for number in range(30)])
+    assert {len(each) for each in many} == {256 + len('299 - ""')}
+    assert len(many) == 4096 // 256

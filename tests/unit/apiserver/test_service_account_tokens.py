@@ -1,0 +1,160 @@
+"""Service account tokens: made for somebody, bound to something, good until any of that is gone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from podling import clock
+from podling.api.authentication_v1 import (
+    BoundObjectReference,
+    SelfSubjectReview,
+    TokenRequest,
+    TokenRequestSpec,
+    TokenReview,
+    TokenReviewSpec,
+)
+from podling.api.authorization_v1 import (
+    ResourceAttributes,
+    SelfSubjectAccessReview,
+    SelfSubjectAccessReviewSpec,
+    SelfSubjectRulesReview,
+    SelfSubjectRulesReviewSpec,
+    SubjectAccessReview,
+    SubjectAccessReviewSpec,
+)
+from podling.api.core_v1 import Container, Pod, PodSpec, ServiceAccount
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.authn import Authenticator
+from podling.apiserver.tokens import ISSUER
+from podling.client.local import User
+from podling.machinery.errors import ApiError
+from podling.testing import ControlPlane
+
+
+@pytest.fixture
+async def cluster(cluster: ControlPlane) -> ControlPlane:
+    """With the account that the tokens are for."""
+    await cluster.client.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace="default")))
+    return cluster
+
+
+async def token_for(cluster: ControlPlane, **spec: object) -> str:
+    request = TokenRequest(spec=TokenRequestSpec(**spec))  # type: ignore[arg-type]
+    answer = await cluster.client.create_subresource(ServiceAccount, "default", "token", request, "default")
+    assert isinstance(answer, TokenRequest)
+    assert answer.status.token is not None
+    return answer.status.token
+
+
+async def test_a_token_names_its_account(cluster: ControlPlane) -> None:
+    user = cluster.server.tokens.user_of(await token_for(cluster))
+    assert user is not None
+    assert user.name == "system:serviceaccount:default:default"
+    assert user.groups == (
+        "system:serviceaccounts",
+        "system:serviceaccounts:default",
+        "system:authenticated",
+    )
+
+
+async def test_it_lasts_as_long_as_was_asked(cluster: ControlPlane) -> None:
+    token = await token_for(cluster, expiration_seconds=600)
+    await cluster.advance(minutes=9)
+    assert cluster.server.tokens.user_of(token)
+    await cluster.advance(minutes=3)
+    assert cluster.server.tokens.user_of(token) is None
+
+
+async def test_it_is_for_its_audience(cluster: ControlPlane) -> None:
+    token = await token_for(cluster, audiences=("vault",))
+    assert cluster.server.tokens.user_of(token) is None
+    assert cluster.server.tokens.user_of(token, ("vault",))
+
+
+async def test_it_goes_with_the_pod_it_is_bound_to(cluster: ControlPlane) -> None:
+    spec = PodSpec(containers=(Container(name="c", image="i"),))
+    await cluster.client.create(Pod(metadata=ObjectMeta(name="p", namespace="default"), spec=spec))
+    token = await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p"))
+    user = cluster.server.tokens.user_of(token)
+    assert user is not None
+    assert user.extra["authentication.kubernetes.io/pod-name"] == ("p",)
+    await cluster.client.delete(Pod, "p", "default")
+    assert cluster.server.tokens.user_of(token) is None
+
+
+async def test_it_goes_with_its_account(cluster: ControlPlane) -> None:
+    token = await token_for(cluster)
+    await cluster.client.delete(ServiceAccount, "default", "default")
+    await cluster.client.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace="default")))
+    assert cluster.server.tokens.user_of(token) is None
+
+
+async def test_what_cannot_be_asked_for(cluster: ControlPlane) -> None:
+    with pytest.raises(ApiError, match="may not specify a duration less than 10 minutes"):
+        await token_for(cluster, expiration_seconds=10)
+    with pytest.raises(ApiError, match="cannot bind token for serviceaccount to a type of Service"):
+        await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Service", name="s"))
+    with pytest.raises(ApiError, match='pods "p" not found'):
+        await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p"))
+
+
+async def test_a_token_is_reviewed(cluster: ControlPlane) -> None:
+    token = await token_for(cluster)
+    good = await cluster.client.create(TokenReview(spec=TokenReviewSpec(token=token)))
+    assert good.status.authenticated
+    assert good.status.user is not None
+    assert good.status.user.username == "system:serviceaccount:default:default"
+    bad = await cluster.client.create(TokenReview(spec=TokenReviewSpec(token=token + "x")))
+    assert bad.status.authenticated is False
+    other = TokenReviewSpec(token=token, audiences=("vault",))
+    assert (await cluster.client.create(TokenReview(spec=other))).status.authenticated is False
+    own = TokenReviewSpec(token=token, audiences=("vault", ISSUER))
+    assert (await cluster.client.create(TokenReview(spec=own))).status.audiences == (ISSUER,)
+
+
+async def test_who_am_i_and_may_i(cluster: ControlPlane) -> None:
+    bob = cluster.client_for(User("bob", ("system:authenticated",), uid="7"))
+    answer = (await bob.create(SelfSubjectReview())).status.user_info
+    assert answer is not None
+    assert (answer.username, answer.uid, answer.groups) == ("bob", "7", ("system:authenticated",))
+
+    asked = ResourceAttributes(verb="create", resource="pods", namespace="default")
+    review = SelfSubjectAccessReview(spec=SelfSubjectAccessReviewSpec(resource_attributes=asked))
+    assert (await bob.create(review)).status.allowed is False
+    assert (await cluster.client.create(review)).status.allowed is True
+
+    about_bob = SubjectAccessReviewSpec(user="bob", resource_attributes=asked)
+    assert (await cluster.client.create(SubjectAccessReview(spec=about_bob))).status.allowed is False
+
+    rules = SelfSubjectRulesReview(spec=SelfSubjectRulesReviewSpec(namespace="default"))
+    found = (await bob.create(rules)).status
+    assert ("selfsubjectreviews",) in [each.resources for each in found.resource_rules]
+    assert found.incomplete is False
+
+
+class TestAuthenticator:
+    async def test_static_and_service_account_tokens(self, cluster: ControlPlane) -> None:
+        admin = User("admin", ("system:masters",))
+        authenticator = Authenticator(cluster.server.tokens, {"secret": admin})
+        assert authenticator.user_of(None, "Bearer secret") == admin
+        token = await token_for(cluster)
+        user = authenticator.user_of(None, f"Bearer {token}")
+        assert user.name == "system:serviceaccount:default:default"
+        assert authenticator.user_of(None, "").name == "system:anonymous"
+
+    @pytest.mark.parametrize("header", ["Bearer wrong", "Bearer", "Basic c2VjcmV0", "secret"])
+    async def test_what_is_no_good_is_refused(self, cluster: ControlPlane, header: str) -> None:
+        authenticator = Authenticator(cluster.server.tokens, {"secret": User("admin")})
+        with pytest.raises(ApiError) as error:
+            authenticator.user_of(None, header)
+        assert (error.value.code, error.value.reason) == (401, "Unauthorized")
+
+
+async def test_time_of_expiry_is_told(cluster: ControlPlane) -> None:
+    request = TokenRequest(spec=TokenRequestSpec(expiration_seconds=700))
+    answer = await cluster.client.create_subresource(ServiceAccount, "default", "token", request, "default")
+    assert isinstance(answer, TokenRequest)
+    expected = clock.seconds_precision(clock.now()) + timedelta(seconds=700)
+    assert answer.status.expiration_timestamp == expected

@@ -1,0 +1,125 @@
+"""What ``podling run`` follows, shows and answers, told on pods made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podling.api.core_v1 import Event, Pod
+from podling.cli.follow import Follower, Verdict, Wanted, verdict, wanted
+from podling.cli.manifests import Manifest
+from podling.machinery import codec, scheme
+
+
+def pod(phase: str = "Pending", *, ready: bool = False, name: str = "web", **labels: str) -> Pod:
+    conditions = [{"type": "Ready", "status": "True"}] if ready else []
+    plain = {
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "status": {"phase": phase, "conditions": conditions},
+    }
+    return msgspec.convert(plain, Pod)
+
+
+def warning(text: str, *, about: str = "web", count: int = 1, uid: str = "1") -> Event:
+    plain = {
+        "metadata": {"uid": uid},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": about},
+        "type": "Warning",
+        "reason": "Failed",
+        "message": text,
+        "count": count,
+    }
+    return msgspec.convert(plain, Event)
+
+
+class Screen:
+    """Collects what would be shown, without the times."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __call__(self, seconds: float, name: str, text: str, tone: str) -> None:
+        self.lines.append(f"{name} {text} [{tone}]")
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (pod("Pending"), Verdict.UNSETTLED),
+        (pod("Running"), Verdict.UNSETTLED),
+        (pod("Running", ready=True), Verdict.READY),
+        (pod("Succeeded"), Verdict.SUCCEEDED),
+        (pod("Failed"), Verdict.FAILED),
+        (pod("Failed", ready=True), Verdict.FAILED),
+    ],
+)
+def test_a_pod_is_settled_when_it_is_ready_or_over(seen: Pod, expected: Verdict) -> None:
+    assert verdict(seen) is expected
+
+
+def test_each_change_is_shown_once() -> None:
+    screen = Screen()
+    follower = Follower([Wanted("default", name="web")], screen)
+    for seen in (pod(), pod(), pod("Running"), pod("Running", ready=True), pod("Running", ready=True)):
+        follower.see_pod(seen)
+    assert screen.lines == [
+        "web Pending [UNSETTLED]",
+        "web Running [UNSETTLED]",
+        "web Running, Ready [READY]",
+    ]
+    assert follower.done.is_set()
+
+
+def test_other_pods_are_nobodys_business() -> None:
+    screen = Screen()
+    follower = Follower([Wanted("default", name="web")], screen)
+    follower.see_pod(pod("Failed", name="other"))
+    follower.see_event(warning("not ours", about="other"))
+    assert screen.lines == []
+    assert not follower.done.is_set()
+
+
+def test_warnings_are_shown_once_per_occurrence_even_before_the_pod() -> None:
+    screen = Screen()
+    follower = Follower([Wanted("default", name="web")], screen)
+    for event in (warning("no"), warning("no"), warning("no", count=2), warning("else", uid="2")):
+        follower.see_event(event)
+    assert screen.lines == ["web Failed: no [WARNING]"] * 2 + ["web Failed: else [WARNING]"]
+
+
+def test_a_workload_waits_for_as_many_pods_as_it_wants() -> None:
+    follower = Follower([Wanted("default", labels=(("app", "web"),), count=2)], Screen())
+    follower.see_pod(pod("Running", ready=True, name="web-1", app="web"))
+    assert not follower.done.is_set()
+    follower.see_pod(pod("Running", ready=True, name="web-2", app="web"))
+    assert follower.done.is_set()
+
+
+def manifest(plain: dict[str, Any]) -> Manifest:
+    group, _, version = plain["apiVersion"].rpartition("/")
+    resource = scheme.by_kind(group, version, plain["kind"])
+    assert resource is not None
+    return Manifest(plain, codec.from_plain(plain, resource.type), resource, "default")
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "count"),
+    [
+        ("Deployment", {"replicas": 3}, 3),
+        ("Deployment", {}, 1),
+        ("StatefulSet", {"replicas": 0}, 0),
+        ("Job", {"parallelism": 2}, 2),
+    ],
+)
+def test_what_a_workload_brings_about(kind: str, spec: dict[str, Any], count: int) -> None:
+    group = "batch/v1" if kind == "Job" else "apps/v1"
+    spec = {**spec, "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}}
+    applied = manifest({"apiVersion": group, "kind": kind, "metadata": {"name": "web"}, "spec": spec})
+    assert wanted(applied, applied.obj) == Wanted("default", labels=(("app", "web"),), count=count)
+
+
+def test_what_makes_no_pods_is_not_followed() -> None:
+    applied = manifest({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}})
+    assert wanted(applied, applied.obj) is None

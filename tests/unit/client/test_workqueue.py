@@ -1,0 +1,201 @@
+"""The work queue's laws, told as short stories and then held against random histories."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podling import clock
+from podling.client.workqueue import BACKOFF_SECONDS_MAX, QueueClosed, WorkQueue, backoff_seconds
+from podling.sim.loop import run
+
+
+def test_a_key_added_many_times_waits_once() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        for _ in range(3):
+            queue.add("a")
+        queue.add("b")
+        assert len(queue) == 2
+        assert [await queue.get(), await queue.get()] == ["a", "b"]
+        assert len(queue) == 0
+
+    run(story())
+
+
+def test_a_held_key_waits_until_its_worker_is_done() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add("a")
+        key = await queue.get()
+        queue.add("a")
+        assert len(queue) == 0
+        assert not queue.idle
+        queue.done(key)
+        assert await queue.get() == "a"
+        queue.done("a")
+        assert queue.idle
+
+    run(story())
+
+
+def test_of_several_delays_the_earliest_counts() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add_after("a", 60)
+        queue.add_after("a", 5)
+        queue.add_after("a", 30)
+        assert await queue.get() == "a"
+        assert clock.monotonic() == 5
+        queue.done("a")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(120):
+                await queue.get()
+
+    run(story())
+
+
+def test_a_delay_is_kept_beside_an_immediate_run() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add_after("a", 10)
+        queue.add("a")
+        queue.done(await queue.get())
+        assert clock.monotonic() == 0
+        await queue.get()
+        assert clock.monotonic() == 10
+
+    run(story())
+
+
+def test_backoff_doubles_per_key_until_it_is_forgotten() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        assert [queue.add_backoff("a") for _ in range(4)] == [0.005, 0.01, 0.02, 0.04]
+        assert queue.add_backoff("b") == 0.005
+        queue.forget("a")
+        assert queue.failures("a") == 0
+        assert queue.add_backoff("a") == 0.005
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(1, 0.005), (2, 0.01), (11, 5.12), (18, 655.36), (19, 1000), (5000, 1000)]
+)
+def test_backoff_rises_to_a_ceiling(failures: int, seconds: float) -> None:
+    assert backoff_seconds(failures) == seconds <= BACKOFF_SECONDS_MAX
+
+
+def test_a_cancelled_worker_does_not_swallow_a_wake_up() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        first = asyncio.create_task(queue.get())
+        second = asyncio.create_task(queue.get())
+        await clock.sleep(0)
+        queue.add("a")  # wakes the first, which is cancelled before it can run
+        first.cancel()
+        assert await second == "a"
+
+    run(story())
+
+
+def test_a_closed_queue_hands_out_what_waits_and_then_says_so() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        queue.add("a")
+        queue.add_after("late", 5)
+        queue.close()
+        queue.add("b")
+        assert await queue.get() == "a"
+        with pytest.raises(QueueClosed):
+            await queue.get()
+
+    run(story())
+
+
+def test_closing_wakes_every_waiting_worker() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        workers = [asyncio.create_task(queue.get()) for _ in range(3)]
+        await clock.sleep(1)
+        queue.close()
+        outcomes = await asyncio.gather(*workers, return_exceptions=True)
+        assert all(isinstance(outcome, QueueClosed) for outcome in outcomes)
+
+    run(story())
+
+
+class Ask(NamedTuple):
+    """At ``at`` somebody wants a run of ``key`` in ``delay`` seconds (0: now)."""
+
+    at: int
+    key: str
+    delay: int
+
+
+class Run(NamedTuple):
+    key: str
+    start: float
+    end: float
+
+
+asks = st.lists(st.builds(Ask, st.integers(0, 30), st.sampled_from("abc"), st.integers(0, 20)), max_size=25)
+
+
+async def play(history: list[Ask], workers: int, seconds: int) -> list[Run]:
+    """Put the asks to a queue in time, with ``workers`` whose every run takes ``seconds``."""
+    queue: WorkQueue[str] = WorkQueue()
+    runs: list[Run] = []
+
+    async def work() -> None:
+        while True:
+            key = await queue.get()
+            start = clock.monotonic()
+            await clock.sleep(seconds)
+            runs.append(Run(key, start, clock.monotonic()))
+            queue.done(key)
+
+    async with asyncio.TaskGroup() as group:
+        crew = [group.create_task(work()) for _ in range(workers)]
+        for ask in sorted(history):
+            await clock.sleep(ask.at - clock.monotonic())
+            queue.add_after(ask.key, ask.delay)
+        await clock.sleep(1000)
+        assert queue.idle
+        for worker in crew:
+            worker.cancel()
+    return runs
+
+
+@settings(max_examples=60, deadline=None)
+@given(history=asks, workers=st.integers(1, 3), seconds=st.integers(0, 4))
+def test_laws_hold_for_every_history(history: list[Ask], workers: int, seconds: int) -> None:
+    runs = run(play(history, workers, seconds))
+    for key in "abc":
+        mine = sorted(r for r in runs if r.key == key)
+        wanted = [ask for ask in history if ask.key == key]
+        # No two runs of one key overlap.
+        assert all(earlier.end <= later.start for earlier, later in pairwise(mine))
+        # Nothing is forgotten: after every ask's time a run begins.
+        assert all(any(r.start >= ask.at for r in mine) for ask in wanted)
+        # Nothing is invented, and nothing comes before its time.
+        assert len(mine) <= len(wanted)
+        if mine:
+            assert mine[0].start >= min(ask.at + ask.delay for ask in wanted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(history=asks)
+def test_with_a_free_worker_every_earliest_time_is_met_exactly(history: list[Ask]) -> None:
+    runs = run(play(history, workers=3, seconds=0))
+    for key in "abc":
+        wanted = [ask for ask in history if ask.key == key]
+        if wanted:
+            first = min(ask.at + ask.delay for ask in wanted)
+            assert min(r.start for r in runs if r.key == key) == first

@@ -1,0 +1,86 @@
+"""A cluster is its data directory: who holds it, what it remembers, where kubeconfigs go."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryInUse, DirectoryUnusable
+from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
+
+
+def test_one_process_holds_a_directory(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path / "data")
+    directory.create()
+    assert directory.running_pid() == 0
+    with directory.locked():
+        assert directory.running_pid() == os.getpid()
+        with pytest.raises(DirectoryInUse, match=f"in use by process {os.getpid()}; stop it first"):
+            DataDirectory(tmp_path / "data").locked().__enter__()
+    assert directory.running_pid() == 0
+
+
+def test_a_pid_file_without_its_lock_means_nothing(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    directory.create()
+    with directory.locked():
+        pass
+    (tmp_path / "podling.pid").write_text("1\n")
+    assert directory.running_pid() == 0
+
+
+def test_settings_are_remembered_and_damage_is_survived(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    assert directory.settings() == ClusterSettings()
+    directory.remember(ClusterSettings(port=7001, runtime="sim", nodes=3))
+    assert directory.settings() == ClusterSettings(port=7001, runtime="sim", nodes=3)
+    (tmp_path / "cluster.json").write_text("{")
+    assert directory.settings() == ClusterSettings()
+
+
+def test_a_place_that_cannot_be_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DirectoryUnusable, match=r"cannot use data directory .*file/data: .*--data-dir"):
+        DataDirectory(tmp_path / "file" / "data").create()
+
+
+def test_clusters_have_different_ids() -> None:
+    assert DataDirectory(Path("/a")).id != DataDirectory(Path("/b")).id
+    assert DataDirectory(Path("/a/../b")).id == DataDirectory(Path("/a/../b")).id
+
+
+def config(name: str, server: str) -> bytes:
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": name,
+            "clusters": [{"name": name, "cluster": {"server": server}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+            "users": [{"name": name, "user": {}}],
+        }
+    ).encode()
+
+
+def test_a_kubeconfig_keeps_the_clusters_it_had(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(config("theirs", "https://theirs"))
+    merge_into(path, config("podling", "https://old"))
+    merge_into(path, config("podling", "https://new"))
+    written = yaml.safe_load(path.read_text())
+    assert written["current-context"] == "podling"
+    servers = {entry["name"]: entry["cluster"]["server"] for entry in written["clusters"]}
+    assert servers == {"theirs": "https://theirs", "podling": "https://new"}
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["just words", "- a\n- list", "clusters: 3", "{unclosed"])
+def test_another_kind_of_file_is_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(KubeconfigUnusable):
+        merge_into(path, config("podling", "https://new"))
+    assert path.read_text() == text

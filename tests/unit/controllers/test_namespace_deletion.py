@@ -1,0 +1,124 @@
+"""A namespace that is deleted empties itself, pods first, and says what it waits for."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.api.core_v1 import ConfigMap, Namespace, NamespaceCondition, Pod, Service
+from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.conditions import find
+from podling.controllers.namespace import NamespaceController, Remains, conditions_after
+from podling.machinery.errors import ApiError
+from podling.sim.loop import EPOCH
+from podling.testing import ControlPlane
+from tests.support.control_loops import pod, running
+
+
+async def make_namespace(cluster: ControlPlane) -> None:
+    await cluster.client.create(Namespace(metadata=ObjectMeta(name="team")))
+
+
+async def exists(cluster: ControlPlane) -> bool:
+    return any(each.metadata.name == "team" for each in (await cluster.client.list(Namespace)).items)
+
+
+async def condition(cluster: ControlPlane, type_: str) -> NamespaceCondition:
+    found = find((await cluster.client.get(Namespace, "team")).status.conditions, type_)
+    assert found is not None
+    return found
+
+
+async def test_it_takes_everything_in_it_along(cluster: ControlPlane) -> None:
+    await make_namespace(cluster)
+    for name in ("a", "b"):
+        await cluster.client.create(ConfigMap(metadata=ObjectMeta(name=name, namespace="team")))
+    async with running(cluster.client, NamespaceController):
+        await cluster.client.delete(Namespace, "team")
+        await cluster.advance(seconds=1)
+        assert not await exists(cluster)
+        assert (await cluster.client.list(ConfigMap, "team")).items == ()
+
+
+async def test_pods_go_before_everything_else(cluster: ControlPlane) -> None:
+    await make_namespace(cluster)
+    await cluster.client.create(pod("busy", "team", node="n1", termination_grace_period_seconds=30))
+    await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="settings", namespace="team")))
+    async with running(cluster.client, NamespaceController):
+        await cluster.client.delete(Namespace, "team")
+        await cluster.advance(seconds=20)
+        assert (await cluster.client.get(Pod, "busy", "team")).metadata.deletion_timestamp is not None
+        await cluster.client.get(ConfigMap, "settings", "team")
+        remaining = await condition(cluster, "NamespaceContentRemaining")
+        assert remaining.message == "Some resources are remaining: pods. has 1 resource instances"
+        # The kubelet is done: the namespace notices at once.
+        await cluster.client.delete(Pod, "busy", "team", grace_seconds=0)
+        await cluster.advance(seconds=0.1)
+        assert not await exists(cluster)
+
+
+async def test_it_waits_for_other_peoples_finalizers_and_names_them(cluster: ControlPlane) -> None:
+    await make_namespace(cluster)
+    held = ObjectMeta(name="held", namespace="team", finalizers=("example.com/hold",))
+    await cluster.client.create(ConfigMap(metadata=held))
+    async with running(cluster.client, NamespaceController):
+        await cluster.client.delete(Namespace, "team")
+        await cluster.advance(minutes=10)
+        finalizers = await condition(cluster, "NamespaceFinalizersRemaining")
+        assert (finalizers.status, finalizers.reason) == ("True", "SomeFinalizersRemain")
+        assert finalizers.message == (
+            "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
+        )
+        await cluster.client.patch(ConfigMap, "held", {"metadata": {"finalizers": None}}, "team")
+        await cluster.advance(seconds=8)
+        assert not await exists(cluster)
+
+
+async def test_nothing_new_can_be_made_in_it(cluster: ControlPlane) -> None:
+    await make_namespace(cluster)
+    held = ObjectMeta(name="held", namespace="team", finalizers=("example.com/hold",))
+    await cluster.client.create(ConfigMap(metadata=held))
+    async with running(cluster.client, NamespaceController):
+        await cluster.client.delete(Namespace, "team")
+        await cluster.advance(seconds=1)
+        with pytest.raises(ApiError, match="because it is being terminated"):
+            await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="new", namespace="team")))
+
+
+async def test_a_namespace_of_the_same_name_can_follow(cluster: ControlPlane) -> None:
+    async with running(cluster.client, NamespaceController):
+        for _ in range(3):
+            await make_namespace(cluster)
+            await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="team")))
+            await cluster.client.delete(Namespace, "team")
+            await cluster.advance(seconds=1)
+            assert not await exists(cluster)
+
+
+def test_conditions_of_a_pass_that_left_nothing() -> None:
+    conditions = conditions_after((), Remains(), EPOCH)
+    assert [(each.type, each.status, each.reason) for each in conditions] == [
+        ("NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered"),
+        ("NamespaceDeletionGroupVersionParsingFailure", "False", "ParsedGroupVersions"),
+        ("NamespaceDeletionContentFailure", "False", "ContentDeleted"),
+        ("NamespaceContentRemaining", "False", "ContentRemoved"),
+        ("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers"),
+    ]
+    assert conditions_after(conditions, Remains(), EPOCH) is conditions
+
+
+def test_conditions_name_what_could_not_be_deleted() -> None:
+    failed = find(
+        conditions_after((), Remains(errors=["no", "never"]), EPOCH), "NamespaceDeletionContentFailure"
+    )
+    assert failed is not None
+    assert failed.message == "Failed to delete all resource types, 2 remaining: [no, never]"
+    assert (failed.status, failed.reason) == ("True", "ContentDeletionFailed")
+
+
+def test_services_count_as_content() -> None:
+    from podling.controllers.namespace import deletable_resources
+
+    pods, others = deletable_resources()
+    assert [resource.type for resource in pods] == [Pod]
+    assert Service in [resource.type for resource in others]
+    assert Pod not in [resource.type for resource in others]

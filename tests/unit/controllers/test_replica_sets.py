@@ -1,0 +1,238 @@
+"""A replica set keeps its number of pods, takes in strays, and gives up the right ones."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from msgspec import structs
+
+from podling.api.apps_v1 import ReplicaSet, ReplicaSetSpec
+from podling.api.core_v1 import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodSpec,
+    PodStatus,
+    PodTemplateSpec,
+)
+from podling.api.meta_v1 import LabelSelector, ObjectMeta
+from podling.api.scheduling_v1 import PriorityClass
+from podling.controllers.manager import ControllerManager
+from podling.controllers.ownership import controller_of
+from podling.controllers.pod_state import deletion_cost, removal_order
+from podling.controllers.replicaset import ReplicaSetController
+from podling.sim.loop import EPOCH
+from podling.testing import ControlPlane
+from tests.support.control_loops import make_ready, pod, running, set_phase, told
+
+
+def replica_set(replicas: int = 3, **spec: int) -> ReplicaSet:
+    template = PodTemplateSpec(
+        metadata=ObjectMeta(labels={"app": "web", "tier": "front"}),
+        spec=PodSpec(containers=(Container(name="main", image="busybox"),)),
+    )
+    return ReplicaSet(
+        metadata=ObjectMeta(name="web", namespace="default"),
+        spec=ReplicaSetSpec(
+            replicas=replicas, selector=LabelSelector(match_labels={"app": "web"}), template=template, **spec
+        ),
+    )
+
+
+@pytest.fixture
+async def manager(cluster: ControlPlane) -> AsyncIterator[ControllerManager]:
+    async with running(cluster.client, ReplicaSetController) as manager:
+        yield manager
+
+
+async def pods(cluster: ControlPlane) -> list[Pod]:
+    return list((await cluster.client.list(Pod, "default")).items)
+
+
+async def current(cluster: ControlPlane) -> ReplicaSet:
+    return await cluster.client.get(ReplicaSet, "web", "default")
+
+
+async def scale(cluster: ControlPlane, replicas: int) -> None:
+    await cluster.client.patch(ReplicaSet, "web", {"spec": {"replicas": replicas}}, "default")
+    await cluster.advance(seconds=1)
+
+
+@pytest.mark.usefixtures("manager")
+async def test_it_makes_the_pods_that_are_missing(cluster: ControlPlane) -> None:
+    created = await cluster.client.create(replica_set())
+    await cluster.advance(seconds=1)
+    made = await pods(cluster)
+    assert len(made) == 3
+    for each in made:
+        ref = controller_of(each)
+        assert ref is not None
+        assert (ref.kind, ref.name, ref.uid) == ("ReplicaSet", "web", created.metadata.uid)
+        assert (each.metadata.name or "").startswith("web-")
+        assert each.metadata.labels == {"app": "web", "tier": "front"}
+    status = (await current(cluster)).status
+    assert (status.replicas, status.fully_labeled_replicas, status.ready_replicas) == (3, 3, None)
+    assert (
+        sorted(line.split(":")[0] for line in await told(cluster.client))
+        == ["Normal SuccessfulCreate web"] * 3
+    )
+
+
+@pytest.mark.usefixtures("manager")
+async def test_hundreds_at_once_are_made_exactly_once(cluster: ControlPlane) -> None:
+    await cluster.client.create(replica_set(700))
+    await cluster.advance(seconds=2)
+    assert len(await pods(cluster)) == 700
+    await cluster.advance(minutes=5)
+    assert len(await pods(cluster)) == 700
+
+
+@pytest.mark.usefixtures("manager")
+async def test_what_is_lost_is_replaced_and_what_is_too_much_goes(cluster: ControlPlane) -> None:
+    await cluster.client.create(replica_set())
+    await cluster.advance(seconds=1)
+    lost = (await pods(cluster))[0].metadata.name or ""
+    await cluster.client.delete(Pod, lost, "default")
+    await cluster.advance(seconds=1)
+    assert len(await pods(cluster)) == 3
+    assert lost not in [each.metadata.name for each in await pods(cluster)]
+    await scale(cluster, 1)
+    assert len(await pods(cluster)) == 1
+    await scale(cluster, 0)
+    assert await pods(cluster) == []
+    assert (await current(cluster)).status.replicas == 0
+
+
+@pytest.mark.usefixtures("manager")
+async def test_a_pod_that_ended_is_replaced_and_left_to_others(cluster: ControlPlane) -> None:
+    await cluster.client.create(replica_set(1))
+    await cluster.advance(seconds=1)
+    (first,) = await pods(cluster)
+    await set_phase(cluster.client, first.metadata.name or "", "Failed")
+    await cluster.advance(seconds=1)
+    assert sorted(each.status.phase or "" for each in await pods(cluster)) == ["Failed", "Pending"]
+    assert (await current(cluster)).status.replicas == 1
+
+
+@pytest.mark.usefixtures("manager")
+async def test_orphans_that_match_are_adopted_and_strays_released(cluster: ControlPlane) -> None:
+    await cluster.client.create(pod("orphan", labels={"app": "web"}))
+    await cluster.client.create(pod("other", labels={"app": "db"}))
+    created = await cluster.client.create(replica_set(1))
+    await cluster.advance(seconds=1)
+    adopted = await cluster.client.get(Pod, "orphan", "default")
+    ref = controller_of(adopted)
+    assert ref is not None
+    assert ref.uid == created.metadata.uid
+    assert len(await pods(cluster)) == 2
+    await cluster.client.patch(Pod, "orphan", {"metadata": {"labels": {"app": "debug"}}}, "default")
+    await cluster.advance(seconds=1)
+    released = await cluster.client.get(Pod, "orphan", "default")
+    assert controller_of(released) is None
+    assert len(await pods(cluster)) == 3
+
+
+@pytest.mark.usefixtures("manager")
+async def test_ready_pods_count_as_available_after_their_probation(cluster: ControlPlane) -> None:
+    await cluster.client.create(replica_set(2, min_ready_seconds=30))
+    await cluster.advance(seconds=1)
+    await make_ready(cluster.client)
+    await cluster.advance(seconds=20)
+    status = (await current(cluster)).status
+    assert (status.ready_replicas, status.available_replicas) == (2, None)
+    await cluster.advance(seconds=15)
+    assert (await current(cluster)).status.available_replicas == 2
+
+
+@pytest.mark.usefixtures("manager")
+async def test_what_cannot_be_made_is_told_and_tried_again(cluster: ControlPlane) -> None:
+    wanted = replica_set(500)
+    assert wanted.spec.template is not None
+    template = structs.replace(
+        wanted.spec.template, spec=structs.replace(wanted.spec.template.spec, priority_class_name="urgent")
+    )
+    await cluster.client.create(structs.replace(wanted, spec=structs.replace(wanted.spec, template=template)))
+    await cluster.advance(seconds=1)
+    (failure,) = (await current(cluster)).status.conditions
+    assert (failure.type, failure.status, failure.reason) == ("ReplicaFailure", "True", "FailedCreate")
+    assert "no PriorityClass with name urgent was found" in (failure.message or "")
+    lines = await told(cluster.client)
+    assert len(lines) == 1, "one attempt failed, and not five hundred: repeats are counted"
+    assert lines[0].startswith("Warning FailedCreate web: Error creating: ")
+    await cluster.client.create(PriorityClass(metadata=ObjectMeta(name="urgent"), value=5))
+    await cluster.advance(minutes=5)
+    assert len(await pods(cluster)) == 500
+    assert (await current(cluster)).status.conditions == ()
+
+
+def candidate(
+    name: str,
+    *,
+    node: str = "n1",
+    phase: str = "Running",
+    ready_for: int | None = 100,
+    age: int = 1000,
+    restarts: int = 0,
+    cost: str = "",
+) -> Pod:
+    annotations = {"controller.kubernetes.io/pod-deletion-cost": cost} if cost else {}
+    conditions: tuple[PodCondition, ...] = ()
+    if ready_for is not None:
+        since = EPOCH - timedelta(seconds=ready_for)
+        conditions = (PodCondition(type="Ready", status="True", last_transition_time=since),)
+    return Pod(
+        metadata=ObjectMeta(
+            name=name,
+            uid=name,
+            annotations=annotations,
+            creation_timestamp=EPOCH - timedelta(seconds=age),
+        ),
+        spec=PodSpec(node_name=node or None),
+        status=PodStatus(
+            phase=phase,
+            conditions=conditions,
+            container_statuses=(ContainerStatus(name="main", restart_count=restarts),),
+        ),
+    )
+
+
+GOOD = candidate("good")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(candidate("bad", node=""), id="unbound"),
+        pytest.param(candidate("bad", phase="Pending"), id="pending"),
+        pytest.param(candidate("bad", ready_for=None), id="not ready"),
+        pytest.param(candidate("bad", cost="-5"), id="cheap"),
+        pytest.param(candidate("bad", ready_for=1), id="ready for a shorter time"),
+        pytest.param(candidate("bad", restarts=3), id="restarted more often"),
+        pytest.param(candidate("bad", age=10), id="younger"),
+    ],
+)
+def test_which_pod_is_given_up_first(first: Pod) -> None:
+    assert removal_order([GOOD, first], [], EPOCH) == [first, GOOD]
+    assert removal_order([first, GOOD], [], EPOCH) == [first, GOOD]
+
+
+def test_of_equal_pods_one_on_a_crowded_node_goes_first() -> None:
+    alone, crowded = candidate("a", node="n1"), candidate("b", node="n2")
+    related = [alone, crowded, candidate("c", node="n2")]
+    assert removal_order([alone, crowded], related, EPOCH) == [crowded, alone]
+
+
+def test_ages_of_the_same_magnitude_are_equal() -> None:
+    """On a logarithmic scale 1000 s and 1010 s are the same: the UID decides, not ten seconds."""
+    older, younger = candidate("a", age=1010), candidate("b", age=1000)
+    assert removal_order([younger, older], [], EPOCH) == [older, younger]
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"), [("5", 5), ("-5", -5), ("+5", 0), ("five", 0), ("99999999999", 0), ("", 0)]
+)
+def test_a_cost_that_is_no_number_is_none(text: str, cost: int) -> None:
+    assert deletion_cost(candidate("p", cost=text)) == cost

@@ -1,0 +1,116 @@
+"""What a quota says is used follows what is there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from podling.api.apps_v1 import Deployment
+from podling.api.core_v1 import (
+    ConfigMap,
+    Container,
+    PersistentVolumeClaim,
+    Pod,
+    ResourceQuota,
+    ResourceQuotaSpec,
+    ResourceRequirements,
+    Service,
+)
+from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.manager import ControllerManager
+from podling.controllers.resource_quota import ResourceQuotaController, counted_resource
+from podling.machinery.scheme import resource_of
+from podling.testing import ControlPlane
+from tests.support.control_loops import pod, running, set_phase
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("pods", Pod),
+        ("cpu", Pod),
+        ("limits.memory", Pod),
+        ("requests.example.com/gpu", Pod),
+        ("services", Service),
+        ("services.nodeports", Service),
+        ("persistentvolumeclaims", PersistentVolumeClaim),
+        ("requests.storage", PersistentVolumeClaim),
+        ("gold.storageclass.storage.k8s.io/requests.storage", PersistentVolumeClaim),
+        ("configmaps", ConfigMap),
+        ("count/configmaps", ConfigMap),
+        ("count/deployments.apps", Deployment),
+    ],
+)
+def test_what_a_limit_counts(name: str, kind: type) -> None:
+    assert counted_resource(name) is resource_of(kind)
+
+
+def test_a_limit_on_nothing_known_counts_nothing() -> None:
+    assert counted_resource("count/widgets.example.com") is None
+
+
+@pytest.fixture
+async def manager(cluster: ControlPlane) -> AsyncIterator[ControllerManager]:
+    async with running(cluster.client, ResourceQuotaController) as manager:
+        yield manager
+        assert all(counters.failures == 0 for counters in manager.counters.values())
+
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+async def limit(cluster: ControlPlane, **hard: str) -> None:
+    names = {name.replace("__", "/").replace("_", "."): value for name, value in hard.items()}
+    metadata = ObjectMeta(name="team", namespace="default")
+    await cluster.client.create(ResourceQuota(metadata=metadata, spec=ResourceQuotaSpec(hard=names)))
+    await cluster.advance(seconds=1)
+
+
+async def used(cluster: ControlPlane) -> dict[str, str]:
+    await cluster.advance(seconds=1)
+    return (await cluster.client.get(ResourceQuota, "team", "default")).status.used
+
+
+def worker(name: str, cpu: str) -> Pod:
+    resources = ResourceRequirements(requests={"cpu": cpu}, limits={"cpu": cpu})
+    return pod(name, containers=(Container(name="main", image="w", resources=resources),))
+
+
+async def test_pods_count_until_they_end(cluster: ControlPlane) -> None:
+    await limit(cluster, pods="5", requests_cpu="2", limits_cpu="4")
+    assert await used(cluster) == {"pods": "0", "requests.cpu": "0", "limits.cpu": "0"}
+    await cluster.client.create(worker("a", "500m"))
+    await cluster.client.create(worker("b", "1"))
+    assert await used(cluster) == {"pods": "2", "requests.cpu": "1500m", "limits.cpu": "1500m"}
+    await set_phase(cluster.client, "b", "Succeeded")
+    assert (await used(cluster))["requests.cpu"] == "500m"
+    await cluster.client.delete(Pod, "a", "default", grace_seconds=0)
+    assert await used(cluster) == {"pods": "0", "requests.cpu": "0", "limits.cpu": "0"}
+
+
+async def test_objects_of_any_kind_can_be_counted(cluster: ControlPlane) -> None:
+    await limit(cluster, count__configmaps="3")
+    for name in ("a", "b"):
+        await cluster.client.create(ConfigMap(metadata=ObjectMeta(name=name, namespace="default")))
+    assert await used(cluster) == {"count/configmaps": "2"}
+    await cluster.client.delete(ConfigMap, "a", "default")
+    assert await used(cluster) == {"count/configmaps": "1"}
+
+
+async def test_a_changed_limit_is_shown(cluster: ControlPlane) -> None:
+    await limit(cluster, pods="5")
+    await cluster.client.patch(ResourceQuota, "team", {"spec": {"hard": {"services": "1"}}}, "default")
+    await cluster.advance(seconds=1)
+    held = await cluster.client.get(ResourceQuota, "team", "default")
+    assert held.status.hard == {"pods": "5", "services": "1"}
+    assert held.status.used == {"pods": "0", "services": "1"}, "the API server's own is there"
+
+
+async def test_a_pod_whose_grace_is_over_counts_no_more(cluster: ControlPlane) -> None:
+    await limit(cluster, pods="5")
+    await cluster.client.create(pod("stuck", node="gone"))
+    await cluster.client.delete(Pod, "stuck", "default", grace_seconds=30)
+    assert await used(cluster) == {"pods": "1"}
+    await cluster.advance(minutes=6)
+    assert await used(cluster) == {"pods": "0"}

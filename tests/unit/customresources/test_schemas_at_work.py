@@ -1,0 +1,205 @@
+"""What a schema keeps, fills in and refuses, each in a row: data in, data or words out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podling.apiserver.customresources import values
+from podling.apiserver.customresources.formats import matches
+from podling.apiserver.customresources.structural import RootSchema, schema_of
+
+STRING, INTEGER = {"type": "string"}, {"type": "integer"}
+OPEN = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+def spec(schema: dict[str, Any]) -> RootSchema:
+    return RootSchema(schema_of({"type": "object", "properties": {"spec": schema}}))
+
+
+def fields(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "kept"),
+    [
+        pytest.param(fields(a=STRING), {"a": "x", "b": 1}, {"a": "x"}, id="unknown"),
+        pytest.param(
+            {**fields(a=fields(b=STRING)), **OPEN},
+            {"a": {"b": "x", "c": 1}, "d": 2},
+            {"a": {"b": "x"}, "d": 2},
+            id="preserving above, not below",
+        ),
+        pytest.param(
+            {"type": "object", "additionalProperties": fields(a=STRING)},
+            {"k": {"a": "x", "b": 1}},
+            {"k": {"a": "x"}},
+            id="map",
+        ),
+        pytest.param(
+            fields(l={"type": "array", "items": fields(a=STRING)}),
+            {"l": [{"a": "x", "b": 1}]},
+            {"l": [{"a": "x"}]},
+            id="list",
+        ),
+        pytest.param(
+            fields(e={"type": "object", "x-kubernetes-embedded-resource": True, **fields(s=STRING)}),
+            {"e": {"kind": "K", "metadata": {"x": 1}, "z": 1}},
+            {"e": {"kind": "K", "metadata": {"x": 1}}},
+            id="embedded",
+        ),
+        pytest.param(
+            fields(p={"x-kubernetes-int-or-string": True}), {"p": "80%"}, {"p": "80%"}, id="int or string"
+        ),
+    ],
+)
+def test_what_is_pruned(schema: dict[str, Any], given: Any, kept: Any) -> None:
+    root = spec(schema)
+    assert root.completed({"spec": given}) == {"spec": kept}
+    assert bool(root.unknown_fields({"spec": given})) is (given != kept)
+
+
+def test_unknown_fields_are_told_with_their_places() -> None:
+    root = spec(fields(list={"type": "array", "items": fields(a=STRING)}))
+    told = root.unknown_fields({"spec": {"list": [{"a": "x"}, {"b": 1}], "c": 1}, "other": 1})
+    assert told == ["spec.list[1].b", "spec.c", "other"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "kept"),
+    [
+        pytest.param(fields(a={**STRING, "default": "x"}), {}, {"a": "x"}, id="missing"),
+        pytest.param(fields(a={**STRING, "default": "x"}), {"a": ""}, {"a": ""}, id="there"),
+        pytest.param(fields(a={**STRING, "default": "x"}), {"a": None}, {"a": "x"}, id="null is missing"),
+        pytest.param(
+            fields(a={**STRING, "default": "x", "nullable": True}),
+            {"a": None},
+            {"a": None},
+            id="null is allowed",
+        ),
+        pytest.param(fields(a=STRING), {"a": None}, {}, id="null without a default goes"),
+        pytest.param(
+            fields(a={**fields(b={**INTEGER, "default": 1}), "default": {}}),
+            {},
+            {"a": {"b": 1}},
+            id="defaults inside of defaults",
+        ),
+        pytest.param(
+            fields(a=fields(b={**INTEGER, "default": 1})), {}, {}, id="nothing inside of what is not there"
+        ),
+        pytest.param(
+            fields(l={"type": "array", "items": fields(b={**INTEGER, "default": 1})}),
+            {"l": [{}, {"b": 2}]},
+            {"l": [{"b": 1}, {"b": 2}]},
+            id="items",
+        ),
+    ],
+)
+def test_what_is_filled_in(schema: dict[str, Any], given: Any, kept: Any) -> None:
+    assert spec(schema).completed({"spec": given}) == {"spec": kept}
+
+
+def test_defaults_are_not_shared() -> None:
+    root = spec(fields(a={"type": "object", "default": {"x": [1]}, **OPEN}))
+    first, second = root.completed({"spec": {}}), root.completed({"spec": {}})
+    first["spec"]["a"]["x"].append(2)
+    assert second == {"spec": {"a": {"x": [1]}}}
+
+
+WRONG: list[tuple[dict[str, Any], Any, str]] = [
+    (INTEGER, "x", 's: Invalid value: "string": s in body must be of type integer: "string"'),
+    (INTEGER, 1.5, 's: Invalid value: "number": s in body must be of type integer: "number"'),
+    (STRING, None, 's: Invalid value: "null": s in body must be of type string: "null"'),
+    (
+        {"x-kubernetes-int-or-string": True},
+        True,
+        's: Invalid value: "boolean": s in body must be of type integer,string: "boolean"',
+    ),
+    ({**STRING, "maxLength": 2}, "abc", "s: Too long: may not be more than 2 bytes"),
+    ({**STRING, "minLength": 2}, "a", 's: Invalid value: "a": s in body should be at least 2 chars long'),
+    ({**STRING, "pattern": "^a$"}, "b", "s: Invalid value: \"b\": s in body should match '^a$'"),
+    ({**STRING, "enum": ["a", "b"]}, "c", 's: Unsupported value: "c": supported values: "a", "b"'),
+    (
+        {**STRING, "format": "date-time"},
+        "now",
+        's: Invalid value: "now": s in body must be of type date-time: "now"',
+    ),
+    ({**INTEGER, "maximum": 3}, 4, "s: Invalid value: 4: s in body should be less than or equal to 3"),
+    (
+        {**INTEGER, "minimum": 3, "exclusiveMinimum": True},
+        3,
+        "s: Invalid value: 3: s in body should be greater than 3",
+    ),
+    ({**INTEGER, "multipleOf": 5}, 7, "s: Invalid value: 7: s in body should be a multiple of 5"),
+    (
+        {"type": "array", "items": STRING, "maxItems": 1},
+        ["a", "b"],
+        "s: Too many: 2: must have at most 1 item",
+    ),
+    (
+        {"type": "array", "items": STRING, "minItems": 1},
+        [],
+        "s: Invalid value: 0: s in body should have at least 1 items",
+    ),
+    (
+        {"type": "array", "items": STRING},
+        [1],
+        's[0]: Invalid value: "integer": s[0] in body must be of type string: "integer"',
+    ),
+    (
+        {"type": "array", "items": STRING, "x-kubernetes-list-type": "set"},
+        ["a", "a"],
+        's[1]: Duplicate value: "a"',
+    ),
+    ({**fields(a=STRING), "required": ["a"]}, {}, "s.a: Required value"),
+    (
+        {"type": "object", "additionalProperties": INTEGER},
+        {"k": "v"},
+        's.k: Invalid value: "string": s.k in body must be of type integer: "string"',
+    ),
+    (
+        {"not": {"required": ["a"]}},
+        {"a": 1},
+        '<nil>: Invalid value: "": "s" must not validate the schema (not)',
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "text"), WRONG, ids=[row[2] for row in WRONG])
+def test_what_is_refused(schema: dict[str, Any], value: Any, text: str) -> None:
+    assert [str(error) for error in values.validate(value, schema, "s")] == [text]
+
+
+def test_alternatives_name_the_one_that_came_nearest() -> None:
+    schema = {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    assert [str(error) for error in values.validate({}, schema, "s")] == [
+        '<nil>: Invalid value: "": "s" must validate one and only one schema (oneOf). Found none valid',
+        "s.a: Required value",
+    ]
+    both = values.validate({"a": 1, "b": 1}, schema, "s")
+    assert [error.detail for error in both] == [
+        '"s" must validate one and only one schema (oneOf). Found 2 valid alternatives'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("date-time", "2026-01-02T03:04:05Z", "2026-01-02"),
+        ("date", "2026-02-28", "2026-02-30"),
+        ("ipv4", "10.0.0.1", "10.0.0"),
+        ("ipv6", "::1", "10.0.0.1"),
+        ("cidr", "10.0.0.0/8", "10.0.0.1"),
+        ("uuid", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "f81d4fae"),
+        ("duration", "1h30m", "soon"),
+        ("byte", "aGk=", "%"),
+        ("hostname", "a.example.com", "-a"),
+        ("email", "a@b.c", "a"),
+        ("nobody-knows-it", "anything", None),
+    ],
+)
+def test_formats(name: str, good: str, bad: str | None) -> None:
+    assert matches(name, good)
+    assert bad is None or not matches(name, bad)

@@ -1,0 +1,128 @@
+"""A schema must say once, and at the right place, what everything is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podling.api.apiextensions_v1 import JSONSchemaProps
+from podling.apiserver.customresources.schema_validation import schema_errors
+from podling.machinery import codec
+from podling.machinery.fields import Path
+
+ROOT: dict[str, Any] = {"type": "object"}
+
+
+def errors(plain: dict[str, Any]) -> list[str]:
+    schema = codec.convert(plain, JSONSchemaProps, "Ignore")[0]
+    return [str(each) for each in schema_errors(Path("s"), schema)]
+
+
+def field(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**ROOT, "properties": {"f": schema}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({}, ["s.type: Required value: must not be empty at the root"]),
+        ({"type": "string"}, ['s.type: Invalid value: "string": must be object at the root']),
+        (
+            {**ROOT, "additionalProperties": {"type": "string"}},
+            ["s.additionalProperties: Forbidden: must not be used at the root"],
+        ),
+        (field({}), ["s.properties[f].type: Required value: must not be empty for specified object fields"]),
+        (field({"type": "array"}), ["s.properties[f].items: Required value: must be specified"]),
+        (
+            field({"type": "array", "items": {}}),
+            ["s.properties[f].items.type: Required value: must not be empty for specified array items"],
+        ),
+        (
+            field({"type": "integer", "anyOf": [{"type": "integer"}]}),
+            ["s.properties[f].anyOf[0].type: Forbidden: must be empty to be structural"],
+        ),
+        (field({"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}), []),
+        (
+            field({"type": "object", "x-kubernetes-embedded-resource": True}),
+            [
+                "s.properties[f].properties: Required value: must not be empty if "
+                "x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"
+            ],
+        ),
+        (
+            field({"type": "string", "pattern": "("}),
+            [
+                's.properties[f].pattern: Invalid value: "(": must be a valid regular expression, but '
+                "isn't: missing ): ("
+            ],
+        ),
+        (
+            {
+                **ROOT,
+                "properties": {"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}},
+            },
+            [
+                "s.properties[metadata]: Forbidden: must not specify anything other than name and "
+                "generateName, but metadata is implicitly specified"
+            ],
+        ),
+        (
+            {
+                **ROOT,
+                "properties": {
+                    "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 5}}}
+                },
+            },
+            [],
+        ),
+        (
+            field({"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
+            [
+                "s.properties[f].uniqueItems: Forbidden: uniqueItems cannot be set to true since the "
+                "runtime complexity becomes quadratic"
+            ],
+        ),
+        (
+            field(
+                {
+                    "type": "array",
+                    "items": {"type": "object", "properties": {"a": {"type": "string"}}},
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["a"],
+                }
+            ),
+            [
+                "s.properties[f].items.properties[a].default: Required value: this property is in "
+                "x-kubernetes-list-map-keys, so it must have a default or be a required property"
+            ],
+        ),
+        (
+            field({"type": "integer", "default": "x"}),
+            [
+                's.properties[f].default: Invalid value: "string": s.properties[f].default in body must '
+                'be of type integer: "string"'
+            ],
+        ),
+        (
+            field({"type": "string", "x-kubernetes-validations": [{"rule": ""}]}),
+            ["s.properties[f].x-kubernetes-validations[0].rule: Required value: rule is not specified"],
+        ),
+    ],
+)
+def test_what_a_schema_must_not_say(schema: dict[str, Any], expected: list[str]) -> None:
+    assert errors(schema) == expected
+
+
+def test_a_rule_must_be_an_expression() -> None:
+    (found,) = errors(field({"type": "string", "x-kubernetes-validations": [{"rule": "self =="}]}))
+    assert found.startswith(
+        's.properties[f].x-kubernetes-validations[0].rule: Invalid value: "self ==": compilation'
+    )
+
+
+@pytest.mark.parametrize("rule", ["self.nothingLikeIt()", "nothingLikeIt > 1", "self.all(x, y > 1)"])
+def test_a_rule_must_not_name_what_does_not_exist(rule: str) -> None:
+    (found,) = errors(field({"type": "string", "x-kubernetes-validations": [{"rule": rule}]}))
+    name = "y" if "y" in rule.split() else "nothingLikeIt"
+    assert found.endswith(f"compilation failed: ERROR: undeclared reference to '{name}' (in container '')")

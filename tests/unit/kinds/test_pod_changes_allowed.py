@@ -1,0 +1,313 @@
+"""What may change in a pod once it exists, door by door."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from podling.api.core_v1 import Pod
+from podling.apiserver.kinds.base import Context
+from tests.support.manifests import (
+    FORBIDDEN,
+    INVALID,
+    NOW,
+    PLAIN_POD,
+    Cause,
+    change_causes,
+    created,
+    merged,
+    obj,
+    rules,
+)
+
+ONLY_THESE = (
+    "Forbidden: pod updates may not change fields other than "
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
+    "(allow it to be set to 1 if it was previously negative)\n"
+)
+
+
+def pair(before: str, after: str) -> tuple[Pod, Pod]:
+    """A stored pod, and the same with more fields as a writer sends it."""
+    base = merged(PLAIN_POD, yaml.safe_load(before) or {})
+    old = created(obj(Pod, "", base))
+    status = obj(Pod, "", base).status
+    given = status.container_statuses or status.conditions
+    return obj(Pod, after, base), type(old)(
+        metadata=old.metadata, spec=old.spec, status=status if given else old.status
+    )
+
+
+def update(before: str, after: str, subresource: str = "") -> list[Cause]:
+    new, old = pair(before, after)
+    return change_causes(new, old, subresource)
+
+
+PLAIN: list[tuple[str, str, list[Cause]]] = [
+    ("", "metadata: {labels: {a: b}}", []),
+    ("", "spec: {containers: [{name: main, image: nginx:1.28}]}", []),
+    ("", "spec: {activeDeadlineSeconds: 60}", []),
+    ("spec: {activeDeadlineSeconds: 60}", "spec: {activeDeadlineSeconds: 30}", []),
+    (
+        "spec: {activeDeadlineSeconds: 30}",
+        "spec: {activeDeadlineSeconds: 60}",
+        [
+            (
+                "spec.activeDeadlineSeconds",
+                INVALID,
+                "Invalid value: 60: must be less than or equal to previous value",
+            )
+        ],
+    ),
+    ("", "spec: {tolerations: [{key: a, operator: Exists}]}", []),
+    (
+        "spec: {tolerations: [{key: a, operator: Exists}]}",
+        "spec: {tolerations: [{key: b, operator: Exists}]}",
+        [
+            (
+                "spec.tolerations",
+                FORBIDDEN,
+                "Forbidden: existing toleration can not be modified except its tolerationSeconds",
+            )
+        ],
+    ),
+    ("spec: {terminationGracePeriodSeconds: -5}", "spec: {terminationGracePeriodSeconds: 1}", []),
+    ("spec: {schedulingGates: [{name: a}, {name: b}]}", "spec: {schedulingGates: [{name: b}]}", []),
+    (
+        "",
+        "spec: {schedulingGates: [{name: a}]}",
+        [
+            (
+                "spec.schedulingGates[0].name",
+                FORBIDDEN,
+                "Forbidden: only deletion is allowed, but found new scheduling gate 'a'",
+            )
+        ],
+    ),
+    (
+        "",
+        "spec: {containers: [{name: main, image: x}, {name: more, image: y}]}",
+        [("spec.containers", FORBIDDEN, "Forbidden: pod updates may not add or remove containers")],
+    ),
+    (
+        "",
+        "spec: {hostname: other}",
+        [("spec", FORBIDDEN, f'{ONLY_THESE}+ hostname: "other"')],
+    ),
+    (
+        "",
+        "spec: {containers: [{name: main, image: nginx:1.28, command: [sh]}]}",
+        [("spec", FORBIDDEN, f'{ONLY_THESE}+ containers[0].command: ["sh"]')],
+    ),
+    ("spec: {schedulingGates: [{name: a}]}", "spec: {nodeSelector: {disk: ssd}}", []),
+    (
+        "spec: {schedulingGates: [{name: a}], nodeSelector: {disk: ssd}}",
+        "spec: {nodeSelector: {disk: hdd}}",
+        [
+            (
+                "spec.nodeSelector",
+                INVALID,
+                'Invalid value: {"disk":"hdd"}: only additions are allowed (no mutations or deletions)',
+            )
+        ],
+    ),
+    (
+        "",
+        "spec: {nodeSelector: {disk: ssd}}",
+        [("spec", FORBIDDEN, f'{ONLY_THESE}+ nodeSelector: {{"disk":"ssd"}}')],
+    ),
+    (
+        "metadata: {annotations: {kubernetes.io/config.mirror: x}}\nspec: {nodeName: n1}",
+        "metadata: {annotations: {kubernetes.io/config.mirror: y}}",
+        [
+            (
+                "metadata.annotations[kubernetes.io/config.mirror]",
+                FORBIDDEN,
+                "Forbidden: may not remove or update mirror pod annotation",
+            )
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), PLAIN)
+def test_a_plain_update(before: str, after: str, expected: list[Cause]) -> None:
+    assert update(before, after) == expected
+
+
+SMALL = "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}"
+
+RESIZES: list[tuple[str, str, list[Cause]]] = [
+    (SMALL, "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}", []),
+    (
+        SMALL,
+        "spec: {containers: [{name: main, image: x, resources: {}}]}",
+        [
+            (
+                "spec",
+                INVALID,
+                'Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
+            ),
+            (
+                "spec.containers[0].resources.requests",
+                FORBIDDEN,
+                "Forbidden: resource requests cannot be removed",
+            ),
+        ],
+    ),
+    (
+        SMALL,
+        "spec: {containers: [{name: main, image: x, resources: "
+        "{requests: {cpu: 1, ephemeral-storage: 1Gi}}}]}",
+        [("spec", FORBIDDEN, "Forbidden: only cpu and memory resources are mutable")],
+    ),
+    (
+        f"{SMALL}\nstatus: {{containerStatuses: [{{name: main, state: {{running: {{}}}}}}]}}",
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
+        [("spec", FORBIDDEN, "Forbidden: Pod running on node without support for resize")],
+    ),
+    (
+        "metadata: {annotations: {kubernetes.io/config.mirror: x}}\nspec: {nodeName: n1}",
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
+        [("", FORBIDDEN, "Forbidden: static pods cannot be resized")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), RESIZES)
+def test_a_resize(before: str, after: str, expected: list[Cause]) -> None:
+    assert update(before, after, "resize") == expected
+
+
+def test_a_resize_takes_resources_and_drops_everything_else() -> None:
+    new, old = pair(
+        SMALL,
+        "metadata: {labels: {a: b}}\nspec: {hostname: other, containers: [{name: main, image: y, "
+        "resources: {requests: {cpu: 2}}}]}",
+    )
+    made = rules(Pod).prepare_update(new, old, Context(NOW, subresource="resize"))
+    assert made.spec.hostname is None
+    assert made.metadata.labels == {}
+    assert made.spec.containers[0].image == "x"
+    assert made.spec.containers[0].resources.requests == {"cpu": "2"}
+
+
+DEBUG = "spec: {ephemeralContainers: [{name: debug, image: busybox}]}"
+
+EPHEMERAL: list[tuple[str, str, list[Cause]]] = [
+    ("", DEBUG, []),
+    (
+        "",
+        "spec: {ephemeralContainers: [{name: main, image: busybox, targetContainerName: ghost, "
+        "ports: [{containerPort: 80}]}]}",
+        [
+            ("spec.ephemeralContainers[0].name", "FieldValueDuplicate", 'Duplicate value: "main"'),
+            ("spec.ephemeralContainers[0].targetContainerName", "FieldValueNotFound", 'Not found: "ghost"'),
+            (
+                "spec.ephemeralContainers[0].ports",
+                FORBIDDEN,
+                "Forbidden: cannot be set for an Ephemeral Container",
+            ),
+        ],
+    ),
+    (
+        DEBUG,
+        "spec: {ephemeralContainers: []}",
+        [
+            (
+                "spec.ephemeralContainers",
+                FORBIDDEN,
+                'Forbidden: existing ephemeral containers "debug" may not be removed\n',
+            )
+        ],
+    ),
+    (
+        DEBUG,
+        "spec: {ephemeralContainers: [{name: debug, image: other}]}",
+        [
+            (
+                "spec.ephemeralContainers",
+                FORBIDDEN,
+                'Forbidden: existing ephemeral containers "debug" may not be changed\n'
+                '- image: "busybox"\n+ image: "other"',
+            )
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), EPHEMERAL)
+def test_ephemeral_containers_are_only_added(before: str, after: str, expected: list[Cause]) -> None:
+    found = [cause for cause in update(before, after, "ephemeralcontainers") if "Policy" not in cause[0]]
+    assert found == expected
+
+
+def statuses(policy: str, state: str) -> str:
+    return (
+        f"spec: {{restartPolicy: {policy}}}\n"
+        f"status: {{containerStatuses: [{{name: main, state: {{{state}}}}}]}}"
+    )
+
+
+ALIVE_AGAIN: list[Cause] = [
+    (
+        "status.containerStatuses[0].state",
+        FORBIDDEN,
+        "Forbidden: may not be transitioned to non-terminated state",
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "expected"),
+    [
+        ("Always", 0, []),
+        ("OnFailure", 1, []),
+        ("OnFailure", 0, ALIVE_AGAIN),
+        ("Never", 1, ALIVE_AGAIN),
+    ],
+)
+def test_a_container_stays_ended_unless_it_may_be_restarted(
+    policy: str, code: int, expected: list[Cause]
+) -> None:
+    before = statuses(policy, f"terminated: {{exitCode: {code}}}")
+    assert update(before, statuses(policy, "running: {}"), "status") == expected
+
+
+def test_a_status_write_keeps_what_it_does_not_know() -> None:
+    new, old = pair("", "status: {phase: Running, hostIP: 10.0.0.1}")
+    made = rules(Pod).prepare_update(new, old, Context(NOW, subresource="status"))
+    assert (made.status.phase, made.status.qos_class) == ("Running", "BestEffort")
+    assert made.spec == old.spec
+
+
+def test_a_condition_keeps_the_generation_it_was_observed_at() -> None:
+    ready = "status: {conditions: [{type: Ready, status: 'True', observedGeneration: 3}]}"
+    new, old = pair(
+        ready, "status: {conditions: [{type: Other, status: 'True'}, {type: Ready, status: 'False'}]}"
+    )
+    made = rules(Pod).prepare_update(new, old, Context(NOW, subresource="status"))
+    assert [each.observed_generation for each in made.status.conditions] == [None, 3]
+
+
+def test_the_class_of_service_never_changes() -> None:
+    assert update("", "status: {qosClass: Guaranteed}", "status") == [
+        ("status.qosClass", INVALID, 'Invalid value: "Guaranteed": field is immutable')
+    ]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "requested", "grace"),
+    [
+        ("spec: {nodeName: n1}", None, 30),
+        ("spec: {nodeName: n1}", 5, 5),
+        ("spec: {nodeName: n1}", 0, 0),
+        ("spec: {nodeName: n1, terminationGracePeriodSeconds: -1}", None, 1),
+        ("", None, 0),
+        ("spec: {nodeName: n1}\nstatus: {phase: Failed}", 30, 0),
+    ],
+)
+def test_the_grace_of_a_deletion(manifest: str, requested: int | None, grace: int) -> None:
+    pod = rules(Pod).default(obj(Pod, manifest, PLAIN_POD))
+    assert rules(Pod).grace_for(pod, requested) == grace

@@ -1,0 +1,400 @@
+"""Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs: defaults, causes and rows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podling.api.apps_v1 import DaemonSet, Deployment, ReplicaSet, StatefulSet
+from podling.api.autoscaling_v1 import Scale, ScaleSpec
+from podling.api.batch_v1 import CronJob, Job
+from podling.api.core_v1 import ReplicationController
+from podling.apiserver.kinds.base import Context, View
+from podling.apiserver.kinds.cron_schedules import schedule_problem
+from podling.machinery import codec
+from tests.support.manifests import (
+    FORBIDDEN,
+    INVALID,
+    NOW,
+    REQUIRED,
+    UNSUPPORTED,
+    Cause,
+    causes,
+    created,
+    creation_causes,
+    merged,
+    obj,
+    rules,
+)
+
+TEMPLATE: dict[str, Any] = {
+    "metadata": {"labels": {"app": "web"}},
+    "spec": {"containers": [{"name": "main", "image": "nginx:1.27"}]},
+}
+PLAIN: dict[str, Any] = {
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE},
+}
+JOB: dict[str, Any] = {
+    "metadata": {"name": "web", "namespace": "default", "uid": "u1"},
+    "spec": {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}},
+}
+CRON: dict[str, Any] = {
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": JOB["spec"]}},
+}
+
+
+BASES: dict[Any, dict[str, Any]] = {Job: JOB, CronJob: CRON}
+
+
+def make(kind: type[Any], fragment: str = "") -> Any:
+    base = BASES.get(kind, PLAIN)
+    if kind is ReplicationController:
+        base = merged(base, {"spec": {"selector": None}})
+    return created(obj(kind, fragment, base))
+
+
+def spec_of(thing: Any, *left_out: str) -> dict[str, Any]:
+    spec: dict[str, Any] = codec.to_plain(thing)["spec"]
+    return {key: value for key, value in spec.items() if key not in ("template", "selector", *left_out)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (
+            Deployment,
+            {
+                "progressDeadlineSeconds": 600,
+                "replicas": 1,
+                "revisionHistoryLimit": 10,
+                "strategy": {
+                    "type": "RollingUpdate",
+                    "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"},
+                },
+            },
+        ),
+        (ReplicaSet, {"replicas": 1}),
+        (ReplicationController, {"replicas": 1}),
+        (
+            StatefulSet,
+            {
+                "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+                "podManagementPolicy": "OrderedReady",
+                "replicas": 1,
+                "revisionHistoryLimit": 10,
+                "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+            },
+        ),
+        (
+            DaemonSet,
+            {
+                "revisionHistoryLimit": 10,
+                "updateStrategy": {
+                    "type": "RollingUpdate",
+                    "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1},
+                },
+            },
+        ),
+        (
+            Job,
+            {
+                "backoffLimit": 6,
+                "completionMode": "NonIndexed",
+                "completions": 1,
+                "parallelism": 1,
+                "podReplacementPolicy": "TerminatingOrFailed",
+                "suspend": False,
+            },
+        ),
+    ],
+)
+def test_defaults(kind: type[Any], expected: dict[str, Any]) -> None:
+    assert spec_of(make(kind)) == expected
+
+
+def test_defaults_of_a_cron_job() -> None:
+    assert spec_of(make(CronJob), "jobTemplate") == {
+        "concurrencyPolicy": "Allow",
+        "failedJobsHistoryLimit": 1,
+        "schedule": "*/5 * * * *",
+        "successfulJobsHistoryLimit": 3,
+        "suspend": False,
+    }
+
+
+def test_the_template_gets_a_pods_defaults() -> None:
+    for kind in (Deployment, ReplicaSet, StatefulSet, DaemonSet, Job):
+        assert make(kind).spec.template.spec.dns_policy == "ClusterFirst"
+
+
+def test_a_job_finds_its_pods_by_its_own_uid() -> None:
+    job = make(Job)
+    assert job.spec.selector.match_labels == {"batch.kubernetes.io/controller-uid": "u1"}
+    assert job.spec.template.metadata.labels == {
+        "batch.kubernetes.io/controller-uid": "u1",
+        "batch.kubernetes.io/job-name": "web",
+        "controller-uid": "u1",
+        "job-name": "web",
+    }
+
+
+CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
+    *((kind, "", []) for kind in (Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet)),
+    (Job, "", []),
+    (CronJob, "", []),
+    (
+        Deployment,
+        "spec: {replicas: -1}",
+        [("spec.replicas", INVALID, "Invalid value: -1: must be greater than or equal to 0")],
+    ),
+    (
+        Deployment,
+        "spec: {selector: null}",
+        [
+            ("spec.selector", REQUIRED, "Required value"),
+            (
+                "spec.template.metadata.labels",
+                INVALID,
+                'Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+            ),
+        ],
+    ),
+    (
+        Deployment,
+        "spec: {selector: {matchLabels: {app: other}}}",
+        [
+            (
+                "spec.template.metadata.labels",
+                INVALID,
+                'Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+            )
+        ],
+    ),
+    (
+        Deployment,
+        "spec: {strategy: {type: Recreate, rollingUpdate: {maxSurge: 1}}}",
+        [
+            (
+                "spec.strategy.rollingUpdate",
+                FORBIDDEN,
+                "Forbidden: may not be specified when strategy `type` is 'Recreate'",
+            )
+        ],
+    ),
+    (
+        Deployment,
+        "spec: {strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 0}}}",
+        [
+            (
+                "spec.strategy.rollingUpdate.maxUnavailable",
+                INVALID,
+                "Invalid value: 0: may not be 0 when `maxSurge` is 0",
+            )
+        ],
+    ),
+    (
+        Deployment,
+        "spec: {strategy: {rollingUpdate: {maxUnavailable: 150%}}}",
+        [
+            (
+                "spec.strategy.rollingUpdate.maxUnavailable",
+                INVALID,
+                'Invalid value: "150%": must not be greater than 100%',
+            )
+        ],
+    ),
+    (
+        Deployment,
+        "spec: {template: {spec: {restartPolicy: Never}}}",
+        [
+            (
+                "spec.template.spec.restartPolicy",
+                UNSUPPORTED,
+                'Unsupported value: "Never": supported values: "Always"',
+            )
+        ],
+    ),
+    (
+        ReplicaSet,
+        "spec: {template: {spec: {containers: [{name: main}]}}}",
+        [("spec.template.spec.containers[0].image", REQUIRED, "Required value")],
+    ),
+    (
+        StatefulSet,
+        "spec: {podManagementPolicy: Chaotic}",
+        [
+            (
+                "spec.podManagementPolicy",
+                UNSUPPORTED,
+                'Unsupported value: "Chaotic": supported values: "OrderedReady", "Parallel"',
+            )
+        ],
+    ),
+    (
+        DaemonSet,
+        "spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 1, maxSurge: 1}}}",
+        [
+            (
+                "spec.updateStrategy.rollingUpdate.maxSurge",
+                INVALID,
+                "Invalid value: 1: may not be set when maxUnavailable is non-zero",
+            )
+        ],
+    ),
+    (
+        Job,
+        "spec: {template: {spec: {restartPolicy: Always}}}",
+        [
+            (
+                "spec.template.spec.restartPolicy",
+                REQUIRED,
+                'Required value: valid values: "OnFailure", "Never"',
+            )
+        ],
+    ),
+    (
+        Job,
+        "spec: {completionMode: Indexed, completions: null, parallelism: 2}",
+        [("spec.completions", REQUIRED, "Required value: when completion mode is Indexed")],
+    ),
+    (
+        Job,
+        "spec: {podFailurePolicy: {rules: [{action: FailJob}]}}",
+        [
+            (
+                "spec.podFailurePolicy.rules[0]",
+                INVALID,
+                'Invalid value: "": specifying one of OnExitCodes and OnPodConditions is required',
+            )
+        ],
+    ),
+    (
+        CronJob,
+        "spec: {schedule: '* * * *'}",
+        [
+            (
+                "spec.schedule",
+                INVALID,
+                'Invalid value: "* * * *": expected exactly 5 fields, found 4: [* * * *]',
+            )
+        ],
+    ),
+    (
+        CronJob,
+        "spec: {timeZone: Middle/Earth}",
+        [("spec.timeZone", INVALID, 'Invalid value: "Middle/Earth": unknown time zone Middle/Earth')],
+    ),
+    (
+        CronJob,
+        "spec: {concurrencyPolicy: Maybe}",
+        [
+            (
+                "spec.concurrencyPolicy",
+                UNSUPPORTED,
+                'Unsupported value: "Maybe": supported values: "Allow", "Forbid", "Replace"',
+            )
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "fragment", "expected"), CAUSES)
+def test_causes(kind: type[Any], fragment: str, expected: list[Cause]) -> None:
+    assert creation_causes(make(kind, fragment)) == expected
+
+
+@pytest.mark.parametrize(
+    ("schedule", "problem"),
+    [
+        ("@daily", ""),
+        ("@every 1h30m", ""),
+        ("0 0 1,15 jan-mar mon", ""),
+        ("@fortnightly", "unrecognized descriptor: @fortnightly"),
+        ("60 * * * *", "end of range (60) above maximum (59): 60"),
+        ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
+        ("*/0 * * * *", "step of range should be a positive number: */0"),
+        ("a * * * *", "failed to parse int from a: invalid syntax"),
+    ],
+)
+def test_cron_schedules(schedule: str, problem: str) -> None:
+    assert schedule_problem(schedule) == problem
+
+
+@pytest.mark.parametrize(
+    ("kind", "fragment", "field"),
+    [
+        (Deployment, "{metadata: {}, spec: {template: {metadata: {labels: {app: other}}}}}", "spec.selector"),
+        (DaemonSet, "{metadata: {}}", "spec.selector"),
+        (Job, "spec: {template: {spec: {nodeName: n1}}}", "spec.template"),
+        (Job, "spec: {completions: 5}", "spec.completions"),
+        (StatefulSet, "spec: {serviceName: other}", "spec"),
+    ],
+)
+def test_what_may_never_change(kind: type[Any], fragment: str, field: str) -> None:
+    old = make(kind)
+    changed = make(kind, fragment)
+    if field == "spec.selector":
+        other = structs.replace(changed.spec.selector, match_labels={"app": "other"})
+        changed = structs.replace(changed, spec=structs.replace(changed.spec, selector=other))
+    found = causes(rules(kind).validate_update(changed, old, Context(NOW)))
+    assert field in [cause[0] for cause in found]
+
+
+AGES = "metadata: {creationTimestamp: '2026-01-01T11:55:00Z'}"
+TAIL = ["5m", "main", "nginx:1.27", "app=web"]
+
+TABLES: list[tuple[type[Any], str, list[Any]]] = [
+    (
+        Deployment,
+        "spec: {replicas: 3}\nstatus: {readyReplicas: 2, updatedReplicas: 3, availableReplicas: 1}",
+        ["web", "2/3", 3, 1, *TAIL],
+    ),
+    (ReplicaSet, "spec: {replicas: 3}\nstatus: {replicas: 2, readyReplicas: 1}", ["web", 3, 2, 1, *TAIL]),
+    (StatefulSet, "status: {readyReplicas: 1}", ["web", "1/1", "5m", "main", "nginx:1.27"]),
+    (
+        DaemonSet,
+        "spec: {template: {spec: {nodeSelector: {disk: ssd}}}}\n"
+        "status: {desiredNumberScheduled: 4, currentNumberScheduled: 3, numberReady: 2, "
+        "updatedNumberScheduled: 1, numberAvailable: 1}",
+        ["web", 4, 3, 2, 1, 1, "disk=ssd", *TAIL],
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "fragment", "expected"), TABLES)
+def test_rows(kind: type[Any], fragment: str, expected: list[Any]) -> None:
+    thing = rules(kind).default(obj(kind, f"{AGES}\n{fragment}", PLAIN))
+    assert list(rules(kind).row(thing, NOW)) == expected
+
+
+def test_rows_of_jobs() -> None:
+    started = (NOW - timedelta(seconds=90)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    running = make(Job)
+    done = obj(
+        Job,
+        f"status: {{startTime: '{started}', succeeded: 1, conditions: [{{type: Complete, status: 'True'}}]}}",
+    )
+    finished = structs.replace(running, status=done.status)
+    assert list(rules(Job).row(running, NOW))[1:4] == ["Running", "0/1", ""]
+    assert list(rules(Job).row(finished, NOW))[1:4] == ["Complete", "1/1", "90s"]
+
+
+def test_row_of_a_cron_job() -> None:
+    row = rules(CronJob).row(make(CronJob, "spec: {timeZone: Europe/Berlin}"), NOW)
+    assert list(row)[:6] == ["web", "*/5 * * * *", "Europe/Berlin", "False", 0, "<none>"]
+
+
+def test_scale_shows_and_sets_the_replicas() -> None:
+    deployment = make(Deployment)
+    view = rules(Deployment).subresources["scale"]
+    assert isinstance(view, View)
+    shown = view.show(deployment)
+    assert isinstance(shown, Scale)
+    assert (shown.spec.replicas, shown.status.selector) == (1, "app=web")
+    changed = view.put(deployment, Scale(spec=ScaleSpec(replicas=5)), Context(NOW))
+    assert changed.spec.replicas == 5

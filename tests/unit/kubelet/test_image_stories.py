@@ -1,0 +1,156 @@
+"""Stories of images: pulled once, pulled late, never found, never to be pulled."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from podling.api.core_v1 import Pod, Secret
+from podling.api.meta_v1 import ObjectMeta
+from podling.runtime.sim import ImageScript, PullFailure, Scenario
+from podling.testing import ControlPlane
+from tests.support.kubelet_node import SimNode, pod, sim_node
+
+IMAGES = {
+    "docker.io/library/slow:1": ImageScript(pull_seconds=20),
+    "docker.io/library/here:1": ImageScript(present=True),
+    "docker.io/library/nowhere:1": ImageScript(missing=True),
+    "docker.io/library/flaky:1": ImageScript(failures=(PullFailure(message="registry is down"),)),
+    "docker.io/library/rooted:1": ImageScript(present=True, user=""),
+    "docker.io/library/named:1": ImageScript(present=True, user="www"),
+}
+
+
+@pytest.fixture
+async def node(cluster: ControlPlane, tmp_path: Path) -> AsyncIterator[SimNode]:
+    async with sim_node(cluster, tmp_path, Scenario(images=IMAGES)) as found:
+        yield found
+
+
+def with_image(name: str, image: str, **container: object) -> Pod:
+    return pod(name, containers=[{"name": "app", "image": image, **container}])
+
+
+async def waiting(node: SimNode, name: str = "web") -> str:
+    (status,) = (await node.get(name)).status.container_statuses
+    return (status.state.waiting.reason or "") if status.state.waiting is not None else "not waiting"
+
+
+async def test_an_image_that_is_here_is_not_pulled(node: SimNode) -> None:
+    await node.create(with_image("web", "here:1"))
+    await node.pass_time(1)
+    assert (await node.get()).status.phase == "Running"
+    assert (
+        'Pulled: Container image "here:1" already present on machine and can be accessed by the pod'
+        in await node.events()
+    )
+
+
+async def test_a_pod_is_seen_creating_its_container_while_its_image_comes(node: SimNode) -> None:
+    await node.create(with_image("web", "slow:1"))
+    await node.pass_time(10)
+    found = await node.get()
+    assert await waiting(node) == "ContainerCreating"
+    assert found.status.start_time is not None
+    ready = {held.type: held.status for held in found.status.conditions}
+    assert ready["PodReadyToStartContainers"] == "True"
+    await node.pass_time(11)
+    assert (await node.get()).status.phase == "Running"
+
+
+async def test_images_are_pulled_one_at_a_time(node: SimNode) -> None:
+    await node.create(with_image("a", "slow:1"))
+    await node.create(with_image("b", "slow:1", imagePullPolicy="Always"))
+    await node.pass_time(21)
+    assert (await node.get("a")).status.phase == "Running"
+    assert (await node.get("b")).status.phase == "Pending"
+    await node.pass_time(20)
+    assert (await node.get("b")).status.phase == "Running"
+    assert any("in 20s (40s including waiting)" in told for told in await node.events("b"))
+
+
+async def test_a_missing_image_backs_off(node: SimNode) -> None:
+    await node.create(with_image("web", "nowhere:1"))
+    await node.pass_time(0.5)
+    assert await waiting(node) == "ErrImagePull"
+    await node.pass_time(5)
+    assert await waiting(node) == "ImagePullBackOff"
+    found = await node.get()
+    assert found.status.phase == "Pending"
+    state = found.status.container_statuses[0].state.waiting
+    assert state is not None
+    assert (state.message or "").startswith('Back-off pulling image "nowhere:1"')
+    await node.pass_time(60)
+    told = await node.events()
+    assert "Failed: Error: ErrImagePull" in told
+    assert "Failed: Error: ImagePullBackOff" in told
+    assert 'BackOff: Back-off pulling image "nowhere:1"' in told
+
+
+async def test_a_registry_that_recovers_is_asked_again(node: SimNode) -> None:
+    await node.create(with_image("web", "flaky:1"))
+    await node.pass_time(5)
+    assert await waiting(node) == "ImagePullBackOff"
+    await node.pass_time(6)
+    assert (await node.get()).status.phase == "Running"
+
+
+@pytest.mark.parametrize(
+    ("image", "policy", "reason"),
+    [
+        ("nowhere:1", "Never", "ErrImageNeverPull"),
+        ("UPPER CASE", "IfNotPresent", "InvalidImageName"),
+    ],
+)
+async def test_images_that_cannot_be_had(node: SimNode, image: str, policy: str, reason: str) -> None:
+    await node.create(with_image("web", image, imagePullPolicy=policy))
+    await node.pass_time(2)
+    assert await waiting(node) == reason
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        ("rooted:1", "container has runAsNonRoot and image will run as root"),
+        ("named:1", "image has non-numeric user (www), cannot verify user is non-root"),
+    ],
+)
+async def test_non_root_is_held_against_the_image(node: SimNode, image: str, message: str) -> None:
+    await node.create(with_image("web", image, securityContext={"runAsNonRoot": True}))
+    await node.pass_time(2)
+    assert await waiting(node) == "CreateContainerConfigError"
+    (status,) = (await node.get()).status.container_statuses
+    assert status.state.waiting is not None
+    assert message in (status.state.waiting.message or "")
+
+
+async def test_a_missing_pull_secret_is_told_but_not_fatal(node: SimNode) -> None:
+    login = {"auths": {"docker.io": {"auth": base64.b64encode(b"me:secret").decode()}}}
+    data = {".dockerconfigjson": base64.b64encode(json.dumps(login).encode()).decode()}
+    secret = Secret(
+        metadata=ObjectMeta(name="login", namespace="default"),
+        type="kubernetes.io/dockerconfigjson",
+        data=data,
+    )
+    await node.client.create(secret)
+    await node.create(pod(imagePullSecrets=[{"name": "login"}, {"name": "absent"}]))
+    await node.pass_time(1)
+    assert (await node.get()).status.phase == "Running"
+    assert any("Unable to retrieve some image pull secrets (absent)" in told for told in await node.events())
+
+
+async def test_a_container_works_while_another_waits_for_its_image(node: SimNode) -> None:
+    probe = {"httpGet": {"port": 80}, "periodSeconds": 1}
+    quick = {"name": "quick", "image": "here:1", "readinessProbe": probe}
+    await node.create(pod(containers=[quick, {"name": "slow", "image": "slow:1"}]))
+    await node.pass_time(5)
+    found = await node.get()
+    assert found.status.phase == "Pending"
+    ready = {status.name: status.ready for status in found.status.container_statuses}
+    assert ready == {"quick": True, "slow": False}
+    await node.pass_time(20)
+    assert (await node.get()).status.phase == "Running"

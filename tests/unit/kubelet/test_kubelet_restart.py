@@ -1,0 +1,122 @@
+"""Stories of a kubelet that goes and comes back, and of things that happen behind its back."""
+
+from __future__ import annotations
+
+from podling.api.core_v1 import Node, Pod
+from podling.client.base import PatchType
+from tests.support.kubelet_node import NODE, SimNode, condition, pod
+
+PROBE = {"httpGet": {"port": 80}, "periodSeconds": 10}
+
+
+async def test_running_containers_are_taken_over_untouched(node: SimNode) -> None:
+    containers = [{"name": "app", "image": "app:1", "readinessProbe": PROBE, "startupProbe": PROBE}]
+    await node.create(pod(containers=containers))
+    await node.pass_time(60)
+    before = await node.get()
+    assert condition(before, "Ready") == "True"
+    await node.restart()
+    await node.pass_time(120)
+    after = await node.get()
+    assert after.status.container_statuses == before.status.container_statuses
+    assert after.metadata.resource_version == before.metadata.resource_version, "nothing was written"
+
+
+async def test_what_ended_meanwhile_is_noticed(node: SimNode) -> None:
+    await node.create(pod(script={"runs": [{"seconds": 30, "exitCode": 2}, {}]}))
+    await node.pass_time(5)
+    await node.stop()
+    await node.pass_time(60)
+    await node.restart()
+    await node.pass_time(2)
+    (status,) = (await node.get()).status.container_statuses
+    assert status.restart_count == 1
+    assert status.state.running is not None
+    assert status.last_state.terminated is not None
+    assert status.last_state.terminated.exit_code == 2
+
+
+async def test_an_ending_is_resumed_without_a_new_grace_period(node: SimNode) -> None:
+    await node.create(pod(script={"ignoresSignals": True}, terminationGracePeriodSeconds=30))
+    await node.pass_time(5)
+    await node.delete()
+    await node.pass_time(20)
+    await node.restart()
+    await node.pass_time(9)
+    assert await node.exists()
+    await node.pass_time(4)
+    assert not await node.exists()
+
+
+async def test_pods_deleted_while_the_kubelet_was_away_are_orphans(node: SimNode) -> None:
+    await node.create(pod())
+    await node.pass_time(5)
+    await node.stop()
+    await node.delete(grace_seconds=0)
+    await node.restart()
+    await node.pass_time(6)
+    assert await node.runtime.list_containers() == ()
+    assert await node.runtime.list_sandboxes() == ()
+
+
+async def test_a_deleted_node_registers_again(node: SimNode) -> None:
+    before = await node.client.get(Node, NODE)
+    await node.client.delete(Node, NODE)
+    await node.pass_time(2)
+    after = await node.client.get(Node, NODE)
+    assert after.metadata.uid != before.metadata.uid
+    assert any(c.type == "Ready" and c.status == "True" for c in after.status.conditions)
+
+
+async def test_a_quiet_pod_costs_no_writes(node: SimNode) -> None:
+    await node.create(pod())
+    await node.pass_time(5)
+    before = await node.get()
+    await node.pass_time(600)
+    assert (await node.get()).metadata.resource_version == before.metadata.resource_version
+
+
+async def test_a_lost_sandbox_is_made_anew(node: SimNode) -> None:
+    await node.create(pod())
+    await node.pass_time(5)
+    (sandbox,) = await node.runtime.list_sandboxes()
+    await node.runtime.stop_sandbox(sandbox.id)
+    await node.pass_time(5)
+    found = await node.get()
+    assert found.status.phase == "Running"
+    assert condition(found, "Ready") == "True"
+    assert found.status.container_statuses[0].restart_count == 1
+    assert "SandboxChanged: Pod sandbox changed, it will be killed and re-created." in await node.events()
+
+
+async def test_a_changed_image_restarts_the_container_in_place(node: SimNode) -> None:
+    await node.create(pod())
+    await node.pass_time(5)
+    before = await node.get()
+    patch = {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}
+    await node.client.patch(Pod, "web", patch, "default", patch_type=PatchType.STRATEGIC)
+    await node.pass_time(5)
+    after = await node.get()
+    (status,) = after.status.container_statuses
+    assert (status.image, status.restart_count) == ("app:2", 1)
+    assert status.state.running is not None
+    assert after.status.pod_ip == before.status.pod_ip
+    assert after.status.observed_generation == 2
+    assert "Killing: Container app definition changed, will be restarted" in await node.events()
+
+
+async def test_a_pod_that_is_over_is_left_as_it_was(node: SimNode) -> None:
+    await node.create(pod(script={"runs": [{"seconds": 5, "exitCode": 3}]}, restartPolicy="Never"))
+    await node.pass_time(10)
+    before = await node.get()
+    assert before.status.phase == "Failed"
+    await node.stop()
+    for container in await node.runtime.list_containers():
+        await node.runtime.remove_container(container.id)
+    await node.restart()
+    await node.pass_time(100)
+    after = await node.get()
+    assert after.metadata.resource_version == before.metadata.resource_version
+    await node.delete()
+    await node.pass_time(1)
+    assert not await node.exists()

@@ -1,0 +1,113 @@
+"""Stories of plain pods on one simulated node: they run, end, crash, and are deleted."""
+
+from __future__ import annotations
+
+from podling.api.core_v1 import Node
+from tests.support.kubelet_node import NODE, SimNode, condition, pod
+
+
+async def test_the_node_is_ready_at_once(node: SimNode) -> None:
+    found = await node.client.get(Node, NODE)
+    ready = next(held for held in found.status.conditions if held.type == "Ready")
+    assert (ready.status, ready.reason) == ("True", "KubeletReady")
+    assert found.status.capacity["cpu"] == "4"
+    assert found.metadata.labels["kubernetes.io/hostname"] == NODE
+
+
+async def test_a_pod_runs(node: SimNode) -> None:
+    await node.create(pod())
+    await node.pass_time(1)
+    found = await node.get()
+    assert found.status.phase == "Running"
+    assert [condition(found, t) for t in ("PodScheduled", "Initialized", "ContainersReady", "Ready")] == [
+        "True"
+    ] * 4
+    (status,) = found.status.container_statuses
+    assert status.state.running is not None
+    assert (status.ready, status.started, status.restart_count) == (True, True, 0)
+    assert status.container_id is not None
+    assert status.container_id.startswith("sim://")
+    assert found.status.pod_ip == "10.244.0.2"
+    assert found.status.host_ip == "192.168.0.10"
+    assert found.status.qos_class == "BestEffort"
+    assert await node.events() == [
+        "Created: Container created",
+        'Pulled: Successfully pulled image "app:1" in 0s (0s including waiting). Image size: 10000000 bytes.',
+        'Pulling: Pulling image "app:1"',
+        "Started: Container started",
+    ]
+
+
+async def test_a_job_like_pod_succeeds(node: SimNode) -> None:
+    await node.create(pod(restartPolicy="Never", script={"runs": [{"seconds": 30, "exitCode": 0}]}))
+    await node.pass_time(29)
+    assert (await node.get()).status.phase == "Running"
+    await node.pass_time(2)
+    found = await node.get()
+    assert found.status.phase == "Succeeded"
+    assert condition(found, "Ready") == "False PodCompleted"
+    terminated = found.status.container_statuses[0].state.terminated
+    assert terminated is not None
+    assert (terminated.exit_code, terminated.reason) == (0, "Completed")
+
+
+async def test_a_failing_pod_fails(node: SimNode) -> None:
+    await node.create(pod(restartPolicy="Never", script={"runs": [{"seconds": 1, "exitCode": 3}]}))
+    await node.pass_time(3)
+    found = await node.get()
+    assert found.status.phase == "Failed"
+    assert condition(found, "Ready") == "False PodFailed"
+
+
+async def test_a_crashing_container_backs_off(node: SimNode) -> None:
+    await node.create(pod(script={"runs": [{"seconds": 0, "exitCode": 1}]}))
+    restarts = []
+    for _ in range(32):
+        await node.pass_time(10)
+        restarts.append((await node.get()).status.container_statuses[0].restart_count)
+    # At 0, 10, 30, 70, 150 and 310 s after the first exit.
+    assert [restarts.index(n) for n in (1, 2, 3, 4, 5)] == [0, 1, 3, 7, 15]
+    found = await node.get()
+    status = found.status.container_statuses[0]
+    assert status.state.waiting is not None
+    assert status.state.waiting.reason == "CrashLoopBackOff"
+    assert status.state.waiting.message == (
+        f"back-off 5m0s restarting failed container=app pod=web_default({found.metadata.uid})"
+    )
+    assert status.last_state.terminated is not None
+    assert status.last_state.terminated.exit_code == 1
+    assert found.status.phase == "Running"
+
+
+async def test_deletion_gives_the_container_its_grace(node: SimNode) -> None:
+    await node.create(pod(script={"stopSeconds": 5}, terminationGracePeriodSeconds=20))
+    await node.pass_time(1)
+    await node.delete()
+    await node.pass_time(4)
+    found = await node.get()
+    assert found.metadata.deletion_timestamp is not None
+    assert found.status.phase == "Running"
+    await node.pass_time(2)
+    assert not await node.exists()
+    assert await node.runtime.list_containers() == ()
+    assert await node.runtime.list_sandboxes() == ()
+    assert "Killing: Stopping container app" in await node.events()
+
+
+async def test_a_stubborn_container_is_killed_after_its_grace(node: SimNode) -> None:
+    await node.create(pod(script={"ignoresSignals": True}, terminationGracePeriodSeconds=20))
+    await node.pass_time(1)
+    await node.delete()
+    await node.pass_time(19)
+    assert await node.exists()
+    await node.pass_time(3)
+    assert not await node.exists()
+
+
+async def test_a_forced_deletion_leaves_nothing_behind(node: SimNode) -> None:
+    await node.create(pod(script={"ignoresSignals": True}))
+    await node.pass_time(1)
+    await node.delete(grace_seconds=0)
+    assert not await node.exists()
+    await node.pass_time(5)
+    assert await node.runtime.list_containers() == ()

@@ -1,0 +1,159 @@
+"""Stories of probes and hooks on a simulated node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podling.api.core_v1 import PodCondition
+from tests.support.kubelet_node import SimNode, condition, pod
+
+
+def container(**more: Any) -> list[dict[str, Any]]:
+    return [{"name": "app", "image": "app:1", "ports": [{"name": "web", "containerPort": 8080}], **more}]
+
+
+async def test_readiness_follows_its_probe(node: SimNode) -> None:
+    probe = {"httpGet": {"port": "web", "path": "/ready"}, "periodSeconds": 5, "failureThreshold": 1}
+    answers = [{"success": False, "output": "HTTP probe failed with statuscode: 503"}, {"after": 12}]
+    answers += [{"after": 42, "success": False, "output": "gone"}]
+    await node.create(pod(containers=container(readinessProbe=probe), script={"probes": answers}))
+    await node.pass_time(10)
+    found = await node.get()
+    assert condition(found, "Ready") == "False ContainersNotReady"
+    assert found.status.container_statuses[0].started is True
+    assert "Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 503" in await node.events()
+    await node.pass_time(10)
+    assert condition(await node.get(), "Ready") == "True"
+    await node.pass_time(30)
+    found = await node.get()
+    assert condition(found, "Ready") == "False ContainersNotReady"
+    assert found.status.container_statuses[0].restart_count == 0
+
+
+async def test_a_failed_liveness_probe_restarts_the_container(node: SimNode) -> None:
+    """The exec liveness example of the Kubernetes documentation."""
+    probe = {"exec": {"command": ["cat", "/tmp/healthy"]}, "initialDelaySeconds": 5, "periodSeconds": 5}
+    life = {"exec": [{}, {"after": 30, "exitCode": 1, "stderr": "cat: can't open '/tmp/healthy'"}]}
+    await node.create(pod(containers=container(livenessProbe=probe), script=life))
+    await node.pass_time(44)
+    found = await node.get()
+    assert found.status.container_statuses[0].restart_count == 1
+    told = await node.events()
+    assert "Unhealthy: Liveness probe failed: cat: can't open '/tmp/healthy'" in told
+    assert "Killing: Container app failed liveness probe, will be restarted" in told
+
+
+async def test_startup_goes_before_liveness_and_readiness(node: SimNode) -> None:
+    probe = {"tcpSocket": {"port": 8080}, "periodSeconds": 2}
+    startup = {**probe, "failureThreshold": 30}
+    life = {"probes": [{"success": False}, {"after": 21}]}
+    await node.create(
+        pod(
+            containers=container(startupProbe=startup, livenessProbe=probe, readinessProbe=probe),
+            script=life,
+        )
+    )
+    await node.pass_time(20)
+    (status,) = (await node.get()).status.container_statuses
+    assert (status.started, status.ready, status.restart_count) == (False, False, 0)
+    await node.pass_time(3)
+    (status,) = (await node.get()).status.container_statuses
+    assert (status.started, status.ready, status.restart_count) == (True, True, 0)
+
+
+async def test_a_container_that_never_starts_up_is_restarted(node: SimNode) -> None:
+    startup = {"grpc": {"port": 8080}, "periodSeconds": 2, "failureThreshold": 3}
+    await node.create(
+        pod(containers=container(startupProbe=startup), script={"probes": [{"success": False}]})
+    )
+    await node.pass_time(7)
+    assert "Killing: Container app failed startup probe, will be restarted" in await node.events()
+    assert (await node.get()).status.container_statuses[0].restart_count == 1
+
+
+async def test_readiness_gates_are_somebody_elses(node: SimNode) -> None:
+    await node.create(pod(readinessGates=[{"conditionType": "example.com/gate"}]))
+    await node.pass_time(1)
+    found = await node.get()
+    assert condition(found, "ContainersReady") == "True"
+    assert condition(found, "Ready") == "False ReadinessGatesNotReady"
+    await node.change_condition("web", PodCondition(type="example.com/gate", status="True"))
+    await node.pass_time(1)
+    found = await node.get()
+    assert condition(found, "Ready") == "True"
+    assert condition(found, "example.com/gate") == "True"
+
+
+async def test_pre_stop_takes_its_time_from_the_grace_period(node: SimNode) -> None:
+    hook = {"preStop": {"sleep": {"seconds": 8}}}
+    await node.create(
+        pod(
+            containers=container(lifecycle=hook),
+            script={"ignoresSignals": True},
+            terminationGracePeriodSeconds=10,
+        )
+    )
+    await node.pass_time(1)
+    await node.delete()
+    await node.pass_time(9.5)
+    assert await node.exists()
+    await node.pass_time(1)
+    assert not await node.exists()
+
+
+async def test_a_hook_longer_than_the_grace_period_is_cut_off(node: SimNode) -> None:
+    hook = {"preStop": {"exec": {"command": ["sleep", "1000"]}}}
+    life = {"exec": [{"seconds": 1000}], "ignoresSignals": True}
+    await node.create(
+        pod(containers=container(lifecycle=hook), script=life, terminationGracePeriodSeconds=10)
+    )
+    await node.pass_time(1)
+    await node.delete()
+    await node.pass_time(11.5)
+    assert await node.exists()
+    await node.pass_time(1)
+    assert not await node.exists()
+
+
+async def test_a_failed_post_start_hook_kills_the_container(node: SimNode) -> None:
+    hook = {"postStart": {"exec": {"command": ["false"]}}}
+    await node.create(pod(containers=container(lifecycle=hook), script={"exec": [{"exitCode": 1}]}))
+    await node.pass_time(5)
+    found = await node.get()
+    told = await node.events()
+    assert "FailedPostStartHook: PostStartHook failed" in told
+    assert "Killing: FailedPostStartHook" in told
+    (status,) = found.status.container_statuses
+    assert status.state.waiting is not None
+    assert status.state.waiting.reason in ("PostStartHookError", "CrashLoopBackOff")
+
+
+async def test_a_container_is_not_shown_running_before_its_post_start_hook_is_done(node: SimNode) -> None:
+    hook = {"postStart": {"exec": {"command": ["prepare"]}}}
+    await node.create(pod(containers=container(lifecycle=hook), script={"exec": [{"seconds": 10}]}))
+    await node.pass_time(5)
+    found = await node.get()
+    assert found.status.phase == "Pending"
+    assert found.status.container_statuses[0].state.waiting is not None
+    await node.pass_time(6)
+    assert (await node.get()).status.phase == "Running"
+
+
+async def test_readiness_is_probed_and_told_to_the_end(node: SimNode) -> None:
+    probe = {"httpGet": {"port": "web"}, "periodSeconds": 1, "failureThreshold": 1}
+    life = {"probes": [{}, {"after": 10, "success": False}], "ignoresSignals": True}
+    await node.create(
+        pod(
+            containers=container(readinessProbe=probe, livenessProbe=probe),
+            script=life,
+            terminationGracePeriodSeconds=20,
+        )
+    )
+    await node.pass_time(5)
+    await node.delete()
+    await node.pass_time(3)
+    assert condition(await node.get(), "Ready") == "True"
+    await node.pass_time(6)
+    found = await node.get()
+    assert condition(found, "Ready") == "False ContainersNotReady"
+    assert found.status.container_statuses[0].restart_count == 0

@@ -1,0 +1,125 @@
+"""What of a decided status may be sent, given what the API holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podling.api.core_v1 import Pod, PodStatus
+from podling.kubelet.status_merge import merge_status, terminated_status
+
+RUNNING: dict[str, Any] = {"running": {}}
+
+
+def pod(status: dict[str, Any], **spec: Any) -> Pod:
+    plain = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "app"}], **spec}, "status": status}
+    return msgspec.convert(plain, Pod)
+
+
+def status(**fields: Any) -> PodStatus:
+    return msgspec.convert(fields, PodStatus)
+
+
+def condition(type_: str, value: str, **more: Any) -> dict[str, Any]:
+    return {"type": type_, "status": value, **more}
+
+
+def conditions(found: PodStatus) -> list[str]:
+    return [f"{held.type}={held.status} {held.reason or ''}".strip() for held in found.conditions]
+
+
+def test_a_terminal_phase_waits_until_nothing_runs() -> None:
+    held = pod({"phase": "Running"})
+    decided = status(phase="Failed", reason="Evicted", message="too much")
+    waiting = merge_status(held, decided, may_run=True)
+    assert (waiting.phase, waiting.reason, waiting.message) == ("Running", None, None)
+    sent = merge_status(held, decided, may_run=False)
+    assert (sent.phase, sent.reason, sent.message) == ("Failed", "Evicted", "too much")
+
+
+def test_what_is_over_stays_over() -> None:
+    held = pod({"phase": "Succeeded", "reason": "Done"})
+    sent = merge_status(held, status(phase="Running"), may_run=True)
+    assert (sent.phase, sent.reason) == ("Succeeded", "Done")
+
+
+@pytest.mark.parametrize(("phase", "reason"), [("Failed", "PodFailed"), ("Succeeded", "PodCompleted")])
+def test_what_is_over_is_not_ready(phase: str, reason: str) -> None:
+    decided = status(
+        phase=phase, conditions=[condition("Ready", "True"), condition("ContainersReady", "True")]
+    )
+    sent = merge_status(pod({}), decided, may_run=False)
+    assert conditions(sent) == [f"Ready=False {reason}", f"ContainersReady=False {reason}"]
+
+
+def test_conditions_of_others_are_kept_as_they_are() -> None:
+    held = pod({"conditions": [condition("example.com/gate", "True"), condition("Ready", "False")]})
+    decided = status(conditions=[condition("example.com/gate", "False"), condition("Ready", "True")])
+    assert conditions(merge_status(held, decided, may_run=True)) == ["example.com/gate=True", "Ready=True"]
+
+
+def test_a_disruption_is_told_together_with_the_end() -> None:
+    held = pod({"phase": "Running"})
+    mark = condition("DisruptionTarget", "True", reason="TerminationByKubelet")
+    decided = status(phase="Failed", conditions=[mark])
+    assert conditions(merge_status(held, decided, may_run=True)) == []
+    assert conditions(merge_status(held, decided, may_run=False)) == [
+        "DisruptionTarget=True TerminationByKubelet"
+    ]
+
+
+def test_what_was_said_first_is_kept() -> None:
+    held = pod({"startTime": "2026-01-01T00:00:00Z", "observedGeneration": 7, "qosClass": "Burstable"})
+    decided = status(startTime="2026-02-02T00:00:00Z", observedGeneration=3, qosClass="BestEffort")
+    sent = merge_status(held, decided, may_run=True)
+    assert sent.start_time is not None
+    assert (sent.start_time.month, sent.observed_generation, sent.qos_class) == (1, 7, "Burstable")
+
+
+@pytest.mark.parametrize(
+    ("policy", "exit_code", "shown"),
+    [
+        ("Always", 0, "running"),
+        ("OnFailure", 1, "running"),
+        ("OnFailure", 0, "ended"),
+        ("Never", 1, "ended"),
+    ],
+)
+def test_who_ended_for_good_is_not_shown_alive_again(policy: str, exit_code: int, shown: str) -> None:
+    ended = {"name": "setup", "state": {"terminated": {"exitCode": exit_code}}}
+    held = pod({"initContainerStatuses": [ended]}, restartPolicy=policy, initContainers=[{"name": "setup"}])
+    decided = status(initContainerStatuses=[{"name": "setup", "state": RUNNING}])
+    (found,) = merge_status(held, decided, may_run=True).init_container_statuses
+    assert ("running" if found.state.running is not None else "ended") == shown
+
+
+def test_an_ended_pod_has_no_container_that_looks_alive() -> None:
+    subject = pod({}, containers=[{"name": "app"}, {"name": "late"}])
+    decided = status(
+        phase="Running",
+        containerStatuses=[
+            {"name": "app", "state": {"terminated": {"exitCode": 3}}},
+            {"name": "late", "state": {"waiting": {"reason": "ContainerCreating"}}},
+        ],
+    )
+    found = terminated_status(subject, decided)
+    assert found.phase == "Failed"
+    codes = [held.state.terminated.exit_code for held in found.container_statuses if held.state.terminated]
+    assert codes == [3, 137]
+    late = found.container_statuses[1].state.terminated
+    assert late is not None
+    assert late.reason == "ContainerStatusUnknown"
+
+
+def test_a_pod_that_ended_before_its_init_containers_did_was_never_begun() -> None:
+    subject = pod({}, initContainers=[{"name": "setup"}])
+    decided = status(
+        phase="Pending",
+        initContainerStatuses=[{"name": "setup", "state": {"waiting": {"reason": "PodInitializing"}}}],
+        containerStatuses=[{"name": "app", "state": {"waiting": {"reason": "PodInitializing"}}}],
+    )
+    found = terminated_status(subject, decided)
+    assert found.phase == "Failed"
+    assert all(held.state.waiting is not None for held in found.container_statuses)

@@ -1,0 +1,125 @@
+"""Errors: codes, reasons and messages are those that clients of Kubernetes know."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.api import core_v1
+from podling.machinery import errors, fields
+from podling.machinery.errors import ApiError
+from podling.machinery.fields import Path
+
+MESSAGES = [
+    (errors.not_found("pods", "", "web"), 404, "NotFound", 'pods "web" not found'),
+    (
+        errors.already_exists("deployments", "apps", "web"),
+        409,
+        "AlreadyExists",
+        'deployments.apps "web" already exists',
+    ),
+    (
+        errors.conflict("pods", "", "web"),
+        409,
+        "Conflict",
+        'Operation cannot be fulfilled on pods "web": the object has been modified; '
+        "please apply your changes to the latest version and try again",
+    ),
+    (errors.bad_request("no"), 400, "BadRequest", "no"),
+    (errors.unauthorized(), 401, "Unauthorized", "Unauthorized"),
+    (
+        errors.forbidden("pods", "", "web", "no"),
+        403,
+        "Forbidden",
+        'pods "web" is forbidden: no',
+    ),
+    (errors.forbidden("pods", "", "", "no"), 403, "Forbidden", "pods is forbidden: no"),
+    (
+        errors.method_not_allowed("bindings", "", "get"),
+        405,
+        "MethodNotAllowed",
+        'get is not supported on resources of kind "bindings"',
+    ),
+    (
+        errors.not_acceptable(["a/b", "c/d"]),
+        406,
+        "NotAcceptable",
+        "only the following media types are accepted: a/b, c/d",
+    ),
+    (errors.too_large("big"), 413, "RequestEntityTooLarge", "big"),
+    (errors.expired("old"), 410, "Expired", "old"),
+    (errors.too_many_requests("slow", 3), 429, "TooManyRequests", "slow"),
+    (errors.internal("x"), 500, "InternalError", "Internal error occurred: x"),
+    (errors.service_unavailable("x"), 503, "ServiceUnavailable", "x"),
+    (errors.gateway_timeout("x"), 504, "Timeout", "x"),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "reason", "message"), MESSAGES)
+def test_errors(error: ApiError, code: int, reason: str, message: str) -> None:
+    assert (error.code, error.reason, str(error)) == (code, reason, message)
+    assert error.status.status == "Failure"
+
+
+def test_an_invalid_object_has_a_cause_for_each_field() -> None:
+    path = Path("spec").child("containers").index(0)
+    found = [fields.required(path.child("name")), fields.invalid(path.child("image"), 5, "must be a string")]
+    error = errors.invalid("Pod", "", "web", found)
+    assert (error.code, error.reason) == (422, "Invalid")
+    assert str(error) == (
+        'Pod "web" is invalid: [spec.containers[0].name: Required value, '
+        "spec.containers[0].image: Invalid value: 5: must be a string]"
+    )
+    assert error.status.details
+    assert [(cause.reason, cause.field_, cause.message) for cause in error.status.details.causes] == [
+        ("FieldValueRequired", "spec.containers[0].name", "Required value"),
+        ("FieldValueInvalid", "spec.containers[0].image", "Invalid value: 5: must be a string"),
+    ]
+
+
+def test_the_same_error_twice_is_told_once() -> None:
+    wrong = fields.required(Path("a"))
+    assert str(errors.invalid("Scale", "autoscaling", "x", [wrong, wrong])) == (
+        'Scale.autoscaling "x" is invalid: a: Required value'
+    )
+
+
+FIELD_ERRORS = [
+    (fields.required(Path("a"), "why"), "a: Required value: why"),
+    (fields.invalid(Path("a"), "x", "why"), 'a: Invalid value: "x": why'),
+    (fields.invalid(Path("a"), None, "why"), 'a: Invalid value: "null": why'),
+    (fields.invalid(Path("a"), True, "why"), "a: Invalid value: true: why"),
+    (
+        fields.invalid(Path("a"), core_v1.ContainerPort(container_port=1), "why"),
+        'a: Invalid value: {"containerPort":1}: why',
+    ),
+    (fields.duplicate(Path("a").key("k"), "x"), 'a[k]: Duplicate value: "x"'),
+    (fields.forbidden(Path("a"), "why"), "a: Forbidden: why"),
+    (fields.not_found(Path("a"), "x"), 'a: Not found: "x"'),
+    (
+        fields.not_supported(Path("a"), "x", ["y", "z"]),
+        'a: Unsupported value: "x": supported values: "y", "z"',
+    ),
+    (fields.too_long(Path("a"), 3), "a: Too long: may not be more than 3 bytes"),
+    (fields.too_many(Path("a"), 5, 1), "a: Too many: 5: must have at most 1 item"),
+    (fields.too_many(Path("a"), 5, 3), "a: Too many: 5: must have at most 3 items"),
+]
+
+
+@pytest.mark.parametrize(("error", "text"), FIELD_ERRORS)
+def test_field_errors(error: fields.FieldError, text: str) -> None:
+    assert str(error) == text
+
+
+def test_a_path_of_nothing_is_nil() -> None:
+    assert str(Path()) == "<nil>"
+    assert Path("a").child("b", "c") == Path("a.b.c")
+
+
+def test_what_kind_of_error_it_was() -> None:
+    assert errors.is_not_found(errors.not_found("pods", "", "a"))
+    assert errors.is_conflict(errors.conflict("pods", "", "a"))
+    assert not errors.is_conflict(errors.already_exists("pods", "", "a"))
+    assert errors.is_expired(errors.expired("x"))
+    assert not errors.is_not_found(ValueError("not found"))
+    assert errors.too_many_requests("x", 7).retry_after == 7
+    assert errors.bad_request("x").retry_after is None

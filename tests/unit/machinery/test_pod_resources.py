@@ -1,0 +1,119 @@
+"""What a pod needs, and the class of service that follows from it."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from podling.api.core_v1 import Pod, PodSpec
+from podling.machinery import codec
+from podling.machinery.pods import (
+    is_critical,
+    is_terminal,
+    pod_limits,
+    pod_requests,
+    qos_class,
+)
+
+
+def spec(text: str) -> PodSpec:
+    return codec.from_plain(yaml.safe_load(text), PodSpec)
+
+
+def container(requests: str = "", limits: str = "", policy: str = "") -> str:
+    sidecar = f", restartPolicy: {policy}" if policy else ""
+    return f"{{name: c, resources: {{requests: {{{requests}}}, limits: {{{limits}}}}}{sidecar}}}"
+
+
+BOTH = "cpu: '1', memory: 1Gi"
+ONE_CPU = "cpu: '1'"
+NO_CPU = "cpu: '0'"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"containers: [{container()}]", "BestEffort"),
+        (f"containers: [{container(requests='ephemeral-storage: 1Gi')}]", "BestEffort"),
+        (f"containers: [{container(requests=NO_CPU)}]", "BestEffort"),
+        (f"containers: [{container(BOTH, BOTH)}]", "Guaranteed"),
+        (f"containers: [{container(BOTH, BOTH)}, {container()}]", "Burstable"),
+        (f"initContainers: [{container()}]\ncontainers: [{container(BOTH, BOTH)}]", "Burstable"),
+        (f"containers: [{container(requests=BOTH)}]", "Burstable"),
+        (f"containers: [{container(ONE_CPU, ONE_CPU)}]", "Burstable"),
+        (
+            f"resources: {{requests: {{{BOTH}}}, limits: {{{BOTH}}}}}\ncontainers: [{container()}]",
+            "Guaranteed",
+        ),
+        (f"resources: {{requests: {{{BOTH}}}}}\ncontainers: [{container(BOTH, BOTH)}]", "Burstable"),
+        (f"ephemeralContainers: [{{name: d}}]\ncontainers: [{container(BOTH, BOTH)}]", "Guaranteed"),
+    ],
+)
+def test_quality_of_service(text: str, expected: str) -> None:
+    assert qos_class(spec(text)) == expected
+
+
+def cpu(amount: int, policy: str = "") -> str:
+    return container(requests=f"cpu: '{amount}'", policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("why", "text", "expected"),
+    [
+        ("regular containers add up", f"containers: [{cpu(1)}, {cpu(2)}]", "3"),
+        ("a big init container counts alone", f"initContainers: [{cpu(5)}]\ncontainers: [{cpu(1)}]", "5"),
+        (
+            "a sidecar runs beside the regular ones",
+            f"initContainers: [{cpu(2, 'Always')}]\ncontainers: [{cpu(1)}]",
+            "3",
+        ),
+        (
+            "a sidecar runs beside later init containers",
+            f"initContainers: [{cpu(2, 'Always')}, {cpu(4)}]\ncontainers: [{cpu(1)}]",
+            "6",
+        ),
+        (
+            "but not beside earlier ones",
+            f"initContainers: [{cpu(4)}, {cpu(2, 'Always')}]\ncontainers: [{cpu(1)}]",
+            "4",
+        ),
+        (
+            "overhead comes on top",
+            f"overhead: {{cpu: 500m}}\ncontainers: [{cpu(1)}]",
+            "1500m",
+        ),
+        (
+            "what the pod asks for as a whole replaces its containers'",
+            f"resources: {{requests: {{cpu: '7'}}}}\noverhead: {{cpu: '1'}}\ncontainers: [{cpu(1)}]",
+            "8",
+        ),
+    ],
+)
+def test_effective_requests(why: str, text: str, expected: str) -> None:
+    assert str(pod_requests(spec(text))["cpu"]) == expected
+
+
+def test_overhead_adds_no_limit_where_there_is_none() -> None:
+    limited = spec(f"overhead: {{cpu: '1', memory: 1Gi}}\ncontainers: [{container(limits='memory: 1Gi')}]")
+    assert {name: str(value) for name, value in pod_limits(limited).items()} == {"memory": "2Gi"}
+
+
+@pytest.mark.parametrize(
+    ("text", "critical"),
+    [
+        ("spec: {priority: 2000000000}", True),
+        ("spec: {priority: 1999999999}", False),
+        ("metadata: {annotations: {kubernetes.io/config.source: file}}", True),
+        ("metadata: {annotations: {kubernetes.io/config.source: api}}", False),
+        ("metadata: {annotations: {kubernetes.io/config.mirror: x}}", True),
+    ],
+)
+def test_critical_pods(text: str, critical: bool) -> None:
+    assert is_critical(codec.from_plain(yaml.safe_load(text), Pod)) is critical
+
+
+@pytest.mark.parametrize(
+    ("phase", "terminal"), [("Pending", False), ("Running", False), ("Succeeded", True), ("Failed", True)]
+)
+def test_terminal_phases(phase: str, terminal: bool) -> None:
+    assert is_terminal(codec.from_plain({"status": {"phase": phase}}, Pod)) is terminal

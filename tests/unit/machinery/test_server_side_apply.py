@@ -1,0 +1,453 @@
+"""Server-side apply, told as stories of writers who share an object."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podling.api import apps_v1, core_v1
+from podling.machinery import codec, fieldsets
+from podling.machinery.apply import Writer, apply, track_update
+from podling.machinery.errors import ApiError
+from podling.machinery.intake import normalized
+from podling.machinery.plain import copied
+from podling.machinery.shapes import shape_of
+
+NOW = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def writer(name: str, minutes: int = 0, **rest: Any) -> Writer:
+    return Writer(name, NOW + timedelta(minutes=minutes), "apps/v1", **rest)
+
+
+def deployment(replicas: int | None = None, **spec: Any) -> dict[str, Any]:
+    said = {**({"replicas": replicas} if replicas is not None else {}), **spec}
+    metadata = {"name": "web", "namespace": "default"}
+    obj = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+    return {**obj, "spec": said} if said else obj
+
+
+def containers(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"template": {"spec": {"containers": list(items)}}}
+
+
+def applied(live: Any, intent: Any, who: str, *, force: bool = False, minutes: int = 0) -> Any:
+    before = copied([live, intent])
+    result = apply(live, intent, apps_v1.Deployment, writer(who, minutes), force=force)
+    assert [live, intent] == before
+    return result
+
+
+def owned(obj: Any) -> dict[str, list[str]]:
+    """Who owns which fields, as messages name them."""
+    return {
+        f"{entry['manager']} {entry['operation']}": sorted(
+            fieldsets.text_of(path) for path in fieldsets.decode(entry["fieldsV1"])
+        )
+        for entry in obj["metadata"].get("managedFields", ())
+    }
+
+
+def test_the_first_apply_creates_and_owns_what_it_says() -> None:
+    obj = applied(None, deployment(3, **containers({"name": "a", "image": "1"})), "me")
+    assert obj["spec"]["replicas"] == 3
+    assert obj["metadata"]["managedFields"] == [
+        {
+            "manager": "me",
+            "operation": "Apply",
+            "apiVersion": "apps/v1",
+            "time": "2020-01-01T00:00:00Z",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {
+                "f:spec": {
+                    "f:replicas": {},
+                    "f:template": {
+                        "f:spec": {
+                            "f:containers": {'k:{"name":"a"}': {".": {}, "f:image": {}, "f:name": {}}},
+                        }
+                    },
+                }
+            },
+        }
+    ]
+
+
+def test_applying_the_same_again_changes_nothing() -> None:
+    intent = deployment(3)
+    obj = applied(None, intent, "me")
+    assert applied(obj, intent, "me", minutes=5) is obj
+
+
+def test_what_is_not_said_any_more_goes_away() -> None:
+    obj = applied(None, deployment(3, paused=True, selector={"matchLabels": {"a": "1"}}), "me")
+    obj = applied(obj, deployment(3), "me")
+    assert obj["spec"] == {"replicas": 3}
+
+
+def test_what_nobody_said_stays() -> None:
+    obj = applied(None, deployment(3), "me")
+    obj["spec"]["minReadySeconds"] = 7  # a default, say
+    assert applied(obj, deployment(4), "me")["spec"] == {"replicas": 4, "minReadySeconds": 7}
+
+
+def test_an_item_goes_with_all_that_is_in_it() -> None:
+    obj = applied(None, deployment(**containers({"name": "a", "image": "1"}, {"name": "b"})), "me")
+    obj["spec"]["template"]["spec"]["containers"][1]["imagePullPolicy"] = "Always"
+    obj = applied(obj, deployment(**containers({"name": "a", "image": "1"})), "me")
+    assert obj["spec"] == containers({"name": "a", "image": "1"})
+
+
+@pytest.mark.parametrize(
+    ("live", "intent", "result"),
+    [
+        ("ab", "c", "abc"),
+        ("ab", "ba", "ba"),
+        ("axb", "ab", "axb"),
+        ("axb", "ba", "xba"),
+        ("ab", "xay", "xaby"),
+        ("", "ab", "ab"),
+        ("abc", "cxa", "bcxa"),
+    ],
+)
+def test_the_order_of_a_shared_list(live: str, intent: str, result: str) -> None:
+    obj = applied(None, deployment(**containers(*({"name": name} for name in live))), "you") if live else None
+    obj = applied(obj, deployment(**containers(*({"name": name} for name in intent))), "me")
+    assert "".join(each["name"] for each in obj["spec"]["template"]["spec"]["containers"]) == result
+
+
+def test_two_appliers_share_a_list() -> None:
+    obj = applied(None, deployment(**containers({"name": "a", "image": "1"})), "me")
+    obj = applied(obj, deployment(**containers({"name": "sidecar", "image": "2"})), "you")
+    assert [each["name"] for each in obj["spec"]["template"]["spec"]["containers"]] == ["a", "sidecar"]
+    obj = applied(obj, deployment(), "you")
+    assert obj["spec"] == containers({"name": "a", "image": "1"})
+
+
+def test_changing_what_another_owns_is_a_conflict() -> None:
+    obj = applied(None, deployment(3), "me")
+    with pytest.raises(ApiError) as caught:
+        applied(obj, deployment(5), "you")
+    error = caught.value
+    assert (error.code, error.reason) == (409, "Conflict")
+    assert str(error) == 'Apply failed with 1 conflict: conflict with "me": .spec.replicas'
+    assert error.status.details
+    (cause,) = error.status.details.causes
+    assert (cause.reason, cause.field_) == ("FieldManagerConflict", ".spec.replicas")
+
+
+def test_several_conflicts_are_listed_by_owner() -> None:
+    obj = applied(None, deployment(3, **containers({"name": "a", "image": "1"})), "me")
+    obj = track_update(
+        obj, {**copied(obj), "spec": {**obj["spec"], "paused": True}}, apps_v1.Deployment, writer("ui")
+    )
+    with pytest.raises(ApiError) as caught:
+        applied(obj, deployment(5, paused=False, **containers({"name": "a", "image": "2"})), "you")
+    assert str(caught.value) == (
+        'Apply failed with 3 conflicts: conflicts with "me":\n'
+        "- .spec.replicas\n"
+        '- .spec.template.spec.containers[name="a"].image\n'
+        'conflicts with "ui" using apps/v1:\n'
+        "- .spec.paused"
+    )
+
+
+def test_force_takes_the_field_over() -> None:
+    obj = applied(None, deployment(3, paused=True), "me")
+    obj = applied(obj, deployment(5), "you", force=True)
+    assert obj["spec"] == {"replicas": 5, "paused": True}
+    assert owned(obj) == {"me Apply": [".spec.paused"], "you Apply": [".spec.replicas"]}
+
+
+def test_agreeing_on_a_value_is_shared_ownership() -> None:
+    obj = applied(None, deployment(3), "me")
+    obj = applied(obj, deployment(3), "you")
+    assert owned(obj) == {"me Apply": [".spec.replicas"], "you Apply": [".spec.replicas"]}
+    obj = applied(obj, deployment(), "me")
+    assert obj["spec"] == {"replicas": 3}
+    assert owned(obj) == {"you Apply": [".spec.replicas"]}
+
+
+def test_an_update_takes_what_it_changes_without_asking() -> None:
+    obj = applied(None, deployment(3), "me")
+    changed = copied(obj)
+    changed["spec"]["replicas"] = 9
+    changed["metadata"]["labels"] = {"a": "1"}
+    obj = track_update(obj, changed, apps_v1.Deployment, writer("kubectl-scale"))
+    assert owned(obj) == {
+        "kubectl-scale Update": [".metadata.labels", ".metadata.labels.a", ".spec.replicas"],
+    }
+    with pytest.raises(ApiError, match=r'conflict with "kubectl-scale" using apps/v1: .spec.replicas'):
+        applied(obj, deployment(3), "me")
+
+
+def test_an_update_that_changes_nothing_takes_nothing_and_keeps_its_time() -> None:
+    obj = track_update(None, deployment(3), apps_v1.Deployment, writer("me"))
+    again = track_update(obj, copied(obj), apps_v1.Deployment, writer("me", 5))
+    assert again["metadata"]["managedFields"] == obj["metadata"]["managedFields"]
+
+
+def test_the_owner_of_a_removed_field_owns_it_no_more() -> None:
+    obj = applied(None, deployment(3, paused=True), "me")
+    changed = copied(obj)
+    del changed["spec"]["paused"]
+    obj = track_update(obj, changed, apps_v1.Deployment, writer("ui"))
+    assert owned(obj) == {"me Apply": [".spec.replicas"]}
+
+
+def test_before_the_first_apply_someone_unknown_owns_everything() -> None:
+    live = deployment(3)
+    with pytest.raises(ApiError, match=r'conflict with "before-first-apply" using apps/v1: .spec.replicas'):
+        applied(live, deployment(5), "me")
+    obj = applied(live, deployment(3), "me")
+    assert owned(obj)["me Apply"] == [".spec.replicas"]
+    assert ".spec.replicas" in owned(obj)["before-first-apply Update"]
+
+
+def test_subresources_have_entries_of_their_own() -> None:
+    obj = applied(None, deployment(3), "me")
+    changed = {**copied(obj), "status": {"replicas": 3}}
+    obj = track_update(obj, changed, apps_v1.Deployment, writer("me", subresource="status"))
+    assert owned(obj) == {"me Apply": [".spec.replicas"], "me Update": [".status", ".status.replicas"]}
+    assert obj["metadata"]["managedFields"][1]["subresource"] == "status"
+
+
+def test_fields_that_a_request_cannot_write_are_left_out() -> None:
+    intent = {**deployment(3), "status": {"replicas": 9}}
+    obj = apply(None, intent, apps_v1.Deployment, writer("me", ignored=("status",)))
+    assert "status" not in obj
+    assert owned(obj) == {"me Apply": [".spec.replicas"]}
+
+
+def test_an_empty_entry_resets_the_ownership() -> None:
+    obj = applied(None, deployment(3), "me")
+    changed = copied(obj)
+    changed["metadata"]["managedFields"] = [{}]
+    assert "managedFields" not in track_update(obj, changed, apps_v1.Deployment, writer("me"))["metadata"]
+
+
+def test_the_oldest_updaters_become_one() -> None:
+    obj: Any = None
+    for number in range(14):
+        new = copied(obj) if obj else deployment(0)
+        new["metadata"].setdefault("labels", {})[f"l{number}"] = "x"
+        obj = track_update(obj, new, apps_v1.Deployment, writer(f"m{number}", number))
+    managers = [entry["manager"] for entry in obj["metadata"]["managedFields"]]
+    assert len(managers) == 10
+    assert managers[0] == "ancient-changes"
+    assert managers[-1] == "m13"
+    labels = {field for fields in owned(obj).values() for field in fields if ".labels.l" in field}
+    assert len(labels) == 14
+
+
+def test_sets_maps_and_atomic_values() -> None:
+    intent = {
+        "metadata": {"name": "x", "finalizers": ["a.b/c"], "labels": {"k": "v"}},
+        "spec": {
+            "nodeSelector": {"disk": "ssd"},
+            "containers": [{"name": "a", "args": ["x"], "ports": [{"containerPort": 80}]}],
+        },
+    }
+    obj = apply(None, intent, core_v1.Pod, Writer("me", NOW, "v1"))
+    assert owned(obj)["me Apply"] == sorted(
+        [
+            ".metadata.labels.k",
+            '.metadata.finalizers[="a.b/c"]',
+            ".spec.nodeSelector",
+            '.spec.containers[name="a"]',
+            '.spec.containers[name="a"].name',
+            '.spec.containers[name="a"].args',
+            '.spec.containers[name="a"].ports[containerPort=80,protocol="TCP"]',
+            '.spec.containers[name="a"].ports[containerPort=80,protocol="TCP"].containerPort',
+        ]
+    )
+
+
+def test_a_default_in_a_key_is_the_same_item() -> None:
+    live = apply(None, pod_with_port({"containerPort": 80}), core_v1.Pod, Writer("me", NOW, "v1"))
+    live["spec"]["containers"][0]["ports"][0]["protocol"] = "TCP"
+    port = {"containerPort": 80, "protocol": "TCP", "name": "http"}
+    obj = apply(live, pod_with_port(port), core_v1.Pod, Writer("me", NOW, "v1"))
+    assert obj["spec"]["containers"][0]["ports"] == [port]
+
+
+def pod_with_port(port: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": "x"}, "spec": {"containers": [{"name": "a", "ports": [port]}]}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"foo": 1}, ".spec.foo: field not declared in schema"),
+        (
+            {"containers": [{"image": "1"}]},
+            ".spec.containers: element 0: associative list with keys has an element that omits key field "
+            '"name" (and doesn\'t have default value)',
+        ),
+    ],
+)
+def test_what_the_schema_cannot_hold_is_refused(spec: dict[str, Any], text: str) -> None:
+    intent = {"metadata": {"name": "x", "namespace": "default"}, "spec": spec}
+    with pytest.raises(ApiError) as caught:
+        apply(None, intent, core_v1.Pod, Writer("me", NOW, "v1"))
+    assert str(caught.value) == f"failed to create typed patch object (default/x; /v1, Kind=Pod): {text}"
+
+
+def test_an_intent_carries_no_ownership() -> None:
+    intent = deployment(3)
+    intent["metadata"]["managedFields"] = [{"manager": "x"}]
+    with pytest.raises(ApiError, match=r"metadata.managedFields must be nil"):
+        applied(None, intent, "me")
+
+
+def test_two_items_with_one_key_survive_the_apply_of_others() -> None:
+    twice = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+    live = deployment(**containers({"name": "a", "env": twice}))
+    live = track_update(None, live, apps_v1.Deployment, writer("ui"))
+    obj = applied(live, deployment(**containers({"name": "a", "env": [{"name": "B"}]})), "me")
+    (container,) = obj["spec"]["template"]["spec"]["containers"]
+    assert container["env"] == [*twice, {"name": "B"}]
+
+
+def test_normal_intents_are_canonical_but_say_no_more_than_was_said() -> None:
+    resources = {"limits": {"cpu": "0.5"}}
+    intent = {"spec": {"containers": [{"name": "a", "resources": resources, "env": None}]}}
+    assert normalized(intent, core_v1.Pod) == (
+        {"spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": "500m"}}}]}},
+        [],
+    )
+
+
+SHAPE = shape_of(apps_v1.Deployment)
+labels = st.dictionaries(st.sampled_from("abc"), st.sampled_from("12"), max_size=3)
+items = st.lists(
+    st.fixed_dictionaries({"name": st.sampled_from("xyz")}, optional={"image": st.sampled_from("12")}),
+    unique_by=lambda item: item["name"],
+    max_size=3,
+)
+
+
+@st.composite
+def intents(draw: st.DrawFn) -> dict[str, Any]:
+    intent = deployment(draw(st.none() | st.integers(0, 2)))
+    if found := draw(labels):
+        intent["metadata"]["labels"] = found
+    if some := draw(items):
+        intent.setdefault("spec", {}).update(containers(*some))
+    return intent
+
+
+@given(intents())
+def test_field_sets_survive_being_written(intent: dict[str, Any]) -> None:
+    fields = fieldsets.fields_in(intent, SHAPE)
+    assert fieldsets.decode(fieldsets.encode(fields)) == fields
+
+
+@given(intents(), intents())
+def test_what_was_applied_is_there_and_applying_it_again_is_nothing(first: Any, second: Any) -> None:
+    live = applied(None, first, "you")
+    obj = applied(live, second, "me", force=True)
+    missing = fieldsets.fields_in(second, SHAPE) - fieldsets.fields_in(obj, SHAPE)
+    assert not missing
+    assert applied(obj, second, "me", minutes=1) is obj
+
+
+@given(intents(), intents())
+def test_one_applier_alone_sees_exactly_its_last_intent(first: Any, second: Any) -> None:
+    obj = applied(applied(None, first, "me"), second, "me")
+    found = fieldsets.compare(applied(None, second, "me"), obj, SHAPE)
+    assert not (found.added | found.modified)
+
+
+@given(intents(), intents())
+def test_withdrawing_leaves_what_others_own(first: Any, second: Any) -> None:
+    alone = applied(None, first, "you")
+    obj = applied(applied(alone, second, "me", force=True), deployment(), "me")
+    yours = [entry for entry in obj["metadata"].get("managedFields", ()) if entry["manager"] == "you"]
+    kept = fieldsets.decode(yours[0]["fieldsV1"]) if yours else fieldsets.NOTHING
+    assert kept <= fieldsets.fields_in(obj, SHAPE)
+    assert not any(entry["manager"] == "me" for entry in obj["metadata"].get("managedFields", ()))
+
+
+@given(intents(), intents())
+def test_a_write_makes_the_writer_answer_for_every_difference(first: Any, second: Any) -> None:
+    old = track_update(None, first, apps_v1.Deployment, writer("you"))
+    new = track_update(old, second, apps_v1.Deployment, writer("me"))
+    assert {**new, "metadata": {**new["metadata"], "managedFields": None}} == {
+        **second,
+        "metadata": {**second["metadata"], "managedFields": None},
+    }
+    with_names = fieldsets.with_named_parents(
+        path
+        for entry in new["metadata"].get("managedFields", ())
+        for path in fieldsets.decode(entry["fieldsV1"])
+    )
+    nobodys = {
+        ("f:apiVersion",),
+        ("f:kind",),
+        ("f:metadata",),
+        ("f:metadata", "f:name"),
+        ("f:metadata", "f:namespace"),
+    }
+    assert fieldsets.fields_in(second, SHAPE) - nobodys <= with_names
+
+
+@given(intents())
+def test_the_owner_of_a_new_object_is_found_without_comparing(intent: Any) -> None:
+    zero = codec.to_plain(apps_v1.Deployment())
+    nothing: dict[str, Any] = {}
+    for start in (nothing, zero):
+        difference = fieldsets.compare(start, intent, SHAPE)
+        everything = fieldsets.encode(difference.added | difference.modified)
+        assert fieldsets.tree_of(intent, SHAPE, start) == everything
+
+
+def test_structs_that_are_always_there_are_nobodys_doing() -> None:
+    """As Kubernetes records it: a dot for maps, for items of lists, and for structs that may be absent."""
+    ports = {"name": "a", "image": "1", "resources": {"limits": {"cpu": "1"}}}
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}
+    obj = deployment(1, **containers(ports), strategy=strategy, selector={"matchLabels": {"a": "b"}})
+    obj = obj | {"metadata": obj["metadata"] | {"labels": {"a": "b"}}}
+    made = track_update(None, obj, apps_v1.Deployment, writer("me"))
+    assert made["metadata"]["managedFields"][0]["fieldsV1"] == {
+        "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
+        "f:spec": {
+            "f:replicas": {},
+            "f:selector": {},
+            "f:strategy": {"f:rollingUpdate": {".": {}, "f:maxSurge": {}}, "f:type": {}},
+            "f:template": {
+                "f:spec": {
+                    "f:containers": {
+                        'k:{"name":"a"}': {
+                            ".": {},
+                            "f:image": {},
+                            "f:name": {},
+                            "f:resources": {".": {}, "f:limits": {".": {}, "f:cpu": {}}},
+                        }
+                    }
+                }
+            },
+        },
+    }
+
+
+@given(intents(), intents(), intents())
+def test_what_a_write_does_not_touch_stays_in_the_record_word_for_word(
+    first: Any, second: Any, third: Any
+) -> None:
+    both = track_update(
+        track_update(None, first, apps_v1.Deployment, writer("a")), second, apps_v1.Deployment, writer("b")
+    )
+    change = {**both, "status": {"replicas": 3}}
+    after = track_update(both, change, apps_v1.Deployment, writer("c", subresource="status"))
+    ours = [each for each in after["metadata"]["managedFields"] if each["manager"] == "c"]
+    assert [each["fieldsV1"] for each in ours] == [{"f:status": {".": {}, "f:replicas": {}}}]
+    others = [each for each in after["metadata"]["managedFields"] if each["manager"] != "c"]
+    assert others == both["metadata"].get("managedFields", [])
+    again = track_update(after, {**after, "spec": third.get("spec", {})}, apps_v1.Deployment, writer("d"))
+    assert [each["fieldsV1"] for each in again["metadata"]["managedFields"] if each["manager"] == "c"] == [
+        {"f:status": {".": {}, "f:replicas": {}}}
+    ]

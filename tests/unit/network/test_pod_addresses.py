@@ -1,0 +1,96 @@
+"""Subnets and addresses: chosen apart from what others use, leased, given back, found again."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+import pytest
+
+from podling.network.leases import Leases, choose_address, choose_subnet, parse_routes
+from podling.network.pod_network import Names, hardware_address, veth_name
+from podling.runtime.base import PortMapping, RuntimeFailure
+
+POOL = IPv4Network("10.88.0.0/16")
+SUBNET = IPv4Network("10.88.3.0/24")
+SMALL = IPv4Network("10.88.3.0/29")
+
+
+@pytest.mark.parametrize(
+    ("taken", "chosen"),
+    [
+        ([], "10.88.0.0/24"),
+        (["10.88.0.0/24"], "10.88.1.0/24"),
+        (["10.88.0.0/23", "10.88.2.7/32", "192.168.0.0/16"], "10.88.3.0/24"),
+        (["10.88.1.0/24"], "10.88.0.0/24"),
+    ],
+)
+def test_a_subnet_apart_from_what_is_taken(taken: list[str], chosen: str) -> None:
+    assert str(choose_subnet(POOL, 24, [IPv4Network(network) for network in taken])) == chosen
+
+
+def test_a_pool_that_is_full_or_someone_elses() -> None:
+    with pytest.raises(RuntimeFailure, match=r"no free /24 is left in the pod network 10\.88\.0\.0/16"):
+        choose_subnet(POOL, 24, [IPv4Network("10.0.0.0/8")])
+
+
+def test_addresses_go_round_so_that_none_is_used_again_soon() -> None:
+    assert str(choose_address(SMALL, set(), "")) == "10.88.3.2"
+    assert str(choose_address(SMALL, {"10.88.3.2"}, "10.88.3.2")) == "10.88.3.3"
+    assert str(choose_address(SMALL, set(), "10.88.3.3")) == "10.88.3.4"
+    assert str(choose_address(SMALL, set(), "10.88.3.6")) == "10.88.3.2"
+
+
+def test_a_full_subnet_says_so() -> None:
+    everything = {f"10.88.3.{host}" for host in range(2, 7)}
+    with pytest.raises(
+        RuntimeFailure, match=r"every address of the node's pod subnet 10\.88\.3\.0/29 is in use"
+    ):
+        choose_address(SMALL, everything, "10.88.3.4")
+
+
+def test_the_kernels_routes_are_read() -> None:
+    text = (
+        "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+        "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+        "eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+        "br\t0000580A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n"
+    )
+    assert parse_routes(text) == [IPv4Network("192.0.2.0/24"), IPv4Network("10.88.0.0/16")]
+
+
+def test_leases_are_kept_until_given_back(tmp_path: Path) -> None:
+    leases = Leases(tmp_path)
+    leases.load()
+    ports = (PortMapping(container_port=80, host_port=8080),)
+    first = leases.take(SUBNET, "one", ports)
+    assert leases.take(SUBNET, "one", ()) == first, "asking again gives the same"
+    second = leases.take(SUBNET, "two", ())
+    assert first.address != second.address
+
+    again = Leases(tmp_path)
+    again.load()
+    assert set(again.all()) == {first, second}
+    assert again.give_back("one") == first
+    assert again.give_back("one") is None
+    assert [file.name for file in tmp_path.iterdir()] == [second.address]
+
+
+def test_a_lease_cut_off_while_being_written_is_none(tmp_path: Path) -> None:
+    (tmp_path / "10.88.3.2").write_text('{"sandbox_id": "on')
+    leases = Leases(tmp_path)
+    leases.load()
+    assert leases.all() == ()
+    assert leases.take(SUBNET, "one", ()).address == "10.88.3.2"
+
+
+def test_names_are_short_and_the_clusters_own() -> None:
+    one, two = Names.of("cluster-one"), Names.of("cluster-two")
+    assert one != two
+    assert len(one.bridge) <= 15
+    assert len(veth_name("cluster-one", "f" * 64)) <= 15
+    assert veth_name("cluster-one", "f" * 64) != veth_name("cluster-two", "f" * 64)
+
+
+def test_hardware_addresses_follow_from_addresses() -> None:
+    assert hardware_address(IPv4Address("10.88.0.2")).hex(":") == "0a:58:0a:58:00:02"

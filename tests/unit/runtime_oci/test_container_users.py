@@ -1,0 +1,68 @@
+"""Whom a container runs as, from the pod's wish, the image's USER and the image's own files."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.runtime.base import RuntimeFailure, Security
+from podling.runtime.oci.users import User, resolve_user
+
+PASSWD = """root:x:0:0:root:/root:/bin/sh
+# a comment
+broken line
+www:x:33:34:www:/var/www:/bin/sh
+short:x:40:41
+odd:x:not:numbers:::
+"""
+GROUP = """root:x:0:
+www:x:34:
+staff:x:50:root,www
+games:x:60:www
+broken:x:none:www
+"""
+
+
+@pytest.mark.parametrize(
+    ("security", "image_user", "expected"),
+    [
+        (Security(), "", User(0, 0, (0, 50))),
+        (Security(), "www", User(33, 34, (34, 50, 60))),
+        (Security(), "33", User(33, 34, (34, 50, 60))),
+        (Security(), "www:staff", User(33, 50, (50, 60))),
+        (Security(), "33:7", User(33, 7, (7, 50, 60))),
+        (Security(), "1234", User(1234, 0, (0,))),
+        (Security(), "1234:5678", User(1234, 5678, (5678,))),
+        (Security(), "short", User(40, 41, (41,))),
+        (Security(user="www"), "root", User(33, 34, (34, 50, 60))),
+        (Security(user="1000"), "www", User(1000, 0, (0,))),
+        (Security(user="1000", group=1000), "www", User(1000, 1000, (1000,))),
+        (Security(group=7), "www", User(33, 7, (7, 50, 60))),
+        (Security(supplemental_groups=(2000, 34)), "www", User(33, 34, (34, 50, 60, 2000))),
+        (
+            Security(supplemental_groups=(2000,), supplemental_groups_policy="Strict"),
+            "www",
+            User(33, 34, (34, 2000)),
+        ),
+    ],
+)
+def test_the_identity(security: Security, image_user: str, expected: User) -> None:
+    assert resolve_user(security, image_user, PASSWD, GROUP) == expected
+
+
+def test_an_image_without_files_has_root_and_numbers() -> None:
+    assert resolve_user(Security(), "", "", "") == User(0, 0, (0,))
+    assert resolve_user(Security(user="5"), "", "", "") == User(5, 0, (5 - 5,))
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ("nobody", "unable to find user nobody: no matching entries in passwd file"),
+        ("odd", "unable to find user odd: no matching entries in passwd file"),
+        ("www:nogroup", "unable to find group nogroup: no matching entries in group file"),
+    ],
+)
+def test_a_name_that_is_nobodys_is_an_error(wish: str, message: str) -> None:
+    with pytest.raises(RuntimeFailure) as caught:
+        resolve_user(Security(), wish, PASSWD, GROUP)
+    assert str(caught.value) == message

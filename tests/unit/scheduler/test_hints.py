@@ -1,0 +1,236 @@
+"""Queueing hints: which change wakes a pod that was rejected by which plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from podling.api.core_v1 import ContainerPort, TopologySpreadConstraint
+from podling.api.meta_v1 import LabelSelector
+from podling.scheduler.cache import Cache
+from podling.scheduler.framework import Aspect, PodEvent
+from podling.scheduler.hints import Changes
+from podling.scheduler.podfacts import PodFacts
+from podling.scheduler.profile import BY_NAME
+from podling.scheduler.queue import Place, SchedulingQueue
+from tests.unit.scheduler.scheduling import (
+    affinity,
+    anti_affinity,
+    cache_of,
+    container,
+    facts,
+    near,
+    node,
+    taint,
+)
+
+DB = {"app": "db"}
+PORT = ContainerPort(container_port=80, host_port=80)
+
+Happening = Callable[[Cache, Changes], None]
+
+
+def node_changes(aspects: Aspect, **what: object) -> Happening:
+    """The node takes on this new state."""
+
+    def happen(cache: Cache, changes: Changes) -> None:
+        cache.set_node(node("n", **what))  # type: ignore[arg-type]
+        changes.node("n", aspects)
+
+    return happen
+
+
+def node_goes(cache: Cache, changes: Changes) -> None:
+    cache.remove_node("n")
+    changes.node("n", Aspect.REMOVED)
+
+
+def pod_event(event: PodEvent, one: PodFacts, before: PodFacts | None = None) -> Happening:
+    def happen(cache: Cache, changes: Changes) -> None:
+        changes.pod(event, one, "n", before)
+
+    return happen
+
+
+def waiting(*pods: PodFacts, rejected_by: Iterable[str]) -> SchedulingQueue:
+    """A queue of pods that all were rejected by these plugins, long ago."""
+    queue = SchedulingQueue(lambda _: False)
+    for one in pods:
+        queue.add(one, 0.0)
+        found = queue.pop(0.0)
+        assert found is not None
+        queue.reject(found, rejected_by, 0.0)
+    return queue
+
+
+def woken(changes: Changes, queue: SchedulingQueue) -> list[str]:
+    """The UIDs of those who are to be tried again."""
+    changes.offer(queue, LATER)
+    return [one.uid for one in queue.pods() if queue.place(one.uid) is Place.ACTIVE]
+
+
+LATER = 100.0
+SPREAD = TopologySpreadConstraint(
+    max_skew=1,
+    topology_key="zone",
+    when_unsatisfiable="DoNotSchedule",
+    label_selector=LabelSelector(match_labels=DB),
+)
+
+
+@pytest.mark.parametrize(
+    ("rejected_by", "one", "happening", "wakes"),
+    [
+        ("NodeResourcesFit", facts(cpu="5"), node_changes(Aspect.ADDED, cpu="8"), True),
+        ("NodeResourcesFit", facts(cpu="5"), node_changes(Aspect.ADDED), False),
+        ("NodeResourcesFit", facts(cpu="5"), node_changes(Aspect.ALLOCATABLE, cpu="8"), True),
+        ("NodeResourcesFit", facts(cpu="5"), node_changes(Aspect.ALLOCATABLE, cpu="4500m"), False),
+        ("NodeResourcesFit", facts(cpu="3"), node_changes(Aspect.LABELS), False),
+        ("NodeResourcesFit", facts(cpu="3"), pod_event(PodEvent.DELETED, facts()), True),
+        ("NodeResourcesFit", facts(cpu="5"), pod_event(PodEvent.DELETED, facts()), False),
+        ("NodeResourcesFit", facts(cpu="3"), pod_event(PodEvent.SHRUNK, facts()), True),
+        ("NodeResourcesFit", facts(cpu="3"), pod_event(PodEvent.ADDED, facts()), False),
+        ("NodePorts", facts(containers=[container(ports=[PORT])]),
+         pod_event(PodEvent.DELETED, facts()), True),
+        ("NodePorts", facts(containers=[container(ports=[PORT])]), node_changes(Aspect.LABELS), False),
+        ("TaintToleration", facts(), node_changes(Aspect.TAINTS), True),
+        ("TaintToleration", facts(), node_changes(Aspect.TAINTS, taints=[taint("k")]), False),
+        ("NodeUnschedulable", facts(), node_changes(Aspect.TAINTS), True),
+        ("NodeUnschedulable", facts(), node_changes(Aspect.TAINTS, unschedulable=True), False),
+        ("NodeAffinity", facts(node_selector={"a": "b"}),
+         node_changes(Aspect.LABELS, labels={"a": "b"}), True),
+        ("NodeAffinity", facts(node_selector={"a": "b"}),
+         node_changes(Aspect.LABELS, labels={"a": "c"}), False),
+        ("NodeName", facts(node_name="n"), node_changes(Aspect.ADDED), True),
+        ("NodeName", facts(node_name="m"), node_changes(Aspect.ADDED), False),
+        ("InterPodAffinity", facts(affinity=affinity(near(DB))),
+         pod_event(PodEvent.ADDED, facts(labels=DB)), True),
+        ("InterPodAffinity", facts(affinity=affinity(near(DB))),
+         pod_event(PodEvent.ADDED, facts()), False),
+        ("InterPodAffinity", facts(affinity=anti_affinity(near(DB))),
+         pod_event(PodEvent.LABELS, facts(), facts(labels=DB)), True),
+        ("InterPodAffinity", facts(labels=DB),
+         pod_event(PodEvent.DELETED, facts(affinity=anti_affinity(near(DB)))), True),
+        ("InterPodAffinity", facts(), node_changes(Aspect.LABELS), True),
+        ("PodTopologySpread", facts(topology_spread_constraints=(SPREAD,)),
+         pod_event(PodEvent.DELETED, facts(labels=DB)), True),
+        ("PodTopologySpread", facts(topology_spread_constraints=(SPREAD,)), node_goes, True),
+        ("NodeResourcesFit", facts(cpu="3"), node_goes, False),
+    ],
+)  # fmt: skip
+def test_what_wakes_whom(rejected_by: str, one: PodFacts, happening: Happening, wakes: bool) -> None:
+    cache = cache_of(node("n"))
+    changes = Changes(cache, BY_NAME)
+    happening(cache, changes)
+    assert woken(changes, waiting(one, rejected_by=[rejected_by])) == ([one.uid] if wakes else [])
+
+
+def test_one_plugin_that_welcomes_the_change_is_enough() -> None:
+    cache = cache_of(node("n"))
+    changes = Changes(cache, BY_NAME)
+    changes.node("n", Aspect.TAINTS)
+    one = facts()
+    queue = waiting(one, rejected_by=["NodeResourcesFit", "TaintToleration"])
+    assert woken(changes, queue) == [one.uid]
+
+
+def test_a_pod_that_found_no_nodes_at_all_is_woken_by_anything() -> None:
+    cache = cache_of(node("n"))
+    changes = Changes(cache, BY_NAME)
+    changes.node("n", Aspect.ADDED)
+    one = facts()
+    assert woken(changes, waiting(one, rejected_by=[])) == [one.uid]
+
+
+def test_a_change_is_offered_once() -> None:
+    cache = cache_of(node("n"))
+    changes = Changes(cache, BY_NAME)
+    changes.node("n", Aspect.TAINTS)
+    assert changes
+    one = facts()
+    assert woken(changes, waiting(one, rejected_by=["TaintToleration"])) == [one.uid]
+    assert not changes
+    assert woken(changes, waiting(one, rejected_by=["TaintToleration"])) == []
+
+
+def test_of_many_nodes_one_is_enough() -> None:
+    cache = cache_of(*(node(f"n{number}", cpu="1") for number in range(50)), node("big", cpu="8"))
+    changes = Changes(cache, BY_NAME)
+    for number in range(50):
+        changes.node(f"n{number}", Aspect.ADDED)
+    one = facts(cpu="6")
+    assert woken(changes, waiting(one, rejected_by=["NodeResourcesFit"])) == []
+    changes.node("n0", Aspect.ADDED)
+    changes.node("big", Aspect.ADDED)
+    assert woken(changes, waiting(one, rejected_by=["NodeResourcesFit"])) == [one.uid]
+
+
+class TestRoomIsOfferedToAsManyAsItHasRoomFor:
+    """A node of 4 CPUs joins; ten pods of one CPU wait, and one of three."""
+
+    def start(self) -> tuple[Cache, Changes, list[PodFacts], SchedulingQueue]:
+        cache = cache_of(node("n"))
+        changes = Changes(cache, BY_NAME)
+        changes.node("n", Aspect.ADDED)
+        pods = [facts(f"p{number}", cpu="1") for number in range(10)]
+        return cache, changes, pods, waiting(*pods, rejected_by=["NodeResourcesFit"])
+
+    def test_the_first_in_line_are_tried(self) -> None:
+        _, changes, pods, queue = self.start()
+        assert woken(changes, queue) == [one.uid for one in pods[:4]]
+        assert woken(changes, queue) == [one.uid for one in pods[:4]]
+
+    def test_when_they_took_it_nobody_else_is_disturbed(self) -> None:
+        cache, changes, _, queue = self.start()
+        changes.offer(queue, LATER)
+        while (found := queue.pop(LATER)) is not None:
+            cache.add_pod(found.facts, "n")
+        changes.offer(queue, LATER)
+        assert not changes
+        assert len(queue.unschedulable()) == 6
+
+    def test_when_they_could_not_use_it_the_next_are_tried_until_there_is_nobody(self) -> None:
+        _, changes, pods, queue = self.start()
+        tried = []
+        while changes:
+            changes.offer(queue, LATER)
+            while (found := queue.pop(LATER)) is not None:
+                tried.append(found.facts.name)
+                queue.reject(found, ["NodeAffinity"], LATER)
+        assert tried == [one.name for one in pods]
+
+    def test_when_they_go_the_next_are_tried(self) -> None:
+        _, changes, pods, queue = self.start()
+        changes.offer(queue, LATER)
+        for one in pods[:4]:
+            queue.remove(one.uid)
+        assert woken(changes, queue) == [one.uid for one in pods[4:8]]
+
+    def test_other_pods_are_another_line(self) -> None:
+        _, changes, pods, queue = self.start()
+        big = facts("big", cpu="3")
+        queue.add(big, 0.0)
+        found = queue.pop(0.0)
+        assert found is not None
+        queue.reject(found, ["NodeResourcesFit"], 0.0)
+        assert woken(changes, queue) == [*(one.uid for one in pods[:4]), big.uid]
+
+
+@pytest.mark.parametrize(
+    ("one", "wakes"),
+    [
+        (facts(cpu="3", priority=5), True),
+        (facts(cpu="3", priority=5, preemption_policy="Never"), False),
+        (facts(cpu="3", priority=0), False),
+        (facts(cpu="5", priority=5), False),
+    ],
+    ids=["could preempt the rest", "never preempts", "not more important", "too big for the node"],
+)
+def test_room_for_a_part_is_enough_where_preemption_can_make_the_rest(one: PodFacts, wakes: bool) -> None:
+    cache = cache_of(node("n"))
+    cache.add_pod(facts(cpu="2", priority=0), "n")
+    changes = Changes(cache, BY_NAME)
+    changes.pod(PodEvent.DELETED, facts(cpu="2", priority=100), "n")
+    queue = waiting(one, rejected_by=["NodeResourcesFit"])
+    assert woken(changes, queue) == ([one.uid] if wakes else [])

@@ -1,0 +1,279 @@
+"""The plugins that look at other pods: affinity between pods, and spreading over domains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from podling import clock
+from podling.api.core_v1 import Affinity, Pod, TopologySpreadConstraint
+from podling.api.meta_v1 import LabelSelector, OwnerReference
+from podling.machinery.selectors import from_labels
+from podling.scheduler.cache import Cache
+from podling.scheduler.framework import PodChange, PodEvent
+from podling.scheduler.plugins.inter_pod_affinity import InterPodAffinity
+from podling.scheduler.plugins.pod_topology_spread import PodTopologySpread
+from podling.scheduler.podfacts import facts_of
+from tests.unit.scheduler.scheduling import (
+    accepted,
+    affinity,
+    anti_affinity,
+    cache_of,
+    facts,
+    near,
+    node,
+    pod,
+    rejections,
+    scores,
+    taint,
+    unresolvable,
+)
+
+WEB = {"app": "web"}
+DB = {"app": "db"}
+
+NODES = (
+    node("a1", labels={"zone": "a"}),
+    node("a2", labels={"zone": "a"}),
+    node("b1", labels={"zone": "b"}),
+    node("bare"),
+)
+
+
+def spread_of(*there: Mapping[str, int]) -> Cache:
+    """The four nodes with so many web pods on each; the second mapping places db pods."""
+    cache = cache_of(*NODES)
+    for labels, counts in zip((WEB, DB), there, strict=False):
+        for name, count in counts.items():
+            for _ in range(count):
+                cache.add_pod(facts(labels=labels), name)
+    return cache
+
+
+class TestAffinity:
+    plugin = InterPodAffinity()
+
+    @pytest.mark.parametrize(
+        ("wanted", "taken"),
+        [
+            (affinity(near(DB)), ["a1", "a2"]),
+            (affinity(near(DB, "kubernetes.io/hostname")), ["a1"]),
+            (affinity(near({"app": "none"})), []),
+            (affinity(near(DB), near(WEB)), []),
+            (anti_affinity(near(DB)), ["b1", "bare"]),
+            (anti_affinity(near(DB, "kubernetes.io/hostname")), ["a2", "b1", "bare"]),
+            (anti_affinity(near({"app": "none"})), ["a1", "a2", "b1", "bare"]),
+        ],
+        ids=["zone", "host", "nobody", "both at once", "not in the zone", "not on the host", "no foe"],
+    )
+    def test_with_a_database_on_a1_and_the_web_on_b1(self, wanted: Affinity, taken: list[str]) -> None:
+        cache = spread_of({"b1": 1}, {"a1": 1})
+        assert accepted(self.plugin, facts(affinity=wanted), cache) == taken
+
+    def test_all_terms_must_be_met_by_pods_that_meet_all_of_them(self) -> None:
+        cache = spread_of({}, {"a1": 1})
+        cache.add_pod(facts(labels={**WEB, **DB, "both": "yes"}), "b1")
+        one = facts(affinity=affinity(near({"both": "yes"}), near(DB)))
+        assert accepted(self.plugin, one, cache) == ["b1"]
+
+    def test_the_first_of_a_set_that_wants_itself_is_let_in_where_there_is_a_topology(self) -> None:
+        one = facts(labels=WEB, affinity=affinity(near(WEB)))
+        assert accepted(self.plugin, one, spread_of()) == ["a1", "a2", "b1"]
+        assert accepted(self.plugin, one, spread_of({"b1": 1})) == ["b1"]
+
+    def test_who_is_there_already_may_object(self) -> None:
+        hermit = pod(labels=DB, affinity=anti_affinity(near(WEB)))
+        cache = cache_of(*NODES, pods={"a1": [hermit]})
+        reason = "node(s) didn't satisfy existing pods anti-affinity rules"
+        assert rejections(self.plugin, facts(labels=WEB), cache) == {"a1": [reason], "a2": [reason]}
+        assert unresolvable(self.plugin, facts(labels=WEB), cache) == []
+        assert rejections(self.plugin, facts(labels=DB), cache) == {}
+
+    def test_only_the_first_rule_that_fails_is_told(self) -> None:
+        foe = pod(labels=DB, affinity=anti_affinity(near(WEB)))
+        cache = cache_of(*NODES, pods={"a1": [foe]})
+        one = facts(labels=WEB, affinity=anti_affinity(near(DB, "kubernetes.io/hostname")))
+        assert rejections(self.plugin, one, cache) == {
+            "a1": ["node(s) didn't match pod anti-affinity rules"],
+            "a2": ["node(s) didn't satisfy existing pods anti-affinity rules"],
+        }
+        lost = facts(labels=WEB, affinity=affinity(near({"app": "none"})))
+        assert rejections(self.plugin, lost, cache)["a1"] == ["node(s) didn't match pod affinity rules"]
+        assert "a1" in unresolvable(self.plugin, lost, cache)
+
+    @pytest.mark.parametrize(
+        ("scope", "taken"),
+        [
+            ({}, []),
+            ({"namespaces": ("other",)}, ["b1"]),
+            ({"namespace_selector": LabelSelector(match_labels={"team": "blue"})}, ["b1"]),
+            ({"namespace_selector": LabelSelector(match_labels={"team": "red"})}, []),
+            ({"namespace_selector": LabelSelector()}, ["b1"]),
+        ],
+        ids=["own", "by name", "by label", "by another label", "all"],
+    )
+    def test_in_which_namespaces_neighbours_are_looked_for(
+        self, scope: dict[str, Any], taken: list[str]
+    ) -> None:
+        cache = cache_of(*NODES, pods={"b1": [pod(labels=DB, namespace="other")]})
+        cache.namespace_labels = {"default": {}, "other": {"team": "blue"}}
+        one = facts(affinity=affinity(near(DB, **scope)))
+        assert accepted(self.plugin, one, cache) == taken
+
+    def test_a_namespace_selector_means_the_own_namespace_only_if_it_selects_it(self) -> None:
+        cache = spread_of({}, {"b1": 1})
+        cache.namespace_labels = {"default": {"team": "blue"}}
+        for team, taken in (("blue", ["b1"]), ("red", [])):
+            selector = LabelSelector(match_labels={"team": team})
+            one = facts(affinity=affinity(near(DB, namespace_selector=selector)))
+            assert accepted(self.plugin, one, cache) == taken
+
+    def test_likes_and_dislikes_of_both_sides_add_up(self) -> None:
+        """Two web pods in zone a, a db on b1 that likes the web: 2 x 10 - 5 on a, 10 on b1, 0 on bare."""
+        cache = spread_of({"a1": 2})
+        cache.add_pod(facts(labels=DB, affinity=affinity(preferred={10: near(WEB)})), "b1")
+        cache.add_pod(facts(labels=DB, affinity=anti_affinity(preferred={5: near(WEB)})), "a2")
+        one = facts(labels=WEB, affinity=affinity(preferred={10: near(WEB)}))
+        assert scores(self.plugin, one, cache) == {"a1": 100, "a2": 100, "b1": 66, "bare": 0}
+
+    def test_a_required_affinity_of_who_is_there_counts_a_little(self) -> None:
+        cache = cache_of(*NODES, pods={"b1": [pod(affinity=affinity(near(WEB)))]})
+        assert scores(self.plugin, facts(labels=WEB), cache) == {"a1": 0, "a2": 0, "b1": 100, "bare": 0}
+
+    def test_without_opinions_there_is_nothing_to_score(self) -> None:
+        assert scores(self.plugin, facts(labels=WEB), spread_of({"a1": 2})) is None
+
+    @pytest.mark.parametrize(("labels", "wakes"), [(DB, True), (WEB, False)])
+    def test_a_neighbour_that_is_meant_is_worth_another_try(
+        self, labels: dict[str, str], wakes: bool
+    ) -> None:
+        one = facts(affinity=affinity(near(DB)))
+        change = PodChange(PodEvent.ADDED, facts(labels=labels))
+        assert self.plugin.wakes_for_pod(one, change, cache_of()) is wakes
+
+
+def spread(skew: int = 1, topology: str = "zone", *, soft: bool = False, **more: Any) -> Any:
+    return TopologySpreadConstraint(
+        max_skew=skew,
+        topology_key=topology,
+        when_unsatisfiable="ScheduleAnyway" if soft else "DoNotSchedule",
+        label_selector=LabelSelector(match_labels=WEB),
+        **more,
+    )
+
+
+def web(*constraints: TopologySpreadConstraint, **more: Any) -> Pod:
+    return pod(labels=WEB, topology_spread_constraints=constraints, **more)
+
+
+REASON = "node(s) didn't match pod topology spread constraints"
+
+
+class TestSpreading:
+    plugin = PodTopologySpread()
+
+    @pytest.mark.parametrize(
+        ("counts", "skew", "taken"),
+        [
+            ({}, 1, ["a1", "a2", "b1"]),
+            ({"a1": 1}, 1, ["b1"]),
+            ({"a1": 1}, 2, ["a1", "a2", "b1"]),
+            ({"a1": 1, "a2": 1, "b1": 1}, 1, ["b1"]),
+            ({"a1": 3, "b1": 3}, 1, ["a1", "a2", "b1"]),
+            ({"a1": 5, "b1": 1}, 3, ["b1"]),
+        ],
+    )
+    def test_no_zone_may_be_too_far_ahead(self, counts: dict[str, int], skew: int, taken: list[str]) -> None:
+        assert accepted(self.plugin, facts_of(web(spread(skew))), spread_of(counts)) == taken
+
+    def test_the_reasons(self) -> None:
+        cache = spread_of({"a1": 1})
+        one = facts_of(web(spread()))
+        assert rejections(self.plugin, one, cache) == {
+            "a1": [REASON],
+            "a2": [REASON],
+            "bare": [f"{REASON} (missing required label)"],
+        }
+        assert unresolvable(self.plugin, one, cache) == ["bare"]
+
+    def test_a_pod_that_its_own_constraint_does_not_mean_does_not_count_itself(self) -> None:
+        other = pod(labels=DB, topology_spread_constraints=(spread(),))
+        assert "a1" in accepted(self.plugin, facts_of(other), spread_of({"a1": 1}))
+
+    def test_every_constraint_must_hold(self) -> None:
+        cache = spread_of({"a1": 1, "b1": 1})
+        one = facts_of(web(spread(), spread(1, "kubernetes.io/hostname")))
+        assert accepted(self.plugin, one, cache) == ["a2"]
+
+    def test_too_few_domains_count_as_if_one_were_empty(self) -> None:
+        cache = spread_of({"a1": 1, "b1": 1})
+        assert accepted(self.plugin, facts_of(web(spread(min_domains=2))), cache) == ["a1", "a2", "b1"]
+        assert accepted(self.plugin, facts_of(web(spread(min_domains=3))), cache) == []
+
+    def test_pods_that_are_going_do_not_count(self) -> None:
+        cache = spread_of()
+        cache.add_pod(facts(labels=WEB, metadata={"deletion_timestamp": clock.now()}), "a1")
+        assert accepted(self.plugin, facts_of(web(spread())), cache) == ["a1", "a2", "b1"]
+
+    def test_nodes_the_pod_cannot_go_to_do_not_hold_the_others_back(self) -> None:
+        """Zone b is empty, but the pod selects zone a: unless the policy ignores that, a alone counts."""
+        cache = spread_of({"a1": 2})
+        honoured = web(spread(), node_selector={"zone": "a"})
+        ignored = web(spread(node_affinity_policy="Ignore"), node_selector={"zone": "a"})
+        assert "a1" in accepted(self.plugin, facts_of(honoured), cache)
+        assert "a1" not in accepted(self.plugin, facts_of(ignored), cache)
+
+    def test_tainted_nodes_count_unless_the_policy_says_otherwise(self) -> None:
+        cache = spread_of({"a1": 2})
+        cache.set_node(node("b1", labels={"zone": "b"}, taints=[taint("k")]))
+        assert "a1" not in accepted(self.plugin, facts_of(web(spread())), cache)
+        assert "a1" in accepted(self.plugin, facts_of(web(spread(node_taints_policy="Honor"))), cache)
+
+    def test_a_soft_constraint_only_prefers(self) -> None:
+        cache = spread_of({"a1": 3, "b1": 1})
+        one = facts_of(web(spread(soft=True)))
+        assert accepted(self.plugin, one, cache) == ["a1", "a2", "b1", "bare"]
+        # ln(2 zones + 2) per pod: 4 points for zone a, 1 for zone b; the node without a zone has no part.
+        assert scores(self.plugin, one, cache) == {"a1": 25, "a2": 25, "b1": 100, "bare": 0}
+
+    def test_replicas_spread_by_default(self) -> None:
+        """No constraint of its own, but a controller: over hosts (skew 3) and zones (skew 5), softly.
+
+        Points: two pods on the host at ln(4 hosts + 2) each and 3 - 1; two in the zone at ln(3 zones + 2)
+        each and 5 - 1, where to have no zone is a zone too, but without points: 13, 9, 6 and 2.
+        """
+        owner = OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="web", uid="u", controller=True)
+        zone = "topology.kubernetes.io/zone"
+        cache = cache_of(
+            node("a1", labels={zone: "a"}), node("a2", labels={zone: "a"}), node("b1", labels={zone: "b"})
+        )
+        cache.set_node(node("bare"))
+        for _ in range(2):
+            cache.add_pod(facts(labels=WEB), "a1")
+        one = facts(labels=WEB, metadata={"owner_references": (owner,)})
+        assert scores(self.plugin, one, cache) is None
+        cache.workloads.set_owner(("ReplicaSet", "default", "web"), from_labels(WEB))
+        assert scores(self.plugin, one, cache) == {"a1": 15, "a2": 46, "b1": 69, "bare": 100}
+
+    def test_pods_of_a_service_spread_by_default(self) -> None:
+        cache = spread_of({"a1": 2})
+        cache.workloads.set_service("default", "web", WEB)
+        found = scores(self.plugin, facts(labels=WEB), cache)
+        assert found is not None
+        assert found["a1"] < found["b1"]
+        cache.workloads.set_service("default", "other", DB)
+        assert scores(self.plugin, facts(labels=WEB), cache) == found
+        cache.workloads.remove_service("default", "web")
+        assert scores(self.plugin, facts(labels=WEB), cache) is None
+
+    @pytest.mark.parametrize(
+        ("labels", "namespace", "wakes"),
+        [(WEB, "default", True), (DB, "default", False), (WEB, "other", False)],
+    )
+    def test_a_pod_that_is_counted_is_worth_another_try(
+        self, labels: dict[str, str], namespace: str, wakes: bool
+    ) -> None:
+        change = PodChange(PodEvent.DELETED, facts(labels=labels, namespace=namespace))
+        assert self.plugin.wakes_for_pod(facts_of(web(spread())), change, cache_of()) is wakes

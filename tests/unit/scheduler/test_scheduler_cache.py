@@ -1,0 +1,190 @@
+"""The cache: whatever came in whatever order, its columns say what counting afresh would say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from podling.api.core_v1 import ContainerPort, Node
+from podling.machinery.selectors import parse_label_selector
+from podling.scheduler.cache import Cache
+from podling.scheduler.columns import CPU, MEMORY, PODS
+from podling.scheduler.podfacts import HostPort, PodFacts
+from podling.scheduler.podgroups import PodGroup, counts_per_row
+from tests.unit.scheduler.scheduling import cache_of, container, facts, node, taint
+
+
+def test_a_pod_counts_from_the_moment_it_is_assumed() -> None:
+    cache = cache_of(node("n"))
+    one = facts(cpu="1")
+    cache.add_pod(one, "n", assumed=True)
+    row = cache.row_of("n")
+    assert cache.resources.requested[CPU, row] == 1000
+    cache.forget(one.uid)
+    assert cache.resources.requested[CPU, row] == 0
+
+
+def test_forgetting_a_pod_that_was_confirmed_meanwhile_does_nothing() -> None:
+    cache = cache_of(node("n"))
+    one = facts(cpu="1")
+    cache.add_pod(one, "n", assumed=True)
+    cache.add_pod(one, "n")
+    cache.forget(one.uid)
+    assert cache.pod(one.uid) is not None
+
+
+def test_the_api_may_say_another_node_than_was_assumed() -> None:
+    cache = cache_of(node("a"), node("b"))
+    one = facts(cpu="1")
+    cache.add_pod(one, "a", assumed=True)
+    cache.add_pod(one, "b")
+    taken = cache.resources.requested[CPU]
+    assert (taken[cache.row_of("a")], taken[cache.row_of("b")]) == (0, 1000)
+
+
+def test_pods_may_come_before_their_node_and_outlive_it() -> None:
+    cache = Cache()
+    cache.add_pod(facts(cpu="1"), "late")
+    assert len(cache.rows) == 0
+    cache.set_node(node("late"))
+    assert cache.resources.requested[CPU, cache.row_of("late")] == 1000
+    cache.remove_node("late")
+    assert (len(cache.rows), cache.row_of("late")) == (0, None)
+    cache.set_node(node("late"))
+    assert cache.resources.requested[CPU, cache.row_of("late")] == 1000
+
+
+def test_a_place_is_used_again_without_a_trace_of_who_had_it() -> None:
+    cache = cache_of(node("old", labels={"zone": "a"}, taints=[taint("k")], unschedulable=True))
+    cache.remove_node("old")
+    cache.set_node(node("new", cpu="1"))
+    rows = cache.rows
+    assert [cache.name_of(int(row)) for row in rows] == ["new"]
+    assert not cache.labels.selected(parse_label_selector("zone"), rows).any()
+    assert cache.taint_sets[cache.taints[rows[0]]] == ()
+    assert not cache.unschedulable[rows[0]]
+    assert cache.resources.allocatable[CPU, rows[0]] == 1000
+
+
+NAMES = st.sampled_from([f"n{number}" for number in range(6)])
+NODES = st.builds(
+    lambda name, zone, cpu, tainted, cordoned: node(
+        name,
+        labels={"zone": zone} if zone else {},
+        cpu=cpu,
+        taints=[taint("k")] if tainted else [],
+        unschedulable=cordoned,
+    ),
+    NAMES,
+    st.sampled_from(["", "a", "b"]),
+    st.sampled_from(["1", "2"]),
+    st.booleans(),
+    st.booleans(),
+)
+
+
+def some_pod(app: str, cpu: str, host_port: int) -> PodFacts:
+    ports = [ContainerPort(container_port=1, host_port=host_port)] if host_port else []
+    requests = {"cpu": cpu, "example.com/thing": cpu} if cpu else {}
+    return facts(labels={"app": app}, containers=[container(requests, ports=ports)])
+
+
+PODS_ = st.builds(some_pod, st.sampled_from(["x", "y"]), st.sampled_from(["", "1"]), st.sampled_from([0, 80]))
+
+
+class CacheMachine(RuleBasedStateMachine):
+    """Nodes and pods come, change and go; a plain model says what must be counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = Cache()
+        self.nodes: dict[str, Node] = {}
+        self.pods: dict[str, tuple[PodFacts, str]] = {}
+
+    @rule(one=NODES)
+    def set_node(self, one: Node) -> None:
+        self.cache.set_node(one)
+        self.nodes[one.metadata.name or ""] = one
+
+    @rule(name=NAMES)
+    def remove_node(self, name: str) -> None:
+        self.cache.remove_node(name)
+        self.nodes.pop(name, None)
+
+    @rule(one=PODS_, name=NAMES, assumed=st.booleans())
+    def add_pod(self, one: PodFacts, name: str, assumed: bool) -> None:
+        self.cache.add_pod(one, name, assumed=assumed)
+        self.pods[one.uid] = (one, name)
+
+    @precondition(lambda self: self.pods)
+    @rule(which=st.integers(0), name=NAMES)
+    def move_pod(self, which: int, name: str) -> None:
+        uid = sorted(self.pods)[which % len(self.pods)]
+        self.cache.add_pod(self.pods[uid][0], name)
+        self.pods[uid] = (self.pods[uid][0], name)
+
+    @precondition(lambda self: self.pods)
+    @rule(which=st.integers(0))
+    def remove_pod(self, which: int) -> None:
+        uid = sorted(self.pods)[which % len(self.pods)]
+        assert self.cache.remove_pod(uid) is self.pods.pop(uid)[0]
+
+    @invariant()
+    def the_nodes_are_those_set(self) -> None:
+        assert sorted(self.cache.name_of(int(row)) for row in self.cache.rows) == sorted(self.nodes)
+
+    @invariant()
+    def columns_say_what_counting_afresh_says(self) -> None:
+        rows = self.cache.rows
+        resources = self.cache.resources
+        thing = resources.index.get("example.com/thing")
+        in_a = self.cache.labels.selected(parse_label_selector("zone=a"), rows)
+        for position, row in enumerate(rows):
+            name = self.cache.name_of(int(row))
+            there = [one for one, where in self.pods.values() if where == name]
+            spec: Any = self.nodes[name]
+            assert resources.requested[CPU, row] == sum(one.requests.get("cpu", 0) for one in there)
+            assert resources.requested[PODS, row] == len(there)
+            assert resources.scored[0, row] == sum(one.scored[0] for one in there)
+            assert resources.allocatable[MEMORY, row] == 8 * 1024**3
+            if thing is not None:
+                wanted = sum(one.requests.get("example.com/thing", 0) for one in there)
+                assert resources.requested[thing, row] == wanted
+            assert in_a[position] == (spec.metadata.labels.get("zone") == "a")
+            assert self.cache.unschedulable[row] == bool(spec.spec.unschedulable)
+            assert bool(self.cache.taint_sets[self.cache.taints[row]]) == bool(spec.spec.taints)
+            used = any(one.ports for one in there)
+            assert self.cache.port_taken(int(row), HostPort("TCP", 80, "0.0.0.0")) == used
+            assert {one.uid for one in self.cache.pods_on(int(row))} == {one.uid for one in there}
+
+    @invariant()
+    def groups_add_up(self) -> None:
+        for app in ("x", "y"):
+            groups = [group for group in self.cache.groups.all() if group.labels["app"] == app]
+            total = int(np.sum(counts_per_row(groups, self.cache.capacity)))
+            assert total == sum(one.labels["app"] == app for one, _ in self.pods.values())
+
+
+TestCacheAgainstAPlainCount = CacheMachine.TestCase
+TestCacheAgainstAPlainCount.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+
+
+def test_columns_grow_with_the_cluster() -> None:
+    cache = cache_of(*(node(f"n{number}", labels={"half": str(number % 2)}) for number in range(100)))
+    assert cache.labels.selected(parse_label_selector("half=1"), cache.rows).sum() == 50
+    cache.add_pod(facts(cpu="1"), "n99")
+    assert cache.resources.requested[CPU, cache.row_of("n99")] == 1000
+
+
+@given(counts=st.dictionaries(st.integers(0, 99), st.integers(1, 5), max_size=60))
+def test_pods_of_a_kind_are_counted_per_row_few_or_many(counts: dict[int, int]) -> None:
+    one = PodGroup(facts(labels={"app": "web"}))
+    one.rows.update(counts)
+    other = PodGroup(facts(labels={"app": "db"}))
+    other.rows[3] = 7
+    total = counts_per_row([one, other], 100)
+    assert total.tolist() == [counts.get(row, 0) + 7 * (row == 3) for row in range(100)]

@@ -1,0 +1,95 @@
+"""Fan-out: who hears of a write, what it costs, and who is cut off."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from podling.store.base import Event, WatchOverflow
+from podling.store.memory import MemoryStore
+
+
+async def put(store: MemoryStore, key: str) -> None:
+    current = store.peek(key)
+    await store.put(key, lambda _: b"", expect=current.revision if current else 0)
+
+
+async def test_a_thousand_watches_share_the_very_same_events() -> None:
+    """Fan-out copies nothing: every watch is handed the one event."""
+    store = MemoryStore()
+    watches = [store.watch("/pods/", after=0) for _ in range(1_000)]
+    waiting = [asyncio.ensure_future(anext(aiter(watch))) for watch in watches]
+    await asyncio.wait(waiting, timeout=0)
+    await put(store, "/pods/a")
+    events: list[Event] = await asyncio.gather(*waiting)
+    assert len({id(event) for event in events}) == 1
+
+
+async def test_a_write_wakes_only_those_it_concerns() -> None:
+    store = MemoryStore()
+    pods, nodes = store.watch("/pods/", after=0), store.watch("/nodes/", after=0)
+    of_pods = asyncio.ensure_future(anext(aiter(pods)))
+    of_nodes = asyncio.ensure_future(anext(aiter(nodes)))
+    await asyncio.wait([of_pods], timeout=0)
+    await put(store, "/pods/a")
+    assert (await of_pods).entry.key == "/pods/a"
+    assert not of_nodes.done()
+    nodes.close()
+    with pytest.raises(StopAsyncIteration):
+        await of_nodes
+
+
+@pytest.mark.parametrize(
+    ("prefix", "heard"),
+    [
+        ("", ["/pods", "/pods/a", "/pods/a/b", "/podsx"]),
+        ("/pods", ["/pods", "/pods/a", "/pods/a/b", "/podsx"]),
+        ("/pods/", ["/pods/a", "/pods/a/b"]),
+        ("/pods/a", ["/pods/a", "/pods/a/b"]),
+        ("/pods/a/b/c", []),
+    ],
+)
+async def test_prefixes_of_any_length_side_by_side(prefix: str, heard: list[str]) -> None:
+    store = MemoryStore()
+    others = [store.watch(other, after=0) for other in ("", "/", "/pods/a/", "/pods/a/b/c/d")]
+    watch = store.watch(prefix, after=0)
+    for key in ("/pods", "/pods/a", "/pods/a/b", "/podsx"):
+        await put(store, key)
+    for other in others:
+        other.close()
+    assert [event.entry.key for event in watch.ready()] == heard
+
+
+async def test_a_watch_that_is_cut_off_while_it_waits_hears_of_it() -> None:
+    """It woke for the first event of a burst, and by the time it runs the burst is over its bound."""
+
+    store = MemoryStore(watch_capacity=10)
+    waiting = asyncio.ensure_future(anext(aiter(store.watch("/a", after=0))))
+    await asyncio.wait([waiting], timeout=0)
+    for _ in range(1_000):
+        await put(store, "/a")
+    with pytest.raises(WatchOverflow):
+        await waiting
+
+
+async def test_two_readers_of_one_watch_are_a_mistake() -> None:
+    watch = MemoryStore().watch("/a", after=0)
+    first = asyncio.ensure_future(anext(aiter(watch)))
+    await asyncio.wait([first], timeout=0)
+    with pytest.raises(RuntimeError, match="one reader"):
+        await anext(aiter(watch))
+    watch.close()
+    with pytest.raises(StopAsyncIteration):
+        await first
+
+
+async def test_a_late_watch_takes_its_past_from_the_shared_log() -> None:
+    """The second watch of a prefix resumes in the middle of what the first has not read yet."""
+    store = MemoryStore()
+    first = store.watch("/a", after=0)
+    for _ in range(5):
+        await put(store, "/a")
+    second = store.watch("/a", after=3)
+    assert [event.revision for event in second.ready()] == [4, 5]
+    assert [event.revision for event in first.ready()] == [1, 2, 3, 4, 5]

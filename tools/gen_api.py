@@ -1,0 +1,365 @@
+"""Write ``src/podling/api`` from the official Kubernetes schema.
+
+The schema comes from the development dependency ``kubernetes-validate``, which packages every
+definition of a release with its group-version-kinds, patch merge keys and list-map keys. One
+module is written per API group and version, holding one frozen ``msgspec.Struct`` per
+definition, and one JSON file with the descriptions that OpenAPI and ``kubectl explain`` show.
+
+    python tools/gen_api.py            write the modules
+    python tools/gen_api.py --check    exit 1 if what is on disk differs (continuous integration)
+
+Rules of the translation:
+
+* A field that the schema does not require defaults to *absent*: ``None`` for scalars and structs,
+  ``()`` for lists, ``{}`` for maps; absent values are left out when encoding, like Go's omitempty.
+* A required field that is missing decodes as its zero value and is always encoded; that it was
+  missing is for validation to say, in Kubernetes' words.
+* What the schema requires, which structs are atomic, and which hold times with microseconds, is kept
+  as class variables: nothing else says it.
+* No semantic default is ever written here: those are a separate pass per kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import keyword
+import re
+import sys
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+RELEASE = "v1.36.0"
+TARGET = Path(__file__).resolve().parent.parent / "src" / "podling" / "api"
+
+META = "io.k8s.apimachinery.pkg.apis.meta.v1"
+SCALARS = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": ("Annotated[str, QUANTITY]", "QUANTITY"),
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ("int | str", ""),
+    f"{META}.Time": ("datetime", "datetime"),
+    f"{META}.MicroTime": ("Annotated[datetime, MICRO_TIME]", "MICRO_TIME"),
+    f"{META}.FieldsV1": ("dict[str, Any]", "Any"),
+    f"{META}.Patch": ("dict[str, Any]", "Any"),
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": ("Any", "Any"),
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": ("Any", "Any"),
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray": ("Any", "Any"),
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool": ("Any", "Any"),
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray": ("Any", "Any"),
+}
+"""Definitions that become a plain Python type: the annotation and the name it needs imported."""
+
+PYTHON_TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+
+ACRONYM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+PLURAL_ACRONYM = re.compile(r"([A-Z]{2,})s(?=$|[A-Z])")
+
+TAKEN = {"bool", "datetime", "dict", "field", "float", "int", "str", "tuple"}
+"""Names that annotations in the same class body need."""
+
+ALWAYS_PRESENT = {
+    ("PodTemplateSpec", "metadata"),
+    ("PodTemplateSpec", "spec"),
+    ("PodTemplate", "template"),
+    ("JobTemplateSpec", "metadata"),
+    ("JobTemplateSpec", "spec"),
+    ("Container", "resources"),
+    ("EphemeralContainer", "resources"),
+    ("ContainerStatus", "state"),
+    ("ContainerStatus", "lastState"),
+    ("DeploymentSpec", "strategy"),
+    ("StatefulSetSpec", "updateStrategy"),
+    ("DaemonSetSpec", "updateStrategy"),
+    ("NodeStatus", "daemonEndpoints"),
+    ("NodeStatus", "nodeInfo"),
+    ("NodeDaemonEndpoints", "kubeletEndpoint"),
+    ("ServiceStatus", "loadBalancer"),
+    ("IngressStatus", "loadBalancer"),
+    ("PersistentVolumeClaimSpec", "resources"),
+    ("Event", "source"),
+}
+"""Structs that Go holds by value: they are written even when empty (``"resources": {}``)."""
+
+
+def load_schema() -> dict[str, Any]:
+    """Every definition of the release, by its full dotted name."""
+    folder = resources.files("kubernetes_validate") / "kubernetes-json-schema" / f"{RELEASE}-local"
+    document: dict[str, Any] = json.loads((folder / "_definitions.json").read_text())
+    definitions: dict[str, Any] = document["$defs"]
+    return definitions
+
+
+def snake(name: str) -> str:
+    """``podIPs`` -> ``pod_ips``, ``$ref`` -> ``ref``; a name that Python needs gets a trailing underscore."""
+    word = re.sub(r"\W+", "_", name).strip("_")
+    word = PLURAL_ACRONYM.sub(lambda match: match.group(1).capitalize() + "s", word)
+    parts = [part for part in ACRONYM.split(word) if part]
+    joined = "_".join(parts).lower()
+    return joined + "_" if keyword.iskeyword(joined) or joined in TAKEN else joined
+
+
+def camel(name: str) -> str:
+    """What ``rename="camel"`` of msgspec makes of a Python field name."""
+    head, *rest = name.split("_")
+    return head + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+def module_of(definition: str) -> str:
+    """The module that holds a definition: ``io.k8s.api.core.v1.Pod`` -> ``core_v1``."""
+    *_, group, version, _name = definition.split(".")
+    group = {"runtime": "meta", "pkg": "meta"}.get(group, group)
+    return "meta_v1" if definition.startswith("io.k8s.apimachinery") else f"{group}_{version}"
+
+
+@dataclass
+class Field:
+    """One struct field, ready to be written."""
+
+    json_name: str
+    annotation: str
+    default: str
+
+    def line(self) -> str:
+        name = snake(self.json_name)
+        options = []
+        if camel(name) != self.json_name:
+            options.append(f"name={self.json_name!r}")
+        if self.default.startswith("factory:"):
+            options.insert(0, f"default_factory={self.default[8:]}")
+        elif options:
+            options.insert(0, f"default={self.default}")
+        value = f"field({', '.join(options)})" if options else self.default
+        return f"    {name}: {self.annotation} = {value}"
+
+
+def struct_name(annotation: str) -> str:
+    """The struct in an annotation: itself, or the first argument of ``Annotated``."""
+    return annotation.removeprefix("Annotated[").partition(",")[0]
+
+
+class ModuleWriter:
+    """Collects the structs of one group and version and writes its module."""
+
+    def __init__(self, name: str, micro: set[str]) -> None:
+        self.name = name
+        self.micro = micro
+        self.imports: dict[str, set[str]] = {}
+        self.structs: list[str] = []
+
+    def use(self, module: str, name: str) -> None:
+        self.imports.setdefault(module, set()).add(name)
+
+    def add(self, definition: str, schema: dict[str, Any]) -> None:
+        name = definition.rpartition(".")[2]
+        kinds = schema.get("x-kubernetes-group-version-kind") or []
+        kind = kinds[0] if len(kinds) == 1 else None
+        required = set(schema.get("required") or ())
+        if kind:
+            required |= {"metadata", "spec", "status"}
+        required |= {field for struct, field in ALWAYS_PRESENT if struct == name}
+        fields = [
+            self.field(json_name, spec, json_name in required, kind)
+            for json_name, spec in sorted((schema.get("properties") or {}).items())
+        ]
+        lines = [
+            f'class {name}(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):'
+        ]
+        if kind:
+            self.use("typing", "ClassVar")
+            triple = (kind["group"], kind["version"], kind["kind"])
+            lines.append(f"    group_version_kind: ClassVar[tuple[str, str, str]] = {triple!r}")
+        lines += [field.line() for field in fields]
+        if schema.get("x-kubernetes-map-type") == "atomic":
+            self.use("typing", "ClassVar")
+            lines.insert(1, "    atomic_struct: ClassVar[bool] = True")
+        if definition in self.micro:
+            self.use("typing", "ClassVar")
+            lines.insert(1, "    micro_times: ClassVar[bool] = True")
+        if schema.get("required"):
+            self.use("typing", "ClassVar")
+            names = tuple(sorted(schema["required"]))
+            lines.insert(1, f"    required_fields: ClassVar[tuple[str, ...]] = {names!r}")
+        if len(lines) == 1:
+            lines.append("    pass")
+        self.structs.append("\n".join(lines))
+
+    def field(self, json_name: str, spec: dict[str, Any], required: bool, kind: Any) -> Field:
+        if kind and json_name in ("apiVersion", "kind"):
+            group_version = f"{kind['group']}/{kind['version']}".lstrip("/")
+            value = group_version if json_name == "apiVersion" else kind["kind"]
+            return Field(json_name, "str", f"factory:lambda: {value!r}")
+        annotation, shape = self.annotation(spec)
+        if shape == "list":
+            return Field(json_name, annotation, "factory:empty_list" if required else "()")
+        if shape == "map":
+            return Field(json_name, annotation, "factory:empty_map" if required else "factory:dict")
+        if annotation == "Any":
+            return Field(json_name, annotation, "None")
+        if not required:
+            return Field(json_name, f"{annotation} | None", "None")
+        zero = {"str": "str", "int": "int", "bool": "bool", "float": "float"}.get(annotation)
+        if zero:
+            return Field(json_name, annotation, f"factory:{zero}")
+        if shape == "int32":
+            return Field(json_name, annotation, "factory:int")
+        if shape == "struct":
+            return Field(json_name, annotation, f"factory:lambda: {struct_name(annotation)}()")
+        if annotation == "Annotated[str, QUANTITY]":
+            return Field(json_name, annotation, "factory:lambda: '0'")
+        if annotation == "Annotated[str, BYTES]":
+            return Field(json_name, annotation, "factory:str")
+        return Field(json_name, f"{annotation} | None", "None")
+
+    def annotation(self, spec: dict[str, Any]) -> tuple[str, str]:
+        """The Python annotation of a field's schema, and its shape: scalar, struct, list, map."""
+        marks: list[str] = []
+        if "$ref" in spec:
+            annotation, shape = self.reference(spec["$ref"].rpartition("/")[2])
+        else:
+            annotation, shape = self.inline(spec)
+        strategy = spec.get("x-kubernetes-patch-strategy", "")
+        if "merge" in strategy.split(","):
+            marks.append(f"MergeKey({spec.get('x-kubernetes-patch-merge-key', '')!r})")
+        if "retainKeys" in strategy.split(","):
+            marks.append("RETAIN_KEYS")
+        if spec.get("x-kubernetes-list-type") == "map":
+            marks.append(f"ListMap({', '.join(map(repr, spec['x-kubernetes-list-map-keys']))})")
+        if spec.get("x-kubernetes-list-type") == "set":
+            marks.append("LIST_SET")
+        if spec.get("x-kubernetes-map-type"):
+            marks.append({"atomic": "ATOMIC_MAP", "granular": "GRANULAR_MAP"}[spec["x-kubernetes-map-type"]])
+        if not marks:
+            return annotation, shape
+        for mark in marks:
+            self.use("podling.api.markers", mark.partition("(")[0])
+        self.use("typing", "Annotated")
+        return f"Annotated[{annotation}, {', '.join(marks)}]", shape
+
+    def reference(self, definition: str) -> tuple[str, str]:
+        if definition in SCALARS:
+            annotation, needs = SCALARS[definition]
+            if needs in ("QUANTITY", "MICRO_TIME"):
+                self.use("podling.api.markers", needs)
+                self.use("typing", "Annotated")
+            if "datetime" in annotation:
+                self.use("datetime", "datetime")
+            if needs == "Any":
+                self.use("typing", "Any")
+            return annotation, "map" if annotation.startswith("dict") else "scalar"
+        module, name = module_of(definition), definition.rpartition(".")[2]
+        if module != self.name:
+            self.use(f"podling.api.{module}", name)
+        return name, "struct"
+
+    def inline(self, spec: dict[str, Any]) -> tuple[str, str]:
+        kinds = spec.get("type")
+        kind = kinds[0] if isinstance(kinds, list) else kinds
+        if kind == "array":
+            item, _ = self.annotation(spec["items"])
+            return f"tuple[{item}, ...]", "list"
+        if kind == "object":
+            value = "Any"
+            if "additionalProperties" in spec:
+                value, _ = self.annotation(spec["additionalProperties"])
+            if value == "Any":
+                self.use("typing", "Any")
+            return f"dict[str, {value}]", "map"
+        if kind == "integer" and spec.get("format") == "int32":
+            self.use("podling.api.markers", "INT32")
+            self.use("typing", "Annotated")
+            return "Annotated[int, INT32]", "int32"
+        if kind == "string" and spec.get("format") == "byte":
+            self.use("podling.api.markers", "BYTES")
+            self.use("typing", "Annotated")
+            return "Annotated[str, BYTES]", "scalar"
+        return PYTHON_TYPES[str(kind)], "scalar"
+
+    def render(self) -> str:
+        group, _, version = self.name.partition("_")
+        body = "\n\n\n".join(self.structs)
+        helpers = [name for name in ("empty_list", "empty_map") if name in body]
+        for name in helpers:
+            self.use("podling.api._zero", name)
+        self.use("msgspec", "Struct")
+        if "= field(" in body:
+            self.use("msgspec", "field")
+        standard = {"datetime", "typing"}
+        lines = [
+            f'"""Kubernetes {RELEASE[:-2]} types of {group}/{version}. '
+            'Written by tools/gen_api.py: do not edit."""',
+            "",
+            "from __future__ import annotations",
+            "",
+        ]
+        for wanted in (lambda m: m in standard, lambda m: m == "msgspec", lambda m: m.startswith("podling")):
+            modules = sorted(module for module in self.imports if wanted(module))
+            lines += [f"from {module} import {', '.join(sorted(self.imports[module]))}" for module in modules]
+            if modules:
+                lines.append("")
+        return "\n".join(lines) + "\n\n" + body + "\n"
+
+
+def references(schema: Any) -> set[str]:
+    """Every definition that a schema points to, however deep inside of it."""
+    if isinstance(schema, list):
+        return set().union(*map(references, schema))
+    if not isinstance(schema, dict):
+        return set()
+    found = set().union(*map(references, schema.values()))
+    return found | {schema["$ref"].rpartition("/")[2]} if isinstance(schema.get("$ref"), str) else found
+
+
+def holding(wanted: str, schema: dict[str, Any]) -> set[str]:
+    """The definitions that hold ``wanted``, directly or through others."""
+    pointing = {definition: references(body) for definition, body in schema.items()}
+    found = {wanted}
+    while more := {name for name, targets in pointing.items() if name not in found and targets & found}:
+        found |= more
+    return found
+
+
+def build() -> dict[str, str]:
+    """File name -> content of everything that this tool writes."""
+    schema = load_schema()
+    micro = holding(f"{META}.MicroTime", schema)
+    writers: dict[str, ModuleWriter] = {}
+    descriptions: dict[str, dict[str, Any]] = {}
+    for definition in sorted(schema):
+        if definition in SCALARS:
+            continue
+        module = module_of(definition)
+        writers.setdefault(module, ModuleWriter(module, micro)).add(definition, schema[definition])
+        descriptions[definition] = describe(schema[definition])
+    files = {f"{name}.py": writer.render() for name, writer in writers.items()}
+    files["descriptions.json"] = json.dumps(descriptions, indent=0, sort_keys=True, ensure_ascii=False) + "\n"
+    return files
+
+
+def describe(schema: dict[str, Any]) -> dict[str, Any]:
+    """The texts of one definition: its own under ``""``, then one per field."""
+    texts = {"": schema.get("description", "")}
+    for name, spec in (schema.get("properties") or {}).items():
+        texts[name] = spec.get("description", "")
+    return {name: text for name, text in texts.items() if text}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--check", action="store_true", help="compare only; exit 1 on a difference")
+    check: bool = parser.parse_args().check
+    stale = []
+    for name, content in build().items():
+        path = TARGET / name
+        if path.exists() and path.read_text() == content:
+            continue
+        stale.append(name)
+        if not check:
+            path.write_text(content)
+    if stale and check:
+        print("out of date, run tools/gen_api.py:", ", ".join(sorted(stale)), file=sys.stderr)
+    return 1 if stale and check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
