@@ -27,6 +27,8 @@ DUPLICATE = "FieldValueDuplicate"
 FORBIDDEN = "FieldValueForbidden"
 UNSUPPORTED = "FieldValueNotSupported"
 NOT_FOUND = "FieldValueNotFound"
+TOO_LONG = "FieldValueTooLong"
+TOO_MANY = "FieldValueTooMany"
 
 LABEL_TEXT = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
@@ -41,6 +43,28 @@ SUBDOMAIN_TEXT = (
 
 Cause = tuple[str, str, str]
 """A cause of a 422: field, reason, message."""
+
+
+def required(field: str, detail: str = "") -> Cause:
+    return field, REQUIRED, f"Required value: {detail}" if detail else "Required value"
+
+
+def invalid(field: str, shown: str, detail: str) -> Cause:
+    """``shown`` is the value as the message spells it: a string in its quotes."""
+    return field, INVALID, f"Invalid value: {shown}: {detail}"
+
+
+def forbidden(field: str, detail: str) -> Cause:
+    return field, FORBIDDEN, f"Forbidden: {detail}"
+
+
+def duplicate(field: str, shown: str) -> Cause:
+    return field, DUPLICATE, f"Duplicate value: {shown}"
+
+
+def unsupported(field: str, value: str, *supported: str) -> Cause:
+    listed = ", ".join(f'"{each}"' for each in supported)
+    return field, UNSUPPORTED, f'Unsupported value: "{value}": supported values: {listed}'
 
 
 def merged(base: Any, fragment: Any) -> Any:

@@ -62,6 +62,18 @@ class Program:
         return result
 
 
+def syntax_problem(text: str) -> str | None:
+    """Where an expression cannot be parsed, as Kubernetes shows it; None if it can."""
+    try:
+        _ENVIRONMENT.compile(text)
+    except CELParseError as error:
+        line, column = error.line or 1, error.column or 1
+        lines = text.splitlines() or [""]
+        shown = lines[min(line, len(lines)) - 1]
+        return f"ERROR: <input>:{line}:{column}: Syntax error\n | {shown}\n | {'.' * (column - 1)}^"
+    return None
+
+
 def _calls(tree: Any) -> list[tuple[str, Any]]:
     """Every call in a syntax tree: the name of what is called, and its arguments."""
     found: list[tuple[str, Any]] = []

@@ -19,6 +19,7 @@ from podling.apiserver.customresources.json_paths import JsonPath, JsonPathError
 from podling.apiserver.customresources.schema_validation import schema_errors
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.webhook_clients import client_errors
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 
@@ -236,11 +237,7 @@ def _webhook_errors(path: Path, conversion: CustomResourceConversion) -> Errors:
     errors: Errors = []
     if client is None:
         return [fields.required(where, "required when strategy is set to Webhook")]
-    if bool(client.url) == (client.service is not None):
-        errors.append(fields.required(where, "exactly one of url or service is required"))
-    if client.url and not client.url.startswith("https://"):
-        text = "'https' is the only allowed URL scheme; desired format: https://host[/path]"
-        errors.append(fields.invalid(where.child("url"), client.url, text))
+    errors += client_errors(where, client)
     versions = webhook.conversion_review_versions if webhook is not None else ()
     at = path.child("webhook", "conversionReviewVersions")
     if not versions:

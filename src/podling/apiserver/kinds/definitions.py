@@ -34,6 +34,16 @@ PENDING = (
 )
 
 
+def _with_port(conversion: CustomResourceConversion | None) -> CustomResourceConversion | None:
+    """A Service that converts is called at 443 unless it says otherwise."""
+    webhook = conversion.webhook if conversion is not None else None
+    client = webhook.client_config if webhook is not None else None
+    if client is None or client.service is None or client.service.port is not None:
+        return conversion
+    client = change(client, service=change(client.service, port=443))
+    return change(conversion, webhook=change(webhook, client_config=client))
+
+
 class DefinitionRules(KindRules[CustomResourceDefinition]):
     status_subresource = True
     generation = True
@@ -45,7 +55,7 @@ class DefinitionRules(KindRules[CustomResourceDefinition]):
             own, singular=own.kind.lower() or None, list_kind=f"{own.kind}List" if own.kind else None
         )
         spec = fill_absent(change(obj.spec, names=own), conversion=CustomResourceConversion(strategy="None"))
-        return change(obj, spec=spec)
+        return change(obj, spec=change(spec, conversion=_with_port(spec.conversion)))
 
     def prepare_create(self, obj: CustomResourceDefinition, context: Context) -> CustomResourceDefinition:
         stored = tuple(version.name for version in obj.spec.versions if version.storage)

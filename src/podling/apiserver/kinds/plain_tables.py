@@ -1,6 +1,6 @@
-"""Tables of kinds that have no other rules of their own.
+"""Tables of kinds that need no more than columns and a function to fill them.
 
-Each entry names the columns and how to fill them; everything else about these kinds is generic.
+Most of these kinds have no rules of their own beside; those that have inherit from ``TableRules``.
 
 Upstream: ``pkg/printers/internalversion/printers.go``.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from podling.apiserver.kinds.base import KindRules
 from podling.apiserver.kinds.cells import (
@@ -29,15 +29,18 @@ from podling.machinery.tables import Column
 Cells = Callable[[Any, datetime], Sequence[Any]]
 
 
-class TableRules(KindRules[Any]):
-    """The generic rules with a table."""
+T = TypeVar("T", bound=Any)
 
-    def __init__(self, columns: Sequence[Column], cells: Cells) -> None:
-        self.columns = (NAME, *columns)
+
+class TableRules(KindRules[T]):
+    """The generic rules with a table from ``TABLES``, if there is one: the kind's row."""
+
+    def __init__(self, columns: Sequence[Column] = (), cells: Cells | None = None) -> None:
+        self.columns = (NAME, *columns) if columns else ()
         self._cells = cells
 
-    def row(self, obj: Any, now: datetime) -> Sequence[Any]:
-        return (obj.metadata.name, *self._cells(obj, now))
+    def row(self, obj: T, now: datetime) -> Sequence[Any]:
+        return (obj.metadata.name, *self._cells(obj, now)) if self._cells is not None else ()
 
 
 def _controller(obj: Any) -> str:

@@ -1,8 +1,8 @@
 """Which rules a resource has: found by name, imported on first use.
 
-A kind with rules of its own has a row in ``_OWN``; others may have a table in ``plain_tables``. All
-the rest share the generic rules, which learn from the scheme whether there is a ``/status`` and from
-``_WITH_GENERATION`` whether changes are counted.
+A kind with rules of its own has a row in ``_OWN``. Kinds without, and those whose rules inherit from
+``plain_tables.TableRules``, take their columns from there, and learn from the scheme whether there is a
+``/status`` and from ``_WITH_GENERATION`` whether changes are counted.
 """
 
 from __future__ import annotations
@@ -29,6 +29,30 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
     ("", "secrets"): ("secrets", "SecretRules"),
     ("", "serviceaccounts"): ("accounts", "ServiceAccountRules"),
     ("", "services"): ("services", "ServiceRules"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): (
+        "admission_policies",
+        "MutatingPolicyRules",
+    ),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): (
+        "admission_policies",
+        "MutatingBindingRules",
+    ),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): (
+        "webhook_configurations",
+        "WebhookConfigurationRules",
+    ),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): (
+        "admission_policies",
+        "ValidatingPolicyRules",
+    ),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): (
+        "admission_policies",
+        "ValidatingBindingRules",
+    ),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): (
+        "webhook_configurations",
+        "WebhookConfigurationRules",
+    ),
     ("apiextensions.k8s.io", "customresourcedefinitions"): ("definitions", "DefinitionRules"),
     ("apps", "daemonsets"): ("daemonsets", "DaemonSetRules"),
     ("apps", "deployments"): ("deployments", "DeploymentRules"),
@@ -54,34 +78,38 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
 
 _WITH_GENERATION = frozenset({
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
     ("flowcontrol.apiserver.k8s.io", "flowschemas"),
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    ("networking.k8s.io", "ingressclasses"),
     ("resource.k8s.io", "deviceclasses"),
     ("resource.k8s.io", "resourceslices"),
 })  # fmt: skip
-"""Kinds without rules of their own whose ``metadata.generation`` counts changes of the spec."""
+"""Kinds of ``TableRules`` whose ``metadata.generation`` counts changes of the spec."""
 
 
 @cache
 def rules_for(resource: Resource) -> KindRules[Any]:
     """The rules of a resource; the same object every time."""
-    found = _OWN.get((resource.group, resource.plural))
-    if found is None:
-        return _plain(resource)
-    module_name, class_name = found
-    module = importlib.import_module(f"podling.apiserver.kinds.{module_name}")
-    return cast("KindRules[Any]", getattr(module, class_name)())
-
-
-def _plain(resource: Resource) -> KindRules[Any]:
-    """Generic rules, with a table if there is one."""
     from podling.apiserver.kinds.plain_tables import TABLES, TableRules
 
-    table = TABLES.get((resource.group, resource.plural))
-    rules: KindRules[Any] = KindRules() if table is None else TableRules(*table)
+    key = (resource.group, resource.plural)
+    own = _own_class(key)
+    if own is not None and not issubclass(own, TableRules):
+        return own()
+    rules = (own or TableRules)(*TABLES.get(key, ()))
     rules.status_subresource = "status" in resource.subresources
-    rules.generation = (resource.group, resource.plural) in _WITH_GENERATION
+    rules.generation = key in _WITH_GENERATION
     return rules
+
+
+def _own_class(key: tuple[str, str]) -> type[KindRules[Any]] | None:
+    found = _OWN.get(key)
+    if found is None:
+        return None
+    module = importlib.import_module(f"podling.apiserver.kinds.{found[0]}")
+    return cast("type[KindRules[Any]]", getattr(module, found[1]))

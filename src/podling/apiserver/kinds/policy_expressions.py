@@ -1,0 +1,129 @@
+"""The parts of admission policies that hold expressions.
+
+Upstream: ``validateValidation`` and its neighbours in
+``pkg/apis/admissionregistration/validation/validation.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podling.api.admissionregistration_v1 import AuditAnnotation, Mutation, ParamKind, Validation, Variable
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.expressions import expression_errors, is_identifier
+from podling.machinery import fields, names
+from podling.machinery.fields import Path
+
+REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+PATCH_TYPES = ("ApplyConfiguration", "JSONPatch")
+MAX_AUDIT_ANNOTATIONS = 20
+MAX_AUDIT_EXPRESSION_BYTES = 5 * 1024
+_NAMED = "{} is not specified"
+
+
+def param_kind_errors(path: Path, kind: ParamKind) -> Errors:
+    errors = _group_version_errors(path.child("apiVersion"), kind.api_version or "")
+    where, name = path.child("kind"), kind.kind or ""
+    if not name:
+        return [*errors, fields.required(where)]
+    problems = names.dns_1035_label_errors(name.lower())
+    if problems:
+        text = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+        errors.append(fields.invalid(where, name, text))
+    return errors
+
+
+def _group_version_errors(path: Path, text: str) -> Errors:
+    if not text:
+        return [fields.required(path)]
+    if text.count("/") > 1:
+        return [fields.invalid(path, text, f"unexpected GroupVersion string: {text}")]
+    group, _, version = text.rpartition("/")
+    errors: Errors = []
+    problems = names.dns_subdomain_errors(group) if group else []
+    errors += [fields.invalid(path, group, ",".join(problems))] if problems else []
+    if not version:
+        return [*errors, fields.invalid(path, text, "version must be specified")]
+    problems = names.dns_1035_label_errors(version)
+    return errors + ([fields.invalid(path, version, ",".join(problems))] if problems else [])
+
+
+def variable_errors(path: Path, variable: Variable) -> Errors:
+    errors: Errors = []
+    if not variable.name.strip():
+        errors.append(fields.required(path.child("name"), _NAMED.format("name")))
+    elif not is_identifier(variable.name):
+        errors.append(fields.invalid(path.child("name"), variable.name, "must be a valid CEL identifier"))
+    return errors + _expression(path, variable.expression)
+
+
+def _expression(path: Path, text: str, name: str = "expression") -> Errors:
+    where = path.child(name)
+    if not text.strip():
+        return [fields.required(where, _NAMED.format(name))]
+    return expression_errors(where, text)
+
+
+def validation_errors(path: Path, validation: Validation) -> Errors:
+    errors = _expression(path, validation.expression)
+    where, text = path.child("messageExpression"), validation.message_expression or ""
+    if text.strip():
+        errors += expression_errors(where, text)
+    elif text:
+        errors.append(fields.invalid(where, text, "must be non-empty if specified"))
+    where, text = path.child("message"), validation.message or ""
+    if text and not text.strip():
+        errors.append(fields.invalid(where, text, "must be non-empty if specified"))
+    elif {"\n", "\r"} & set(text.strip()):
+        errors.append(fields.invalid(where, text, "must not contain line breaks"))
+    return errors + checks.one_of(path.child("reason"), validation.reason, REASONS)
+
+
+def audit_errors(path: Path, annotations: Sequence[AuditAnnotation], policy: str) -> Errors:
+    """``policy`` is the policy's name: it is the prefix of every key."""
+    errors: Errors = []
+    if len(annotations) > MAX_AUDIT_ANNOTATIONS:
+        text = f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations"
+        errors.append(fields.invalid(path, annotations, text))
+    seen: set[str] = set()
+    for position, annotation in enumerate(annotations):
+        here, key = path.index(position), annotation.key
+        if policy:
+            errors += checks.label_name(here.child("key"), f"{policy}/{key}")
+        else:
+            errors.append(fields.invalid(here.child("key"), key, "requires metadata.name be non-empty"))
+        where = here.child("valueExpression")
+        if len(annotation.value_expression.strip().encode()) > MAX_AUDIT_EXPRESSION_BYTES:
+            text = f"must not exceed {MAX_AUDIT_EXPRESSION_BYTES} bytes in length"
+            errors.append(fields.required(where, text))
+        else:
+            errors += _expression(here, annotation.value_expression, "valueExpression")
+        errors += [fields.duplicate(here.child("key"), key)] if key in seen else []
+        seen.add(key)
+    return errors
+
+
+def mutation_errors(path: Path, mutation: Mutation) -> Errors:
+    """Exactly the patch that ``patchType`` names must be there."""
+    kind = mutation.patch_type
+    where = path.child("patchType")
+    if not kind:
+        return [fields.required(where)]
+    if kind not in PATCH_TYPES:
+        return [fields.not_supported(where, kind, PATCH_TYPES)]
+    patches = {"JSONPatch": mutation.json_patch, "ApplyConfiguration": mutation.apply_configuration}
+    spelled = {"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyConfiguration"}
+    (other,) = patches.keys() - {kind}
+    wanted, here = patches[kind], path.child(spelled[kind])
+    errors: Errors = []
+    if wanted is None:
+        errors.append(fields.required(here, f"must be specified when patchType is {kind}"))
+    elif not (wanted.expression or "").strip():
+        errors.append(fields.required(here.child("expression")))
+    else:
+        errors += expression_errors(here.child("expression"), (wanted.expression or "").strip())
+    if patches[other] is not None:
+        text = f"must not be specified when patchType is {kind}"
+        errors.append(fields.invalid(path.child(spelled[other]), f"{{{spelled[other]}}}", text))
+    return errors

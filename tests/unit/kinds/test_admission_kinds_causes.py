@@ -1,0 +1,489 @@
+"""What is wrong with webhook configurations and admission policies: a fragment and its causes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podling.api.admissionregistration_v1 import (
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
+    MutatingWebhookConfiguration,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
+)
+from podling.machinery import codec
+from tests.support.manifests import (
+    NOW,
+    TOO_MANY,
+    Cause,
+    change_causes,
+    created,
+    creation_causes,
+    duplicate,
+    forbidden,
+    invalid,
+    obj,
+    required,
+    rules,
+    unsupported,
+)
+
+RULE: dict[str, Any] = {
+    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"],
+}  # fmt: skip
+HOOK: dict[str, Any] = {
+    "name": "pods.hooks.example.com",
+    "admissionReviewVersions": ["v1"],
+    "sideEffects": "None",
+    "clientConfig": {"url": "https://hooks.example.com/pods"},
+    "rules": [RULE],
+}
+NAMED: dict[str, Any] = {"metadata": {"name": "x"}}
+POLICY: dict[str, Any] = {
+    **NAMED,
+    "spec": {
+        "matchConstraints": {"resourceRules": [RULE]},
+        "validations": [{"expression": "object.spec.replicas <= 5"}],
+    },
+}
+MUTATING: dict[str, Any] = {
+    **NAMED,
+    "spec": {
+        "matchConstraints": {"resourceRules": [RULE]},
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}],
+        "reinvocationPolicy": "Never",
+    },
+}
+BINDING: dict[str, Any] = {**NAMED, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+H, M = "webhooks[0]", "spec.matchConstraints"
+R = f"{H}.rules[0]"
+
+
+def with_hook(fragment: dict[str, Any]) -> dict[str, Any]:
+    return {**NAMED, "webhooks": [{**HOOK, **fragment}]}
+
+
+def with_rule(fragment: dict[str, Any]) -> dict[str, Any]:
+    return with_hook({"rules": [{**RULE, **fragment}]})
+
+
+def with_client(fragment: dict[str, Any]) -> dict[str, Any]:
+    return with_hook({"clientConfig": fragment})
+
+
+def with_spec(base: dict[str, Any], fragment: dict[str, Any]) -> dict[str, Any]:
+    return {**base, "spec": {**base["spec"], **fragment}}
+
+
+WEBHOOKS: list[tuple[dict[str, Any], list[Cause]]] = [
+    (with_hook({}), []),
+    (with_client({"service": {"name": "s", "namespace": "n", "path": "/a/b"}}), []),
+    (with_hook({"name": ""}), [required(f"{H}.name")]),
+    (
+        with_hook({"name": "hooks.example"}),
+        [
+            invalid(
+                f"{H}.name",
+                '"hooks.example"',
+                "should be a domain with at least three segments separated by dots",
+            )
+        ],
+    ),
+    (
+        with_hook({"sideEffects": ""}),
+        [required(f"{H}.sideEffects", "must specify one of None, NoneOnDryRun")],
+    ),
+    (with_hook({"sideEffects": "Some"}), [unsupported(f"{H}.sideEffects", "Some", "None", "NoneOnDryRun")]),
+    (with_hook({"failurePolicy": "Maybe"}), [unsupported(f"{H}.failurePolicy", "Maybe", "Fail", "Ignore")]),
+    (with_hook({"matchPolicy": "Near"}), [unsupported(f"{H}.matchPolicy", "Near", "Equivalent", "Exact")]),
+    (
+        with_hook({"timeoutSeconds": 31}),
+        [invalid(f"{H}.timeoutSeconds", "31", "the timeout value must be between 1 and 30 seconds")],
+    ),
+    (
+        with_hook({"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}),
+        [
+            invalid(
+                f"{H}.namespaceSelector.matchExpressions[0].operator",
+                '"Near"',
+                "not a valid selector operator",
+            )
+        ],
+    ),
+    (
+        with_hook({"admissionReviewVersions": []}),
+        [required(f"{H}.admissionReviewVersions", "must specify one of v1, v1beta1")],
+    ),
+    (
+        with_hook({"admissionReviewVersions": ["v2", "v2"]}),
+        [
+            invalid(f"{H}.admissionReviewVersions[1]", '"v2"', "duplicate version"),
+            invalid(
+                f"{H}.admissionReviewVersions", '["v2","v2"]', "must include at least one of v1, v1beta1"
+            ),
+        ],
+    ),
+    (
+        {**NAMED, "webhooks": [HOOK, HOOK]},
+        [duplicate("webhooks[1].name", '"pods.hooks.example.com"')],
+    ),
+    (
+        with_hook({"matchConditions": [{"name": "a", "expression": "true ||"}]}),
+        [
+            invalid(
+                f"{H}.matchConditions[0].expression",
+                '"true ||"',
+                "compilation failed: ERROR: <input>:1:6: Syntax error\n | true ||\n | .....^",
+            )
+        ],
+    ),
+    (
+        with_hook({"matchConditions": [{"name": "", "expression": " "}]}),
+        [required(f"{H}.matchConditions[0].expression"), required(f"{H}.matchConditions[0].name")],
+    ),
+    (
+        with_hook({"matchConditions": [{"name": f"c{n}", "expression": "true"} for n in range(65)]}),
+        [(f"{H}.matchConditions", TOO_MANY, "Too many: 65: must have at most 64 items")],
+    ),
+]
+
+RULES: list[tuple[dict[str, Any], list[Cause]]] = [
+    (with_rule({"operations": []}), [required(f"{R}.operations")]),
+    (
+        with_rule({"operations": ["*", "CREATE"]}),
+        [
+            invalid(
+                f"{R}.operations", '["*","CREATE"]', "if '*' is present, must not specify other operations"
+            )
+        ],
+    ),
+    (
+        with_rule({"operations": ["GET"]}),
+        [unsupported(f"{R}.operations[0]", "GET", "*", "CONNECT", "CREATE", "DELETE", "UPDATE")],
+    ),
+    (with_rule({"apiGroups": []}), [required(f"{R}.apiGroups")]),
+    (
+        with_rule({"apiGroups": ["*", "apps"]}),
+        [invalid(f"{R}.apiGroups", '["*","apps"]', "if '*' is present, must not specify other API groups")],
+    ),
+    (with_rule({"apiVersions": []}), [required(f"{R}.apiVersions")]),
+    (with_rule({"apiVersions": [""]}), [required(f"{R}.apiVersions[0]")]),
+    (with_rule({"resources": []}), [required(f"{R}.resources")]),
+    (
+        with_rule({"resources": ["pods/*", "pods/status"]}),
+        [
+            invalid(
+                f"{R}.resources[1]", '"pods/status"', "if 'pods/*' is present, must not specify pods/status"
+            )
+        ],
+    ),
+    (
+        with_rule({"resources": ["*/scale", "deployments/scale"]}),
+        [
+            invalid(
+                f"{R}.resources[1]",
+                '"deployments/scale"',
+                "if '*/scale' is present, must not specify deployments/scale",
+            )
+        ],
+    ),
+    (
+        with_rule({"resources": ["*/*", "pods"]}),
+        [
+            invalid(
+                f"{R}.resources", '["*/*","pods"]', "if '*/*' is present, must not specify other resources"
+            )
+        ],
+    ),
+    (
+        with_rule({"resources": ["*", "pods"]}),
+        [
+            invalid(
+                f"{R}.resources",
+                '["*","pods"]',
+                "if '*' is present, must not specify other resources without subresources",
+            )
+        ],
+    ),
+    (with_rule({"scope": "World"}), [unsupported(f"{R}.scope", "World", "*", "Cluster", "Namespaced")]),
+]
+
+C = f"{H}.clientConfig"
+CLIENTS: list[tuple[dict[str, Any], list[Cause]]] = [
+    (with_client({}), [required(C, "exactly one of url or service is required")]),
+    (
+        with_client({"url": "https://a.example.com", "service": {"name": "s", "namespace": "n"}}),
+        [required(C, "exactly one of url or service is required")],
+    ),
+    (
+        with_client({"url": "http://me@a.example.com/?q=1#f"}),
+        [
+            invalid(
+                f"{C}.url",
+                '"http"',
+                "'https' is the only allowed URL scheme; desired format: https://host[/path]",
+            ),
+            invalid(f"{C}.url", '"me"', "user information is not permitted in the URL"),
+            invalid(f"{C}.url", '"f"', "fragments are not permitted in the URL"),
+            invalid(f"{C}.url", '"q=1"', "query parameters are not permitted in the URL"),
+        ],
+    ),
+    (
+        with_client({"url": "https:///x"}),
+        [invalid(f"{C}.url", '""', "host must be specified; desired format: https://host[/path]")],
+    ),
+    (
+        with_client({"service": {"port": 0}}),
+        [
+            required(f"{C}.service.name", "service name is required"),
+            required(f"{C}.service.namespace", "service namespace is required"),
+            invalid(f"{C}.service.port", "0", "port is not valid: must be between 1 and 65535, inclusive"),
+        ],
+    ),
+    (
+        with_client({"service": {"name": "s", "namespace": "n", "path": "a/b"}}),
+        [
+            invalid(f"{C}.service.path", '"a/b"', "must start with a '/'"),
+            invalid(f"{C}.service.path", '"a/b"', "segment[0] may not be empty"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("plain", "expected"), [*WEBHOOKS, *RULES, *CLIENTS])
+@pytest.mark.parametrize("kind", [MutatingWebhookConfiguration, ValidatingWebhookConfiguration])
+def test_webhooks(kind: type[Any], plain: dict[str, Any], expected: list[Cause]) -> None:
+    assert creation_causes(created(obj(kind, "", plain))) == expected
+
+
+def test_a_mutating_webhook_may_be_called_again() -> None:
+    made = created(obj(MutatingWebhookConfiguration, "", with_hook({"reinvocationPolicy": "Always"})))
+    assert creation_causes(made) == [
+        unsupported(f"{H}.reinvocationPolicy", "Always", "IfNeeded", "Never"),
+    ]
+
+
+POLICIES: list[tuple[dict[str, Any], list[Cause]]] = [
+    ({}, []),
+    ({"failurePolicy": "Maybe"}, [unsupported("spec.failurePolicy", "Maybe", "Fail", "Ignore")]),
+    ({"paramKind": {}}, [required("spec.paramKind.apiVersion"), required("spec.paramKind.kind")]),
+    (
+        {"paramKind": {"apiVersion": "a/b/c", "kind": "K"}},
+        [invalid("spec.paramKind.apiVersion", '"a/b/c"', "unexpected GroupVersion string: a/b/c")],
+    ),
+    ({"matchConstraints": None}, [required(M)]),
+    ({"matchConstraints": {}}, [required(f"{M}.resourceRules")]),
+    (
+        {"matchConstraints": {"resourceRules": [{**RULE, "resourceNames": ["a", "a"]}]}},
+        [duplicate(f"{M}.resourceRules[0].resourceNames[1]", '"a"')],
+    ),
+    (
+        {"matchConstraints": {"resourceRules": [RULE], "matchPolicy": "Near"}},
+        [unsupported(f"{M}.matchPolicy", "Near", "Equivalent", "Exact")],
+    ),
+    (
+        {"variables": [{"name": "for", "expression": ""}]},
+        [
+            invalid("spec.variables[0].name", '"for"', "must be a valid CEL identifier"),
+            required("spec.variables[0].expression", "expression is not specified"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("fragment", "expected"), POLICIES)
+@pytest.mark.parametrize(
+    ("kind", "base"), [(ValidatingAdmissionPolicy, POLICY), (MutatingAdmissionPolicy, MUTATING)]
+)
+def test_policies(
+    kind: type[Any], base: dict[str, Any], fragment: dict[str, Any], expected: list[Cause]
+) -> None:
+    assert creation_causes(created(obj(kind, "", with_spec(base, fragment)))) == expected
+
+
+V, A, N = "spec.validations[0]", "spec.auditAnnotations[0]", "spec.mutations[0]"
+NOTHING = "validations or auditAnnotations must contain at least one item"
+ONE = {"expression": "true"}
+VALIDATING: list[tuple[dict[str, Any], list[Cause]]] = [
+    (
+        {"validations": []},
+        [required("spec.validations", NOTHING), required("spec.auditAnnotations", NOTHING)],
+    ),
+    ({"validations": [{}]}, [required(f"{V}.expression", "expression is not specified")]),
+    (
+        {"validations": [{**ONE, "message": " "}]},
+        [invalid(f"{V}.message", '" "', "must be non-empty if specified")],
+    ),
+    (
+        {"validations": [{**ONE, "message": "a\nb"}]},
+        [invalid(f"{V}.message", '"a\\nb"', "must not contain line breaks")],
+    ),
+    (
+        {"validations": [{**ONE, "messageExpression": " "}]},
+        [invalid(f"{V}.messageExpression", '" "', "must be non-empty if specified")],
+    ),
+    (
+        {"validations": [{**ONE, "reason": "Teapot"}]},
+        [unsupported(f"{V}.reason", "Teapot", "Forbidden", "Invalid", "RequestEntityTooLarge")],
+    ),
+    (
+        {"auditAnnotations": [{"key": "k", "valueExpression": ""}]},
+        [required(f"{A}.valueExpression", "valueExpression is not specified")],
+    ),
+    (
+        {"auditAnnotations": [{"key": "k", "valueExpression": f"'{'a' * 6000}'"}]},
+        [required(f"{A}.valueExpression", "must not exceed 5120 bytes in length")],
+    ),
+    (
+        {"auditAnnotations": [{"key": "k", "valueExpression": "'a'"}] * 2},
+        [duplicate("spec.auditAnnotations[1].key", '"k"')],
+    ),
+]
+PATCHES: list[tuple[dict[str, Any], list[Cause]]] = [
+    ({"mutations": []}, [required("spec.mutations", "mutations must contain at least one item")]),
+    ({"reinvocationPolicy": ""}, [required("spec.reinvocationPolicy")]),
+    ({"mutations": [{}]}, [required(f"{N}.patchType")]),
+    (
+        {"mutations": [{"patchType": "Merge"}]},
+        [unsupported(f"{N}.patchType", "Merge", "ApplyConfiguration", "JSONPatch")],
+    ),
+    (
+        {"mutations": [{"patchType": "JSONPatch", "applyConfiguration": {"expression": "Object{}"}}]},
+        [
+            required(f"{N}.jsonPatch", "must be specified when patchType is JSONPatch"),
+            invalid(
+                f"{N}.applyConfiguration",
+                '"{applyConfiguration}"',
+                "must not be specified when patchType is JSONPatch",
+            ),
+        ],
+    ),
+    (
+        {"mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": " "}}]},
+        [required(f"{N}.applyConfiguration.expression")],
+    ),
+    (
+        {"matchConstraints": {"resourceRules": [{**RULE, "operations": ["DELETE"]}]}},
+        [unsupported(f"{M}.resourceRules.operations", "DELETE", "*", "CONNECT", "CREATE", "UPDATE")],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "base", "fragment", "expected"),
+    [
+        *((ValidatingAdmissionPolicy, POLICY, *row) for row in VALIDATING),
+        *((MutatingAdmissionPolicy, MUTATING, *row) for row in PATCHES),
+    ],
+)
+def test_what_a_policy_does(
+    kind: type[Any], base: dict[str, Any], fragment: dict[str, Any], expected: list[Cause]
+) -> None:
+    assert creation_causes(created(obj(kind, "", with_spec(base, fragment)))) == expected
+
+
+P = "spec.paramRef"
+BINDINGS: list[tuple[dict[str, Any], list[Cause]]] = [
+    ({"paramRef": {"name": "p", "parameterNotFoundAction": "Deny"}}, []),
+    ({"policyName": ""}, [required("spec.policyName")]),
+    (
+        {"paramRef": {}},
+        [
+            required(P, "one of name or selector must be specified"),
+            required(f"{P}.parameterNotFoundAction"),
+        ],
+    ),
+    (
+        {"paramRef": {"name": "p", "selector": {}, "parameterNotFoundAction": "Wait"}},
+        [
+            forbidden(f"{P}.name", "name and selector are mutually exclusive"),
+            forbidden(f"{P}.selector", "name and selector are mutually exclusive"),
+            unsupported(f"{P}.parameterNotFoundAction", "Wait", "Deny", "Allow"),
+        ],
+    ),
+    (
+        {"matchResources": {"resourceRules": [{**RULE, "operations": []}]}},
+        [required("spec.matchResources.resourceRules[0].operations")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("fragment", "expected"), BINDINGS)
+@pytest.mark.parametrize("kind", [MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBinding])
+def test_bindings(kind: type[Any], fragment: dict[str, Any], expected: list[Cause]) -> None:
+    base = with_spec(BINDING, {} if kind is ValidatingAdmissionPolicyBinding else {"validationActions": None})
+    plain = with_spec(base, fragment)
+    if kind is MutatingAdmissionPolicyBinding:
+        del plain["spec"]["validationActions"]
+    assert creation_causes(created(obj(kind, "", plain))) == expected
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        ([], [required("spec.validationActions", "at least one validation action is required")]),
+        (["Explode"], [unsupported("spec.validationActions[0]", "Explode", "Audit", "Deny", "Warn")]),
+        (["Deny", "Deny"], [duplicate("spec.validationActions[1]", '"Deny"')]),
+        (
+            ["Deny", "Warn"],
+            [
+                invalid(
+                    "spec.validationActions",
+                    '["Deny","Warn"]',
+                    "must not contain both Deny and Warn (repeating the same validation failure information "
+                    "in the API response and headers serves no purpose)",
+                )
+            ],
+        ),
+    ],
+)
+def test_actions_of_a_binding(actions: list[str], expected: list[Cause]) -> None:
+    plain = with_spec(BINDING, {"validationActions": actions})
+    assert creation_causes(created(obj(ValidatingAdmissionPolicyBinding, "", plain))) == expected
+
+
+def test_defaults() -> None:
+    (hook,) = created(obj(MutatingWebhookConfiguration, "", with_client({"service": {"name": "s"}}))).webhooks
+    assert codec.to_plain(hook) == {
+        **HOOK,
+        "clientConfig": {"service": {"name": "s", "namespace": "", "port": 443}},
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {},
+        "objectSelector": {},
+        "reinvocationPolicy": "Never",
+        "rules": [{**RULE, "scope": "*"}],
+        "timeoutSeconds": 10,
+    }
+    policy = codec.to_plain(created(obj(ValidatingAdmissionPolicy, "", POLICY)).spec)
+    assert policy["failurePolicy"] == "Fail"
+    assert policy["matchConstraints"] == {
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {},
+        "objectSelector": {},
+        "resourceRules": [{**RULE, "scope": "*"}],
+    }
+
+
+def test_what_was_accepted_once_may_stay() -> None:
+    """Review versions, side effects and doubled names of an old object do not hinder other changes."""
+    kind = ValidatingWebhookConfiguration
+    loose = {"admissionReviewVersions": ["v9"], "sideEffects": "Some"}
+    plain = {**NAMED, "webhooks": [{**HOOK, **loose}] * 2}
+    old = created(obj(kind, "", plain))
+    assert len(creation_causes(old)) == 5
+    changed = {**NAMED, "webhooks": [{**HOOK, **loose, "timeoutSeconds": 3}] * 2}
+    assert change_causes(obj(kind, "", changed), old) == []
+
+
+def test_the_generation_counts_webhooks() -> None:
+    old, new = (
+        created(obj(MutatingWebhookConfiguration, "", with_hook({"timeoutSeconds": n}))) for n in (1, 2)
+    )
+    own = rules(MutatingWebhookConfiguration)
+    assert own.generation
+    assert own.intent(old) != own.intent(new)
+    assert own.row(old, NOW)[:2] == ("x", 1)
