@@ -297,7 +297,7 @@ def test_a_precondition_that_does_not_hold_is_a_conflict(play: Play) -> None:
         with pytest.raises(ApiError) as conflict:
             await client.delete(ConfigMap, "a", "default", uid="another")
         assert is_conflict(conflict.value)
-        assert "Precondition failed: UID in precondition: another" in str(conflict.value)
+        assert "the UID in the precondition (another) does not match" in str(conflict.value)
 
     play(story)
 

@@ -44,22 +44,26 @@ def check_preconditions(resource: Resource, metadata: ObjectMeta, options: Delet
     if wanted is None:
         return
     if wanted.uid and wanted.uid != metadata.uid:
-        why = f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {metadata.uid}"
+        why = (
+            f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({metadata.uid}). "
+            "The object might have been deleted and then recreated"
+        )
     elif wanted.resource_version and wanted.resource_version != metadata.resource_version:
         why = (
-            f"Precondition failed: ResourceVersion in precondition: {wanted.resource_version}, "
-            f"ResourceVersion in object meta: {metadata.resource_version}"
+            f"the ResourceVersion in the precondition ({wanted.resource_version}) does not match the "
+            f"ResourceVersion in record ({metadata.resource_version}). The object might have been modified"
         )
     else:
         return
-    raise errors.conflict(resource.plural, resource.group, metadata.name or "", why)
+    # Kubernetes names the kind here, where every other conflict names the resource.
+    raise errors.conflict(resource.kind, resource.group, metadata.name or "", why)
 
 
 def plan_deletion(obj: Any, options: DeleteOptions, rules: KindRules[Any], now: datetime) -> Deletion:
     """What happens to ``obj`` when it is asked to go at ``now`` (cut to seconds)."""
     now = clock.seconds_precision(now)
     metadata: ObjectMeta = obj.metadata
-    finalizers = _finalizers(metadata.finalizers, options)
+    finalizers = _finalizers(metadata.finalizers, options, orphans=rules.orphans_dependents)
     held = bool(finalizers) or rules.held(obj)
     if metadata.deletion_timestamp is not None:
         return _again(obj, finalizers, options, now, held=held)
@@ -106,13 +110,17 @@ def _again(
     return Deletion(Outcome.MARK, structs.replace(obj, metadata=changed))
 
 
-def _finalizers(present: tuple[str, ...], options: DeleteOptions) -> tuple[str, ...]:
-    """The finalizers with the one that the garbage collector needs for this propagation policy."""
+def _finalizers(present: tuple[str, ...], options: DeleteOptions, *, orphans: bool) -> tuple[str, ...]:
+    """The finalizers with the one that the garbage collector needs for this propagation policy.
+
+    ``orphans``: whether the dependents of this kind stay when neither the request nor the object says.
+    """
     policy = options.propagation_policy
     if options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"
     if policy is None:
-        return present
+        decided = FOREGROUND in present or ORPHAN in present
+        return (*present, ORPHAN) if orphans and not decided else present
     kept = tuple(name for name in present if name not in (FOREGROUND, ORPHAN))
     if policy == "Orphan":
         return (*kept, ORPHAN)

@@ -11,10 +11,11 @@ from aiohttp import web
 
 from podling import clock, ids
 from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
+from podling.apiserver import listing, protobuf, replies
 from podling.apiserver import options as request_options
-from podling.apiserver import protobuf, replies
 from podling.apiserver.metrics import RequestMetrics
 from podling.apiserver.negotiation import JSON, PLAIN, Form, Wanted, negotiate
+from podling.apiserver.patching import check_named
 from podling.apiserver.replies import reply, reply_object
 from podling.apiserver.representations import Renderer, entry_of
 from podling.apiserver.requests import Parsed
@@ -68,6 +69,8 @@ class ObjectRequests:
         return await asyncio.shield(change(request, target, user))
 
     async def _get(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+        if "resourceVersion" in request.query_string:
+            listing.check_not_older(request.query.get("resourceVersion", ""), self._registry.store.revision)
         accept = request.headers.get("Accept", "")
         wanted = PLAIN if accept == JSON else negotiate(accept)
         if target.subresource and self._registry.view(target):
@@ -156,6 +159,7 @@ class ObjectRequests:
         kind = _body_type(target)
         body, found = codec.convert(await _read(request, kind), kind, options.field_validation)
         options.warnings.extend(found)
+        check_named(body.metadata.name, target)
         code = self._code_of_change(target)
         changed = await self._registry.update(target, user, body, options)
         return await self._answer(request, target, changed, wanted, options.warnings, code=code)
@@ -181,7 +185,8 @@ class ObjectRequests:
         wanted = self._write_answer(request)
         options = request_options.delete_options(request.query, await _delete_body(request))
         result = await self._registry.delete(target, user, options)
-        return await self._answer(request, target, result, wanted, [])
+        warnings = self._registry.rules_for(target.resource).warnings_on_delete(options)
+        return await self._answer(request, target, result, wanted, warnings)
 
     async def _delete_collection(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
         wanted = self._write_answer(request)
@@ -191,7 +196,8 @@ class ObjectRequests:
         revision = ListMeta(resource_version=str(self._registry.store.revision))
         renderer = self._renderer(target.resource, wanted, request.query)
         body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
-        return await reply(request, body, media_type=wanted.media_type)
+        warnings = self._registry.rules_for(target.resource).warnings_on_delete(options)
+        return await reply(request, body, media_type=wanted.media_type, warnings=warnings)
 
     def _write_answer(self, request: web.BaseRequest) -> Wanted:
         """How the answer to a write shall look; asked first, so that nothing is written for a 406."""

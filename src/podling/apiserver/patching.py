@@ -57,6 +57,14 @@ def applied_to_view(wanted: Patch, view: View) -> Patch:
     return replace(wanted, body={**intent, "metadata": head})
 
 
+def check_named(name: str | None, target: Target) -> None:
+    """400 when what is put in the place of an object does not say its name."""
+    if not name:
+        raise errors.bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"
+        )
+
+
 def check_place(name: str | None, namespace: str | None, target: Target) -> None:
     """400 when an object says another name or namespace than the URL it is sent to."""
     if name and name != target.name:

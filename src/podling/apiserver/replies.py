@@ -29,6 +29,7 @@ AUDIT_ID = "Audit-Id"
 STUCK_SECONDS = 60.0
 """How long one write to a reader may take before the reader is cut off."""
 
+READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
 _numbers = count(1)
 
@@ -43,6 +44,13 @@ def audit_id(request: web.BaseRequest) -> str:
     return request.headers.get(AUDIT_ID) or f"{_process_id()}{next(_numbers):012x}"
 
 
+def wants_pretty(request: web.BaseRequest) -> bool:
+    """Whether JSON shall be indented: asked for, or read by a person (source: ``isPrettyPrint``)."""
+    if "pretty" in request.query_string and request.query.get("pretty"):
+        return flag(request.query, "pretty")
+    return request.headers.get("User-Agent", "").startswith(READ_BY_PEOPLE)
+
+
 async def reply(
     request: web.BaseRequest,
     body: bytes,
@@ -55,7 +63,7 @@ async def reply(
     """An answer with a body, in ``media_type`` (bodies are made as JSON), compressed if that pays."""
     if media_type == YAML:
         body = msgspec.yaml.encode(msgspec.json.decode(body))
-    elif "pretty" in request.query_string and media_type == JSON and flag(request.query, "pretty"):
+    elif media_type == JSON and wants_pretty(request):
         body = msgspec.json.format(body, indent=2)
     sent = {"Content-Type": media_type, AUDIT_ID: audit_id(request), "Cache-Control": "no-cache, private"}
     response = web.Response(body=body, status=code, headers={**sent, **headers} if headers else sent)
@@ -73,7 +81,7 @@ async def reply_pieces(
 ) -> web.StreamResponse:
     """An answer that comes in pieces: sent piece by piece, at its reader's pace, if there are several."""
     begun = list(islice(pieces, 2))
-    plain = media_type == JSON and request.method == "GET" and "pretty" not in request.query_string
+    plain = media_type == JSON and request.method == "GET" and not wants_pretty(request)
     if len(begun) == 1 or not plain:
         return await reply(request, b"".join([*begun, *pieces]), media_type=media_type)
     response = web.StreamResponse(headers={"Content-Type": media_type, "Cache-Control": "no-cache, private"})

@@ -32,6 +32,9 @@ from podling.machinery import errors
 from podling.machinery.scheme import Resource
 from podling.store.base import Entry, Store
 
+DELETED_AT_ONCE = 50
+"""Objects of a collection that are deleted before others get a turn."""
+
 
 class Authorizer(Protocol):
     """Says whether ``user`` may do ``verb``; raises 403 when not."""
@@ -135,12 +138,13 @@ class Registry:
 
         def change(old: Any) -> Any:
             if body.metadata.uid and body.metadata.uid != old.metadata.uid:
-                raise errors.conflict(
+                raise errors.other_object(
                     target.resource.plural,
                     target.resource.group,
                     target.name,
-                    f"Precondition failed: UID in precondition: {body.metadata.uid}, "
-                    f"UID in object meta: {old.metadata.uid}",
+                    key=target.resource.key(target.namespace, target.name),
+                    asked=body.metadata.uid,
+                    found=old.metadata.uid or "",
                 )
             return body
 
@@ -217,8 +221,12 @@ class Registry:
         """Delete everything selected; returns the objects as they were found."""
         self._authorizer.check(user, "deletecollection", target)
         found = await self.reads.select(target, selected)
-        items = tuple(self.reads.shown(target.resource, entry) for entry in found.entries)
-        for obj in items:
+        items: list[Any] = []
+        async for block in in_turns(found.entries):
+            items.extend(self.reads.shown(target.resource, entry) for entry in block)
+        for position, obj in enumerate(items):
+            if position % DELETED_AT_ONCE == DELETED_AT_ONCE - 1:
+                await clock.sleep(0)
             each = replace(target, namespace=obj.metadata.namespace or "", name=obj.metadata.name)
             try:
                 await self.writes.remove(each, user, options)

@@ -95,9 +95,9 @@ class Writes:
             try:
                 return await self._store_new(resource, new, dry_run=options.dry_run)
             except Conflict:
-                if not (obj.metadata.generate_name and not obj.metadata.name):
-                    break
-        raise errors.already_exists(resource.plural, resource.group, new.metadata.name or "")
+                if obj.metadata.name or not obj.metadata.generate_name:
+                    raise errors.already_exists(resource.plural, resource.group, new.metadata.name) from None
+        raise errors.name_taken_every_time(resource.plural, resource.group, new.metadata.name or "")
 
     def _check_new(self, resource: Resource, rules: KindRules[Any], new: Any, context: Context) -> None:
         found = metadata.check_new(

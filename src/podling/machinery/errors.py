@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from podling.api.meta_v1 import Status, StatusCause, StatusDetails
 from podling.machinery.fields import FieldError, aggregate
 
@@ -66,6 +68,23 @@ OPTIMISTIC_LOCK = (
 def conflict(resource: str, group: str, name: str, why: str = OPTIMISTIC_LOCK) -> ApiError:
     message = f'Operation cannot be fulfilled on {qualified(resource, group)} "{name}": {why}'
     return failure(409, "Conflict", message, _about(resource, group, name))
+
+
+def other_object(resource: str, group: str, name: str, *, key: str, asked: str, found: str) -> ApiError:
+    """409: an update names another UID than the stored object has; ``key`` is where it is stored."""
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {asked}, UID in object meta: {found}"
+    )
+    return conflict(resource, group, name, why)
+
+
+def name_taken_every_time(resource: str, group: str, name: str) -> ApiError:
+    """409: every name that was made from ``generateName`` is taken."""
+    taken = already_exists(resource, group, name)
+    message = f"{taken.status.message}, the server was not able to generate a unique name for the object"
+    details = structs.replace(taken.status.details or StatusDetails(), retry_after_seconds=1)
+    return failure(409, "AlreadyExists", message, details)
 
 
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> ApiError:

@@ -101,6 +101,25 @@ def test_propagation_is_a_finalizer(options: DeleteOptions, finalizers: tuple[st
     assert plan.object.metadata.finalizers == finalizers
 
 
+@pytest.mark.parametrize(
+    ("present", "options", "finalizers"),
+    [
+        pytest.param((), DeleteOptions(), ("orphan",), id="nobody says: they stay"),
+        pytest.param((), DeleteOptions(propagation_policy="Background"), (), id="the request says"),
+        pytest.param((), DeleteOptions(orphan_dependents=False), (), id="it says so in the old way"),
+        pytest.param(("foregroundDeletion",), DeleteOptions(), ("foregroundDeletion",), id="the object says"),
+    ],
+)
+def test_the_oldest_kinds_leave_their_dependents_behind(
+    present: tuple[str, ...], options: DeleteOptions, finalizers: tuple[str, ...]
+) -> None:
+    class Old(KindRules[Any]):
+        orphans_dependents = True
+
+    plan = plan_deletion(pod(finalizers=present), options, Old(), NOW)
+    assert plan.object.metadata.finalizers == finalizers
+
+
 def test_one_policy_replaces_another() -> None:
     going = pod(
         finalizers=("foregroundDeletion",), deletion_timestamp=SECOND, deletion_grace_period_seconds=0
@@ -123,11 +142,13 @@ def test_an_update_may_take_the_last_hold() -> None:
     [
         (
             Preconditions(uid="2"),
-            "Precondition failed: UID in precondition: 2, UID in object meta: 1",
+            "the UID in the precondition (2) does not match the UID in record (1). "
+            "The object might have been deleted and then recreated",
         ),
         (
             Preconditions(uid="1", resource_version="8"),
-            "Precondition failed: ResourceVersion in precondition: 8, ResourceVersion in object meta: 7",
+            "the ResourceVersion in the precondition (8) does not match the ResourceVersion in record (7). "
+            "The object might have been modified",
         ),
     ],
 )
@@ -135,4 +156,4 @@ def test_preconditions(wanted: Preconditions, why: str) -> None:
     metadata = ObjectMeta(name="a", uid="1", resource_version="7")
     with pytest.raises(ApiError) as error:
         check_preconditions(resource_of(ConfigMap), metadata, DeleteOptions(preconditions=wanted))
-    assert str(error.value) == f'Operation cannot be fulfilled on configmaps "a": {why}'
+    assert str(error.value) == f'Operation cannot be fulfilled on ConfigMap "a": {why}'

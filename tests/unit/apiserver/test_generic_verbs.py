@@ -8,9 +8,10 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from podling import clock
+from podling import clock, ids
 from podling.api.core_v1 import ConfigMap, Namespace
 from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.writes import NAME_RETRIES
 from podling.client.base import PatchType, WatchEventType
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
@@ -46,6 +47,29 @@ class TestCreate:
         assert made.metadata.name is not None
         assert made.metadata.name.startswith("job-")
         assert len(made.metadata.name) == len("job-") + 5
+
+    async def test_it_gives_up_when_every_name_that_it_makes_is_taken(
+        self, cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tried: list[str] = []
+
+        def always_the_same(length: int) -> str:
+            tried.append("x" * length)
+            return tried[-1]
+
+        monkeypatch.setattr(ids, "suffix", always_the_same)
+        bare = ConfigMap(metadata=ObjectMeta(generate_name="job-", namespace="default"))
+        await cluster.client.create(bare)
+        with pytest.raises(ApiError) as error:
+            await cluster.client.create(bare)
+        assert len(tried) == 1 + NAME_RETRIES
+        assert status_of(error) == (
+            409,
+            "AlreadyExists",
+            'configmaps "job-xxxxx" already exists, the server was not able to generate a unique name '
+            "for the object",
+        )
+        assert error.value.retry_after == 1
 
     async def test_a_name_is_required(self, cluster: ControlPlane) -> None:
         with pytest.raises(ApiError) as error:
@@ -99,7 +123,13 @@ class TestUpdate:
         other = structs.replace(first.metadata, uid="another")
         with pytest.raises(ApiError) as error:
             await cluster.client.update(structs.replace(first, metadata=other))
-        assert "Precondition failed: UID in precondition: another" in str(error.value)
+        assert status_of(error) == (
+            409,
+            "Conflict",
+            'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, '
+            "Key: /registry/configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: another, UID in object meta: {first.metadata.uid}",
+        )
 
     async def test_what_does_not_exist_cannot_be_updated(self, cluster: ControlPlane) -> None:
         with pytest.raises(ApiError) as error:
@@ -161,7 +191,7 @@ class TestDelete:
         with pytest.raises(ApiError) as error:
             await cluster.client.delete(ConfigMap, "a", "default", uid="another")
         assert error.value.reason == "Conflict"
-        assert "UID in precondition: another, UID in object meta: " in str(error.value)
+        assert "the UID in the precondition (another) does not match the UID in record (" in str(error.value)
 
     async def test_the_propagation_policy_becomes_a_finalizer(self, cluster: ControlPlane) -> None:
         await cluster.client.create(config_map("a"))

@@ -173,7 +173,7 @@ async def test_a_job_that_vanished_and_one_that_nobody_started(cluster: ControlP
     created = await cluster.client.create(cron_job())
     await cluster.advance(minutes=11)
     (first,) = (await cluster.client.list(Job, "default")).items
-    await cluster.client.delete(Job, first.metadata.name or "", "default")
+    await cluster.client.delete(Job, first.metadata.name or "", "default", propagation="Background")
     await cluster.advance(seconds=1)
     assert (await current(cluster)).status.active == ()
     owner = OwnerReference(

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, structs
 
+from podling.api.meta_v1 import DeleteOptions
 from podling.machinery.fields import FieldError
 from podling.machinery.tables import Column
 
@@ -98,6 +99,10 @@ class KindRules(Generic[T]):
     returns_deleted: bool = False
     """Whether a deletion at once answers with the object instead of a ``Status``."""
 
+    orphans_dependents: bool = False
+    """Whether a deletion that names no propagation policy leaves the dependents behind, as the oldest kinds
+    do; all others take them along in the background."""
+
     subresources: Mapping[str, Subresource] = MappingProxyType({})
     """The subresources with a body of their own, by name."""
 
@@ -143,6 +148,10 @@ class KindRules(Generic[T]):
 
     def warnings(self, obj: T, old: T | None, context: Context) -> list[str]:
         """Texts for the response's ``Warning`` headers."""
+        return []
+
+    def warnings_on_delete(self, options: DeleteOptions) -> list[str]:
+        """Texts for the ``Warning`` headers of a deletion."""
         return []
 
     def grace_for(self, obj: T, requested: int | None) -> int:

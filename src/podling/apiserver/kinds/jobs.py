@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from podling.api.batch_v1 import Job, JobSpec, PodFailurePolicy, PodFailurePolicyRule
-from podling.api.meta_v1 import LabelSelector
+from podling.api.meta_v1 import DeleteOptions, LabelSelector
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import (
@@ -32,6 +32,11 @@ JOB_NAME = "batch.kubernetes.io/job-name"
 LEGACY_CONTROLLER_UID = "controller-uid"
 LEGACY_JOB_NAME = "job-name"
 
+PODS_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
+    "them or set propagationPolicy=Orphan to suppress this warning"
+)
+
 _STATES = ("Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
@@ -47,6 +52,11 @@ class JobRules(KindRules[Job]):
         *POD_TEMPLATE_COLUMNS,
     )
     field_labels = ("status.successful",)
+    orphans_dependents = True
+
+    def warnings_on_delete(self, options: DeleteOptions) -> list[str]:
+        given = options.propagation_policy is not None or options.orphan_dependents is not None
+        return [] if given else [PODS_STAY]
 
     def default(self, obj: Job) -> Job:
         labels = obj.spec.template.metadata.labels

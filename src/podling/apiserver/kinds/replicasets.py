@@ -121,6 +121,7 @@ class ReplicationControllerRules(KindRules[ReplicationController]):
     subresources = MappingProxyType({"scale": SCALE})
     columns = COLUMNS
     field_labels = ("status.replicas",)
+    orphans_dependents = True
 
     def default(self, obj: ReplicationController) -> ReplicationController:
         """Labels and selector default to the labels of the template."""
