@@ -7,10 +7,14 @@ given a meaning, so it fails (``pkg/kubelet/lifecycle/handlers.go``).
 
 from __future__ import annotations
 
+import json
+from collections.abc import Awaitable, Callable
+
 from podling import clock
 from podling.api.core_v1 import Container, HTTPGetAction, LifecycleHandler, Pod
 from podling.kubelet.deps import Recorder
 from podling.kubelet.http_action import HTTPFailure, HTTPRequest, http_get, request_for
+from podling.kubelet.pod_spec import pod_text
 from podling.kubelet.ports import UnknownPort
 from podling.kubelet.version import USER_AGENT_VERSION
 from podling.runtime.base import AnswersProbes, Runtime, Streams
@@ -18,6 +22,10 @@ from podling.runtime.failures import RuntimeFailure
 
 TIMEOUT_SECONDS = 60.0
 """How long an HTTP hook waits for an answer, beside the limits of its caller."""
+
+
+OUTPUT_BYTES_MAX = 16 * 1024
+"""How much of what a failing command said is repeated in the container's status."""
 
 
 class HookFailure(Exception):
@@ -39,23 +47,42 @@ class HookRunner:
         container_id: str,
         pod_ips: tuple[str, ...],
     ) -> None:
-        """Run ``handler`` for the container. Raises ``HookFailure``."""
+        """Run ``handler`` for the container. Raises ``HookFailure``, whose text a status may show."""
         if handler.exec is not None:
-            await self._exec(container_id, handler.exec.command)
+            what = f"Exec lifecycle hook ([{' '.join(handler.exec.command)}])"
+            action = self._exec(container_id, handler.exec.command)
         elif handler.http_get is not None:
-            await self._http(pod, container, handler.http_get, container_id, pod_ips)
+            what = f"HTTP lifecycle hook ({handler.http_get.path or ''})"
+            action = self._http(pod, container, handler.http_get, container_id, pod_ips)
         elif handler.sleep is not None:
             await clock.sleep(handler.sleep.seconds)
+            return
         else:
-            raise HookFailure("invalid handler: no action that can be run")
+            raise HookFailure("Cannot run handler: invalid handler: no action that can be run")
+        try:
+            await action
+        except HookFailure as error:
+            where = f'for Container "{container.name}" in Pod "{pod_text(pod)}"'
+            raise HookFailure(f"{what} {where} failed - error: {error}") from error
 
     async def _exec(self, container_id: str, command: tuple[str, ...]) -> None:
+        said = {"stdout": bytearray(), "stderr": bytearray()}
+
+        def collect(stream: str) -> Callable[[bytes], Awaitable[None]]:
+            async def take(chunk: bytes) -> None:
+                said[stream].extend(chunk[: OUTPUT_BYTES_MAX - len(said[stream])])
+
+            return take
+
         try:
-            code = await self._runtime.exec(container_id, command, Streams())
+            streams = Streams(stdout=collect("stdout"), stderr=collect("stderr"))
+            code = await self._runtime.exec(container_id, command, streams)
         except RuntimeFailure as error:
-            raise HookFailure(str(error)) from error
+            raise HookFailure(f'{error}, message: ""') from error
         if code != 0:
-            raise HookFailure(f"command '{' '.join(command)}' exited with {code}")
+            out, err = (said[stream].decode(errors="replace") for stream in ("stdout", "stderr"))
+            text = f"command '{' '.join(command)}' exited with {code}: {err}"
+            raise HookFailure(f"{text}, message: {json.dumps(out + err, ensure_ascii=False)}")
 
     async def _http(
         self,

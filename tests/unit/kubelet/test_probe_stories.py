@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from podling.api.core_v1 import PodCondition
+import pytest
+
+from podling import clock
+from podling.api.core_v1 import Event, PodCondition
+from podling.runtime.base import ContainerState
 from tests.support.kubelet_node import SimNode, condition, pod
 
 
@@ -126,6 +130,67 @@ async def test_a_failed_post_start_hook_kills_the_container(node: SimNode) -> No
     (status,) = found.status.container_statuses
     assert status.state.waiting is not None
     assert status.state.waiting.reason in ("PostStartHookError", "CrashLoopBackOff")
+
+
+@pytest.mark.parametrize(
+    ("life", "ends"),
+    [
+        ({}, (5, 10, 25)),
+        ({"ignoresSignals": True}, (20, 40, 70)),
+        ({"stopSeconds": 3}, (8, 16, 34)),
+    ],
+)
+async def test_a_failed_post_start_hook_beside_a_pre_stop_hook(
+    node: SimNode, life: dict[str, Any], ends: tuple[int, ...]
+) -> None:
+    """The kill runs ``preStop`` inside the grace period, whatever it was that failed; what the hook and the
+    process leave of it is not waited for, and the back-off counts from the process' end."""
+    hooks = {"postStart": {"exec": {"command": ["false"]}}, "preStop": {"sleep": {"seconds": 5}}}
+    said = {"command": "false", "exitCode": 1, "stdout": "out\n", "stderr": "oh no"}
+    await node.create(
+        pod(
+            containers=container(lifecycle=hooks),
+            script={"exec": [said], **life},
+            terminationGracePeriodSeconds=20,
+        )
+    )
+    began = clock.monotonic()
+    for attempt, at in enumerate(ends):
+        await node.pass_time(began + at - 0.5 - clock.monotonic())
+        (newest, *_) = sorted(await node.runtime.list_containers(), key=lambda c: -c.attempt)
+        assert (newest.attempt, newest.state) == (attempt, ContainerState.RUNNING)
+        await node.pass_time(1)
+        (status,) = (await node.get()).status.container_statuses
+        assert status.restart_count == attempt
+        assert status.state.waiting is not None
+        if attempt == 0:
+            uid = (await node.get()).metadata.uid
+            assert status.state.waiting.reason == "PostStartHookError"
+            assert status.state.waiting.message == (
+                f'Exec lifecycle hook ([false]) for Container "app" in Pod "web_default({uid})" failed - '
+                "error: command 'false' exited with 1: oh no, message: \"out\\noh no\""
+            )
+
+
+async def test_a_failed_pre_stop_hook_is_told_and_the_end_goes_on(node: SimNode) -> None:
+    hook = {"preStop": {"exec": {"command": ["false"]}}}
+    life = {"exec": [{"exitCode": 1, "seconds": 3}], "ignoresSignals": True}
+    await node.create(
+        pod(containers=container(lifecycle=hook), script=life, terminationGracePeriodSeconds=10)
+    )
+    await node.pass_time(1)
+    await node.delete()
+    await node.pass_time(9.5)
+    assert await node.exists()
+    await node.pass_time(1)
+    assert not await node.exists()
+    assert "FailedPreStopHook: PreStopHook failed" in await node.events()
+    (event,) = [
+        event
+        for event in (await node.client.list(Event, "default")).items
+        if event.reason == "FailedPreStopHook"
+    ]
+    assert (event.type, event.involved_object.field_path) == ("Warning", "spec.containers{app}")
 
 
 async def test_a_container_is_not_shown_running_before_its_post_start_hook_is_done(node: SimNode) -> None:
