@@ -48,6 +48,8 @@ class Instance:
     container: Container
     attempt: int
     image: Image
+    image_volumes: Mapping[str, Image] = field(default_factory=dict)
+    """The images that the container mounts, by volume."""
     pod_ips: tuple[str, ...] = ()
     process_target: str = ""
     """For an ephemeral container: the id of the container whose processes it sees."""
@@ -75,7 +77,7 @@ class ContainerSpecs:
         variables = await self._environment(instance, node, services)
         try:
             message_path = self._message_file(instance)
-            mounts = await self._volumes.mounts(pod, container, variables)
+            mounts = await self._volumes.mounts(pod, container, variables, instance.image_volumes)
         except OSError as error:
             raise StartFailure(CONFIG_ERROR, str(error)) from error
         mounts += self._files.mounts(pod, container)

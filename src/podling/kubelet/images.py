@@ -1,4 +1,6 @@
-"""Making sure that a container's image is on the node before the container starts.
+"""Making sure that the images a pod needs are on the node before its containers start.
+
+A container's own image and the images that it mounts as volumes go the same way.
 
 Pull policies, the queue of pulls (one at a time unless configured otherwise), and the back-off after
 failures, kept per pod and image. Every outcome is told in an event with Kubernetes' words, and a
@@ -46,11 +48,33 @@ def with_default_tag(image: str) -> str:
     return image if ":" in last or "@" in last else f"{image}:latest"
 
 
-def pull_policy(container: Container) -> str:
+def pull_policy(image: str, stated: str | None) -> str:
     """The policy in force: the stated one, else Always for ``latest`` and IfNotPresent for the rest."""
-    if container.image_pull_policy:
-        return container.image_pull_policy
-    return "Always" if with_default_tag(container.image or "").endswith(":latest") else "IfNotPresent"
+    return stated or ("Always" if with_default_tag(image).endswith(":latest") else "IfNotPresent")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An image that a pod needs. ``path``: the field that events about it name; empty: the whole pod."""
+
+    reference: str
+    policy: str
+    path: str = ""
+
+    @classmethod
+    def by_container(cls, pod: Pod, container: Container) -> Wanted:
+        image = container.image or ""
+        path = field_path(pod.spec, container.name)
+        return cls(image, pull_policy(image, container.image_pull_policy), path)
+
+    @classmethod
+    def by_volumes(cls, pod: Pod) -> dict[str, Wanted]:
+        """The images that are the pod's volumes, by volume."""
+        return {
+            volume.name: cls(reference, pull_policy(reference, volume.image.pull_policy))
+            for volume in pod.spec.volumes
+            if volume.image is not None and (reference := volume.image.reference or "")
+        }
 
 
 class ImageManager:
@@ -65,45 +89,39 @@ class ImageManager:
         places = 1 if config.serialize_image_pulls else config.max_parallel_image_pulls
         self._places = asyncio.Semaphore(places) if places > 0 else None
 
-    async def ensure(self, pod: Pod, container: Container) -> Image:
-        """The container's image, pulled if the policy says so. Raises ``ImageUnavailable``.
+    async def ensure(self, pod: Pod, wanted: Wanted) -> Image:
+        """The image, pulled if the policy says so. Raises ``ImageUnavailable``.
 
         An image whose name was given here (``podling image load``) is never asked of a registry, whatever
         the policy: a departure from Kubernetes, where ``Always`` makes such images useless.
         """
-        name = with_default_tag(container.image or "")
-        policy = pull_policy(container)
-        image = await self._inspect(pod, container, name)
-        if image is not None and (policy != "Always" or image.local):
-            self._tell(
-                pod,
-                container,
-                "Normal",
-                "Pulled",
-                f'Container image "{container.image}" already present on machine and '
-                "can be accessed by the pod",
-            )
+        name = with_default_tag(wanted.reference)
+        image = await self._inspect(pod, wanted, name)
+        if image is not None and (wanted.policy != "Always" or image.local):
+            there = "already present on machine and can be accessed by the pod"
+            text = f'Container image "{wanted.reference}" {there}'
+            self._tell(pod, wanted, "Normal", "Pulled", text)
             return image
-        if policy == "Never":
-            message = f'Container image "{container.image}" is not present with pull policy of Never'
-            self._tell(pod, container, "Warning", "ErrImageNeverPull", message)
+        if wanted.policy == "Never":
+            message = f'Container image "{wanted.reference}" is not present with pull policy of Never'
+            self._tell(pod, wanted, "Warning", "ErrImageNeverPull", message)
             raise ImageUnavailable("ErrImageNeverPull", message)
-        self._check_backoff(pod, container, name)
-        return await self._pull(pod, container, name)
+        self._check_backoff(pod, wanted, name)
+        return await self._pull(pod, wanted, name)
 
-    async def _inspect(self, pod: Pod, container: Container, name: str) -> Image | None:
+    async def _inspect(self, pod: Pod, wanted: Wanted, name: str) -> Image | None:
         try:
             return await self._deps.runtime.images.image_status(name)
         except ImageFailure as error:
             if error.reason == "InvalidImageName":
-                message = f'Failed to apply default image tag "{container.image}": {error}'
-                self._tell(pod, container, "Warning", "InspectFailed", message)
+                message = f'Failed to apply default image tag "{wanted.reference}": {error}'
+                self._tell(pod, wanted, "Warning", "InspectFailed", message)
                 raise ImageUnavailable("InvalidImageName", message) from error
-            message = f'Failed to inspect image "{container.image}": {error}'
-            self._tell(pod, container, "Warning", "InspectFailed", message)
+            message = f'Failed to inspect image "{wanted.reference}": {error}'
+            self._tell(pod, wanted, "Warning", "InspectFailed", message)
             raise ImageUnavailable("ImageInspectError", message) from error
 
-    def _check_backoff(self, pod: Pod, container: Container, name: str) -> None:
+    def _check_backoff(self, pod: Pod, wanted: Wanted, name: str) -> None:
         failed = self._failed.get((pod.metadata.uid or "", name))
         if failed is None:
             return
@@ -111,16 +129,16 @@ class ImageManager:
         since = now - failed.entry.last_update
         if since > RESET_AFTER or since >= timedelta(seconds=failed.entry.seconds):
             return
-        self._tell(pod, container, "Normal", "BackOff", f'Back-off pulling image "{container.image}"')
+        self._tell(pod, wanted, "Normal", "BackOff", f'Back-off pulling image "{wanted.reference}"')
         raise ImageUnavailable(
             "ImagePullBackOff",
-            f'Back-off pulling image "{container.image}": ErrImagePull: {failed.message}',
+            f'Back-off pulling image "{wanted.reference}": ErrImagePull: {failed.message}',
             failed.entry.last_update + timedelta(seconds=failed.entry.seconds),
         )
 
-    async def _pull(self, pod: Pod, container: Container, name: str) -> Image:
+    async def _pull(self, pod: Pod, wanted: Wanted, name: str) -> Image:
         credentials = await self._keyring.credentials(pod, name)
-        self._tell(pod, container, "Normal", "Pulling", f'Pulling image "{container.image}"')
+        self._tell(pod, wanted, "Normal", "Pulling", f'Pulling image "{wanted.reference}"')
         queued = clock.monotonic()
         key = (pod.metadata.uid or "", name)
         try:
@@ -136,18 +154,18 @@ class ImageManager:
             old = self._failed.get(key)
             entry = next_entry(old.entry if old else None, now, now, self._policy)
             self._failed[key] = _Failed(entry, str(error))
-            message = f'Failed to pull image "{container.image}": {error}'
-            self._tell(pod, container, "Warning", "Failed", message)
+            message = f'Failed to pull image "{wanted.reference}": {error}'
+            self._tell(pod, wanted, "Warning", "Failed", message)
             soon = now + timedelta(seconds=BACKOFF_SHOWN_AFTER_SECONDS)
             raise ImageUnavailable(error.reason, str(error), soon) from error
         self._failed.pop(key, None)
         done = clock.monotonic()
         self._tell(
             pod,
-            container,
+            wanted,
             "Normal",
             "Pulled",
-            f'Successfully pulled image "{container.image}" in {go_duration(done - began)} '
+            f'Successfully pulled image "{wanted.reference}" in {go_duration(done - began)} '
             f"({go_duration(done - queued)} including waiting). Image size: {image.size_bytes} bytes.",
         )
         return image
@@ -157,6 +175,5 @@ class ImageManager:
         for key in [key for key in self._failed if key[0] == pod_uid]:
             del self._failed[key]
 
-    def _tell(self, pod: Pod, container: Container, type_: str, reason: str, message: str) -> None:
-        path = field_path(pod.spec, container.name)
-        self._deps.recorder.event(pod, type_, reason, message, field_path=path)
+    def _tell(self, pod: Pod, wanted: Wanted, type_: str, reason: str, message: str) -> None:
+        self._deps.recorder.event(pod, type_, reason, message, field_path=wanted.path)

@@ -8,7 +8,7 @@ keep the others from it; why it could not is noted for its status, and when to t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ from podling.kubelet.container_spec import Instance
 from podling.kubelet.container_statuses import WaitingReason
 from podling.kubelet.durations import go_duration
 from podling.kubelet.failures import StartFailure, VolumeFailure
-from podling.kubelet.images import ImageUnavailable
+from podling.kubelet.images import ImageUnavailable, Wanted
 from podling.kubelet.memory import PodMemory
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import ephemeral_target, field_path, pod_text
@@ -128,28 +128,33 @@ class PodSync:
 
     async def _start(self, plan: PodPlan, current: Pass) -> None:
         pod, memory = current.pod, current.memory
+        ensure = self._services.images.ensure
+        volumes = {
+            name: asyncio.create_task(ensure(pod, wanted)) for name, wanted in Wanted.by_volumes(pod).items()
+        }
         images = {
-            container.name: asyncio.create_task(self._services.images.ensure(pod, container))
+            container.name: asyncio.create_task(ensure(pod, Wanted.by_container(pod, container)))
             for container in plan.starts
         }
+        tasks = (*volumes.values(), *images.values())
         try:
             sandbox = await self._prepare(plan, current)
             if sandbox is None:
                 return
             self._services.files.write(pod, _addresses(pod, sandbox, current), self._services.node().hostname)
-            if not all(task.done() for task in images.values()):
+            if not all(task.done() for task in tasks):
                 await current.progress()
             for position, container in enumerate(plan.starts):
                 if position:
                     # Those already started are probed and reported while the others' images come.
                     await current.progress()
-                await self._start_one(container, sandbox, images[container.name], current)
+                await self._start_one(container, sandbox, images[container.name], volumes, current)
             if memory.restarting_all and plan.start:
                 memory.restarting_all = False
         finally:
-            for task in images.values():
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*images.values(), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _prepare(self, plan: PodPlan, current: Pass) -> Sandbox | None:
         """Sandbox and volumes; None if one of them cannot be had now."""
@@ -205,14 +210,20 @@ class PodSync:
         current.memory.retry(error_retry(clock.now()))
 
     async def _start_one(
-        self, container: Container, sandbox: Sandbox, image_task: asyncio.Task[Image], current: Pass
+        self,
+        container: Container,
+        sandbox: Sandbox,
+        image_task: asyncio.Task[Image],
+        volumes: Mapping[str, asyncio.Task[Image]],
+        current: Pass,
     ) -> None:
         """Start one container, or note why it could not be."""
         pod, memory = current.pod, current.memory
         now = clock.now()
         try:
+            mounted = {m.name: await volumes[m.name] for m in container.volume_mounts if m.name in volumes}
             image = await image_task
-            instance = await self._instance(container, image, sandbox, current)
+            instance = await self._instance(container, image, mounted, sandbox, current)
             ended = current.observed.newest_exited(container.name)
             if ended is not None:
                 memory.backoff.advance(backoff_key(pod, container), ended.finished_at or now, now)
@@ -235,7 +246,12 @@ class PodSync:
         current.memory.retry(retry_at or error_retry(clock.now()))
 
     async def _instance(
-        self, container: Container, image: Image, sandbox: Sandbox, current: Pass
+        self,
+        container: Container,
+        image: Image,
+        image_volumes: Mapping[str, Image],
+        sandbox: Sandbox,
+        current: Pass,
     ) -> Instance:
         pod, observed = current.pod, current.observed
         newest = observed.newest(container.name)
@@ -250,6 +266,7 @@ class PodSync:
                 pod, container.name, current.status, self._services.directories
             ),
             image=image,
+            image_volumes=image_volumes,
             pod_ips=_addresses(pod, sandbox, current),
             process_target=target.id if target is not None else "",
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podling.api.core_v1 import Pod, Secret
+from podling.api.core_v1 import Event, Pod, Secret
 from podling.api.meta_v1 import ObjectMeta
 from podling.runtime.sim import ImageScript, PullFailure, Scenario
 from podling.testing import ControlPlane
@@ -154,3 +154,55 @@ async def test_a_container_works_while_another_waits_for_its_image(node: SimNode
     assert ready == {"quick": True, "slow": False}
     await node.pass_time(20)
     assert (await node.get()).status.phase == "Running"
+
+
+def with_image_volume(reference: str, **image: object) -> Pod:
+    mount = {"name": "data", "mountPath": "/data"}
+    return pod(
+        containers=[
+            {"name": "app", "image": "here:1", "volumeMounts": [mount]},
+            {"name": "other", "image": "here:1"},
+        ],
+        volumes=[{"name": "data", "image": {"reference": reference, **image}}],
+    )
+
+
+def reasons(found: Pod) -> dict[str, str]:
+    return {
+        status.name: status.state.waiting.reason or "" if status.state.waiting is not None else "runs"
+        for status in found.status.container_statuses
+    }
+
+
+async def test_an_image_volume_is_pulled_before_the_container_that_mounts_it(node: SimNode) -> None:
+    await node.create(with_image_volume("slow:1"))
+    await node.pass_time(10)
+    assert set(reasons(await node.get()).values()) == {"ContainerCreating"}
+    await node.pass_time(11)
+    assert reasons(await node.get()) == {"app": "runs", "other": "runs"}
+    told = [event for event in (await node.client.list(Event, "default")).items if event.reason == "Pulling"]
+    assert [(event.message, event.involved_object.field_path) for event in told] == [
+        ('Pulling image "slow:1"', None)
+    ]
+
+
+async def test_an_image_volume_that_cannot_be_pulled_keeps_only_those_that_mount_it(node: SimNode) -> None:
+    await node.create(with_image_volume("nowhere:1"))
+    await node.pass_time(0.5)
+    assert reasons(await node.get()) == {"app": "ErrImagePull", "other": "runs"}
+    await node.pass_time(5)
+    found = await node.get()
+    assert reasons(found) == {"app": "ImagePullBackOff", "other": "runs"}
+    (status,) = (status for status in found.status.container_statuses if status.name == "app")
+    assert status.state.waiting is not None
+    assert (status.state.waiting.message or "").startswith(
+        'Back-off pulling image "nowhere:1": ErrImagePull:'
+    )
+    told = await node.events()
+    assert {"Failed: Error: ErrImagePull", "Failed: Error: ImagePullBackOff"} <= set(told)
+
+
+async def test_an_image_volume_has_a_pull_policy(node: SimNode) -> None:
+    await node.create(with_image_volume("slow:1", pullPolicy="Never"))
+    await node.pass_time(1)
+    assert reasons(await node.get()) == {"app": "ErrImageNeverPull", "other": "runs"}

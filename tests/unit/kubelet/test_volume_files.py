@@ -21,6 +21,7 @@ from podling.kubelet.volumes.mounts import mounts_of
 from podling.kubelet.volumes.ownership import set_ownership
 from podling.kubelet.volumes.projected import single_user
 from podling.kubelet.volumes.sub_paths import prepare_sub_path, sub_path
+from podling.runtime.image_service import Image
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="changes owners")
 
@@ -144,20 +145,23 @@ def test_mounts_of_a_container() -> None:
             {"name": "v", "mountPath": "/a/b", "readOnly": True, "recursiveReadOnly": "Enabled"},
             {"name": "config", "mountPath": "/etc/app"},
             {"name": "v", "mountPath": "/a", "subPath": "part", "mountPropagation": "HostToContainer"},
+            {"name": "data", "mountPath": "models", "subPathExpr": "$(SIZE)/m"},
         ],
     }
     (container,) = msgspec.convert({"spec": {"containers": [plain]}}, Pod).spec.containers
     volumes = {"v": Mounted(Path("/k/v")), "config": Mounted(Path("/k/c"), read_only=True)}
-    found = mounts_of(container, volumes, {}, write=False)
-    assert [(m.container_path, m.host_path, m.read_only) for m in found] == [
+    images = {"data": Image(id="sha256:1")}
+    found = mounts_of(container, volumes, images, {"SIZE": "small"}, write=False)
+    assert [(m.container_path, m.host_path or (m.image, m.image_sub_path), m.read_only) for m in found] == [
         ("/a", "/k/v/part", False),
+        ("/models", ("sha256:1", "small/m"), True),
         ("/a/b", "/k/v", True),
         ("/etc/app", "/k/c", True),
     ]
-    assert [m.recursive_read_only for m in found] == [False, True, False]
+    assert [m.recursive_read_only for m in found] == [False, False, True, False]
     assert found[0].propagation.value == "HostToContainer"
-    with pytest.raises(StartFailure, match="cannot find volume"):
-        mounts_of(container, {}, {}, write=False)
+    with pytest.raises(StartFailure, match='cannot find volume "v" to mount into container "app"'):
+        mounts_of(container, {}, {}, {}, write=False)
 
 
 def pod(*containers: dict[str, Any], **spec: Any) -> Pod:

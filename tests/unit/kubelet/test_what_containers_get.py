@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podling.api.core_v1 import Container, Pod, PodSpec
+from podling.api.core_v1 import Pod, PodSpec
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.credentials import logins_for, registry_logins
 from podling.kubelet.directories import Directories
@@ -267,7 +267,7 @@ def test_durations(seconds: float, text: str) -> None:
     ],
 )
 def test_pull_policies(image: str, stated: str, policy: str) -> None:
-    assert pull_policy(Container(name="app", image=image, image_pull_policy=stated or None)) == policy
+    assert pull_policy(image, stated or None) == policy
 
 
 def test_default_tags() -> None:

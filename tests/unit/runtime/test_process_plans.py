@@ -86,6 +86,11 @@ def test_volumes_inside_of_volumes_are_refused() -> None:
         plan.links((mount("/data"), mount("/data/cache")))
 
 
+def test_an_image_is_no_volume_here() -> None:
+    with pytest.raises(RuntimeFailure, match='volume mount "/models" is an image'):
+        plan.links((Mount(container_path="/models", image="sha256:1"),))
+
+
 @pytest.mark.parametrize(
     ("asked", "on_host", "expected"),
     [

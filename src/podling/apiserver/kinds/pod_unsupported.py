@@ -19,7 +19,7 @@ _ANY_CONTAINER = ("containers[*]", "init_containers[*]", "ephemeral_containers[*
 
 _VOLUMES = (
     "aws_elastic_block_store", "azure_disk", "azure_file", "cephfs", "cinder", "csi", "fc", "flex_volume",
-    "flocker", "gce_persistent_disk", "git_repo", "glusterfs", "image", "iscsi", "nfs",
+    "flocker", "gce_persistent_disk", "git_repo", "glusterfs", "iscsi", "nfs",
     "photon_persistent_disk", "portworx_volume", "quobyte", "rbd", "scale_io", "storageos", "vsphere_volume",
 )  # fmt: skip
 

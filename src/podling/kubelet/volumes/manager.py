@@ -1,6 +1,7 @@
 """Sets a pod's volumes up before its containers start, keeps them fresh, and takes them down at the end.
 
-Only volumes that some container mounts are set up. A volume that cannot be had (yet) is told in a
+Only volumes that some container mounts are set up. Images are no part of this: whoever starts a container
+hands in those that it mounts. A volume that cannot be had (yet) is told in a
 ``FailedMount`` event and tried again, 500 ms later at first, then at doubling intervals up to about two
 minutes; the pod waits (``pkg/volume/util/operationexecutor``, ``nestedpendingoperations``).
 """
@@ -31,6 +32,7 @@ from podling.kubelet.volumes.mounts import mounts_of
 from podling.kubelet.volumes.projected import ProjectedVolume
 from podling.kubelet.volumes.tokens import Tokens
 from podling.runtime.base import Mount
+from podling.runtime.image_service import Image
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +90,9 @@ class VolumeManager:
         todo = [
             volume
             for volume in pod.spec.volumes
-            if volume.name in names and (volume.name not in held or (refresh and self._changes(volume)))
+            if volume.name in names
+            and volume.image is None
+            and (volume.name not in held or (refresh and self._changes(volume)))
         ]
         if not todo:
             return
@@ -128,11 +132,18 @@ class VolumeManager:
         return {name: mounted.path for name, mounted in held.items()}
 
     async def mounts(
-        self, pod: Pod, container: Container, environment: Mapping[str, str]
+        self,
+        pod: Pod,
+        container: Container,
+        environment: Mapping[str, str],
+        images: Mapping[str, Image],
     ) -> tuple[Mount, ...]:
-        """The container's volume mounts for the runtime. Raises ``StartFailure``."""
+        """The container's volume mounts for the runtime. Raises ``StartFailure``.
+
+        ``images`` holds the images that are volumes, by volume.
+        """
         held = self._mounted.get(pod.metadata.uid or "", {})
-        return mounts_of(container, held, environment, write=self._deps.config.write_files)
+        return mounts_of(container, held, images, environment, write=self._deps.config.write_files)
 
     async def tear_down(self, uid: str) -> None:
         """Take the pod's volumes down and remove its directory. Raises ``OSError``."""

@@ -9,33 +9,68 @@ from podling.kubelet.failures import StartFailure
 from podling.kubelet.volumes.base import Mounted
 from podling.kubelet.volumes.sub_paths import CONFIG_ERROR, prepare_sub_path, sub_path
 from podling.runtime.base import Mount, MountPropagation
+from podling.runtime.image_service import Image
 
 
 def mounts_of(
-    container: Container, volumes: Mapping[str, Mounted], environment: Mapping[str, str], *, write: bool
+    container: Container,
+    volumes: Mapping[str, Mounted],
+    images: Mapping[str, Image],
+    environment: Mapping[str, str],
+    *,
+    write: bool,
 ) -> tuple[Mount, ...]:
     """The mounts of ``container``, parents before children. Raises ``StartFailure``."""
-    found = [_mount(mount, volumes, environment, write=write) for mount in container.volume_mounts]
+    found = [
+        _image_mount(mount, images[mount.name], environment)
+        if mount.name in images
+        else _mount(container.name, mount, volumes, environment, write=write)
+        for mount in container.volume_mounts
+    ]
     return tuple(sorted(found, key=lambda mount: mount.container_path.count("/")))
 
 
+def _image_mount(mount: VolumeMount, image: Image, environment: Mapping[str, str]) -> Mount:
+    """An image's files: the runtime knows where they lie."""
+    return Mount(
+        container_path=_target(mount),
+        image=image.id,
+        image_sub_path=sub_path(mount, environment),
+        read_only=True,
+        recursive_read_only=_recursively(mount),
+        propagation=MountPropagation(mount.mount_propagation or "None"),
+    )
+
+
+def _target(mount: VolumeMount) -> str:
+    return mount.mount_path if mount.mount_path.startswith("/") else f"/{mount.mount_path}"
+
+
+def _recursively(mount: VolumeMount) -> bool:
+    return mount.recursive_read_only in ("Enabled", "IfPossible")
+
+
 def _mount(
-    mount: VolumeMount, volumes: Mapping[str, Mounted], environment: Mapping[str, str], *, write: bool
+    container: str,
+    mount: VolumeMount,
+    volumes: Mapping[str, Mounted],
+    environment: Mapping[str, str],
+    *,
+    write: bool,
 ) -> Mount:
     mounted = volumes.get(mount.name)
     if mounted is None:
-        text = f'cannot find volume "{mount.name}" to mount into container'
+        text = f'cannot find volume "{mount.name}" to mount into container "{container}"'
         raise StartFailure(CONFIG_ERROR, text)
     part = sub_path(mount, environment)
     path = mounted.path
     if part:
         path = prepare_sub_path(path, part) if write else path / part
-    target = mount.mount_path if mount.mount_path.startswith("/") else f"/{mount.mount_path}"
     read_only = bool(mount.read_only) or mounted.read_only
     return Mount(
-        container_path=target,
+        container_path=_target(mount),
         host_path=str(path),
         read_only=read_only,
-        recursive_read_only=read_only and mount.recursive_read_only in ("Enabled", "IfPossible"),
+        recursive_read_only=read_only and _recursively(mount),
         propagation=MountPropagation(mount.mount_propagation or "None"),
     )

@@ -79,6 +79,11 @@ def environment(
 
 def links(mounts: Sequence[Mount]) -> tuple[tuple[PurePosixPath, str], ...]:
     """Where each volume is found, relative to the root directory, and what it points to."""
+    for mount in mounts:
+        if mount.image:
+            raise RuntimeFailure(
+                f'volume mount "{mount.container_path}" is an image: the process runtime has no files of it'
+            )
     places = {PurePosixPath(mount.container_path).relative_to("/"): mount.host_path for mount in mounts}
     for place in places:
         outer = next((other for other in place.parents if other in places), None)
