@@ -58,6 +58,13 @@ class KubeletConfig:
     serialize_image_pulls: bool = True
     max_parallel_image_pulls: int = 0
     """With pulls in parallel: how many at most; 0: as many as there are."""
+    image_gc_high_threshold_percent: int = 85
+    """How full the disk may be before images go; 100: never by fullness."""
+    image_gc_low_threshold_percent: int = 80
+    """How full the disk should be at most after images went."""
+    image_minimum_gc_age: float = 120.0
+    image_maximum_gc_age: float = 0.0
+    """An image unused for longer goes in any case; 0: there is no such age."""
     cgroup_root: str = "/podling"
     cgroups_per_qos: bool = True
     cpu_cfs_quota: bool = True

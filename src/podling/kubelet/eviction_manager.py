@@ -3,8 +3,8 @@
 Pods that keep more on disk than their own limits allow go first, whatever the node has left.
 
 Every ten seconds: look, set the node's pressure conditions, and if a threshold calls for it first give
-back what no pod needs (images, for disk), then end the one pod that ranks first. The next look waits
-until that pod is gone, at most half a minute.
+back what no pod needs (for disk: what ended pods left, and images), then end the one pod that ranks first.
+The next look waits until that pod is gone, at most half a minute.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from datetime import timedelta
 from podling import clock
 from podling.api.core_v1 import Node, Pod, PodCondition
 from podling.kubelet.blocking import blocking
+from podling.kubelet.cleanup import remove_everything
 from podling.kubelet.conditions import DISRUPTION_TARGET
-from podling.kubelet.deps import KubeletDeps
-from podling.kubelet.directories import Directories
 from podling.kubelet.eviction import (
     CONDITION_OF,
     DISK_PRESSURE,
@@ -34,14 +33,14 @@ from podling.kubelet.eviction import (
     rank,
     thresholds,
 )
-from podling.kubelet.image_collection import collect_images
+from podling.kubelet.image_gc import ImageCollector
 from podling.kubelet.local_storage import StorageUse, disk_volumes, excess, is_limited, tree_size
-from podling.kubelet.node_usage import machine_left, simulated_left
+from podling.kubelet.node_usage import node_left
+from podling.kubelet.services import PodServices
 from podling.kubelet.status import Verdict
 from podling.kubelet.volumes.empty_dir import EmptyDir
 from podling.kubelet.worker import PodWorker
-from podling.kubelet.worker_state import Syncing
-from podling.runtime.base import KeepsLogs
+from podling.kubelet.worker_state import Finished, Syncing
 from podling.runtime.failures import RuntimeFailure
 
 logger = logging.getLogger(__name__)
@@ -64,20 +63,23 @@ class EvictionManager:
 
     def __init__(
         self,
-        deps: KubeletDeps,
+        services: PodServices,
+        images: ImageCollector,
         workers: Mapping[str, PodWorker],
         node: Callable[[], Node],
         changed: Callable[[], None],
     ) -> None:
-        config = deps.config
-        self._deps = deps
+        config = services.deps.config
+        self._services = services
+        self._deps = services.deps
+        self._images = images
         self._workers = workers
         self._node = node
         self._changed = changed
         self._thresholds = thresholds(
             config.eviction_hard, config.eviction_soft, config.eviction_soft_grace_period
         )
-        self._directories = Directories(deps.root_dir)
+        self._directories = services.directories
         self._pressure = Pressure()
         self.conditions: frozenset[str] = frozenset()
         """The pressures that the node is under."""
@@ -132,7 +134,7 @@ class EvictionManager:
         """One look at the node; returns the worker of the pod that was evicted, if one was."""
         if not self._thresholds:
             return None
-        observed = await self._observe()
+        observed = await node_left(self._deps, self._node())
         now = clock.now()
         self._pressure = look(self._pressure, self._thresholds, observed, now)
         transition = timedelta(seconds=self._deps.config.eviction_pressure_transition_period)
@@ -151,16 +153,16 @@ class EvictionManager:
             return None
         return await self._evict(choice)
 
-    async def _observe(self) -> dict[str, Observation]:
-        capacity = self._node().status.capacity
-        if isinstance(self._deps.runtime, KeepsLogs):
-            return simulated_left(capacity, await self._deps.runtime.stats())
-        return await blocking(machine_left, self._deps.root_dir, capacity)
-
     async def _reclaim_disk(self) -> bool:
-        """Remove images that no container uses; True if there were any."""
-        used = {c.image_id for c in await self._deps.runtime.list_containers()}
-        return bool(await collect_images(self._deps.runtime.images, used))
+        """Give back what nobody needs: what ended pods left, then images. True if there was any."""
+        ended = [worker for worker in self._workers.values() if isinstance(worker.state, Finished)]
+        cleared = False
+        for worker in ended:
+            observed = await self._services.observer.observe(worker.uid)
+            if observed.containers:
+                await remove_everything(self._services, worker.record.pod)
+                cleared = True
+        return bool(await self._images.remove_unused()) or cleared
 
     async def _evict(self, choice: _Choice) -> PodWorker | None:
         uses = await self._uses()

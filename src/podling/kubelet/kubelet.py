@@ -30,6 +30,7 @@ from podling.kubelet.eviction import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSUR
 from podling.kubelet.eviction_manager import EvictionManager
 from podling.kubelet.hooks import HookRunner
 from podling.kubelet.housekeeping import Housekeeper
+from podling.kubelet.image_gc import ImageCollector
 from podling.kubelet.images import ImageManager
 from podling.kubelet.log_rotation import LogRotation
 from podling.kubelet.machine import read_machine
@@ -101,7 +102,14 @@ class Kubelet:
         )
         self.pod_view: PodSource = PodView(deps.runtime, self._directories, self._workers.values)
         """The node's pods for readers."""
-        self._eviction = EvictionManager(deps, self._workers, lambda: self._agent.node, self._agent.changed)
+        self._images = ImageCollector(
+            deps,
+            lambda: (worker.record.pod for worker in self._workers.values()),
+            lambda: self._agent.node,
+        )
+        self._eviction = EvictionManager(
+            self._services, self._images, self._workers, lambda: self._agent.node, self._agent.changed
+        )
         directory = config.static_pod_path
         self._static = (
             StaticPods(directory, deps.node_name, self._workers.set_static) if directory is not None else None
@@ -154,6 +162,7 @@ class Kubelet:
                 group.create_task(self._known_services.run(), name="kubelet/services")
                 group.create_task(self._watch_runtime(), name="kubelet/runtime")
                 group.create_task(self._eviction.run(), name="kubelet/eviction")
+                group.create_task(self._images.run(), name="kubelet/images")
                 group.create_task(self._housekeeper.run(), name="kubelet/housekeeping")
                 group.create_task(self._log_rotation.run(), name="kubelet/log-rotation")
                 group.create_task(self._become_ready(), name="kubelet/ready")

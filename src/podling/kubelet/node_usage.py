@@ -10,10 +10,22 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from podling.api.core_v1 import Node
+from podling.kubelet.blocking import blocking
+from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.eviction import Observation
 from podling.kubelet.machine import read_meminfo
 from podling.machinery.quantity import value
-from podling.runtime.base import ContainerStats
+from podling.runtime.base import ContainerStats, KeepsLogs
+from podling.runtime.image_service import Image
+
+
+async def node_left(deps: KubeletDeps, node: Node) -> dict[str, Observation]:
+    """What the node has left, by signal. Raises ``RuntimeFailure``."""
+    capacity, runtime = node.status.capacity, deps.runtime
+    if isinstance(runtime, KeepsLogs):
+        return simulated_left(capacity, await runtime.stats(), await runtime.images.list_images())
+    return await blocking(machine_left, deps.root_dir, capacity)
 
 
 def machine_left(root_dir: Path, capacity: Mapping[str, str]) -> dict[str, Observation]:
@@ -45,13 +57,17 @@ def _processes_left() -> dict[str, Observation]:
     return {"pid.available": Observation(max(0, most - running), most)}
 
 
-def simulated_left(capacity: Mapping[str, str], stats: Iterable[ContainerStats]) -> dict[str, Observation]:
-    """What a simulated machine has left: its capacity without what its containers use."""
+def simulated_left(
+    capacity: Mapping[str, str], stats: Iterable[ContainerStats], images: Iterable[Image]
+) -> dict[str, Observation]:
+    """What a simulated machine has left: its capacity without what its containers and images use."""
     used = list(stats)
     memory, disk = value(capacity["memory"]), value(capacity["ephemeral-storage"])
     memory_left = memory - sum(found.memory_bytes for found in used)
     disk_left = disk - sum(found.writable_layer_bytes for found in used)
+    disk_left -= sum(image.size_bytes for image in images)
     return {
         "memory.available": Observation(max(0, memory_left), memory),
         "nodefs.available": Observation(max(0, disk_left), disk),
+        "imagefs.available": Observation(max(0, disk_left), disk),
     }

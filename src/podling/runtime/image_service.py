@@ -33,6 +33,8 @@ class Image:
     stop_signal: str = ""
     volumes: tuple[str, ...] = ()
     pinned: bool = False
+    in_use: bool = field(default=False, compare=False)
+    """In answer to ``list_images``: containers hold it, on whichever node these images are shared with."""
     local: bool = field(default=False, compare=False)
     """In answer to ``image_status``: the name asked for was given to the image here, by an archive that
     was loaded or because it is built in. No registry knows better, so no pull policy asks one."""

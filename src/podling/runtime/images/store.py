@@ -59,7 +59,10 @@ class ImageStore:
         return replace(records.as_image(record), local=local)
 
     async def list_images(self) -> tuple[Image, ...]:
-        return tuple(records.as_image(record) for record in self._loaded().values())
+        loaded, held = self._loaded(), {hold.image for hold in self._holds.values()}
+        return tuple(
+            replace(records.as_image(record), in_use=record.id in held) for record in loaded.values()
+        )
 
     async def pull(self, name: str, credentials: Sequence[Credentials] = (), *, platform: str = "") -> Image:
         reference = names.parse(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from podling import clock
@@ -27,6 +28,7 @@ class SimImages:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self._here: dict[str, Image] = {}
+        self._loaded: set[str] = set()
         self._failed: Counter[str] = Counter()
 
     async def image_status(self, name: str) -> Image | None:
@@ -37,7 +39,8 @@ class SimImages:
         script = self._scenario.image(full)
         if full not in self._here and script.present:
             self._here[full] = _image(full, script)
-        return self._here.get(full)
+        found = self._here.get(full)
+        return replace(found, local=full in self._loaded) if found is not None else None
 
     async def pull(self, name: str, credentials: Sequence[Credentials] = (), *, platform: str = "") -> Image:
         full = parse(name).full
@@ -55,6 +58,7 @@ class SimImages:
         """Takes in the names alone: nothing is read, because nothing runs. ``archive``'s stem names the
         image when ``names`` is empty."""
         loaded = [parse(name).full for name in names or (archive.stem.lower(),)]
+        self._loaded.update(loaded)
         return tuple(self._here.setdefault(full, _image(full, self._scenario.image(full))) for full in loaded)
 
     async def list_images(self) -> tuple[Image, ...]:
@@ -66,6 +70,7 @@ class SimImages:
             raise NotFound(f'image "{name}" not found')
         for full in [full for full, here in self._here.items() if here.id == image.id]:
             del self._here[full]
+            self._loaded.discard(full)
 
 
 def _image(full: str, script: ImageScript) -> Image:
