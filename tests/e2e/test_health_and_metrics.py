@@ -68,12 +68,22 @@ async def test_checks_can_be_left_out(monitor: Monitor) -> None:
 
 async def test_counts(monitor: Monitor) -> None:
     await monitor.read(MAPS)
+    await monitor.read(MAPS + "/nothing")
+    await monitor.read("/readyz")
     text = (await monitor.read("/metrics"))[1]
     for line in (
-        'apiserver_request_total{code="200",group="",resource="configmaps",',
+        'apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="configmaps",'
+        'scope="namespace",subresource="",verb="LIST",version="v1"} 1.0',
+        'apiserver_request_total{code="404",component="apiserver",dry_run="",group="",resource="configmaps",'
+        'scope="resource",subresource="",verb="GET",version="v1"} 1.0',
+        'apiserver_request_duration_seconds_count{component="apiserver",dry_run="",group="",resource="",'
+        'scope="",subresource="/readyz",verb="GET",version=""} 1.0',
         'apiserver_storage_objects{resource="namespaces"} ',
         'apiserver_storage_objects{resource="jobs.batch"} 0.0',
-        "apiserver_current_inflight_requests 1.0",
+        'apiserver_resource_objects{group="batch",resource="jobs"} 0.0',
+        'apiserver_current_inflight_requests{request_kind="readOnly"} 1.0',
+        'apiserver_current_inflight_requests{request_kind="mutating"} 0.0',
+        "# TYPE apiserver_longrunning_requests gauge",
         "# TYPE apiserver_watch_events_total counter",
         "# TYPE apiserver_request_duration_seconds histogram",
     ):

@@ -23,7 +23,7 @@ from podling.apiserver.aggregation.services import External
 from podling.apiserver.authn import ANONYMOUS, Authenticator
 from podling.apiserver.authz import refusal
 from podling.apiserver.documents import Check, Documents
-from podling.apiserver.metrics import Labels, RequestMetrics, stored_objects
+from podling.apiserver.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
 from podling.apiserver.object_requests import ObjectRequests
 from podling.apiserver.options import flag
 from podling.apiserver.pki import KeyPair
@@ -43,6 +43,9 @@ MAX_LINE_BYTES = 64 * 1024
 BACKLOG = 1024
 SHUTDOWN_SECONDS = 5.0
 KEEPALIVE_SECONDS = 120.0
+APPLY = "application/apply-patch"
+CLIENT_GONE = 499
+"""What counts as the answer to a client that did not wait for it."""
 STREAMS = ("log", "exec", "attach", "portforward", "proxy")
 
 
@@ -75,7 +78,7 @@ class HttpServer:
         self._authenticator = authenticator
         self._serving = serving
         self._streams = streams
-        self._metrics = RequestMetrics(lambda: stored_objects(api.store))
+        self._metrics = RequestMetrics(lambda: stored_objects(api.store, api.catalogue.resources()))
         self._objects = ObjectRequests(api.registry, self._metrics)
         self._documents = Documents(
             lambda: f"{serving.host}:{self.port}",
@@ -123,8 +126,8 @@ class HttpServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         started = clock.monotonic()
-        labels: Labels = (request.method, "", "", "", "")
-        self._metrics.running += 1
+        labels = path_labels(request.method, request.path)
+        self._metrics.begin(labels)
         try:
             if request.headers.get("Expect", "").lower() == "100-continue":
                 await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -141,8 +144,7 @@ class HttpServer:
                     parsed.watch or ("watch" in request.query_string and flag(request.query, "watch"))
                 )
                 verb = verb_of(request.method, parsed.target, watch=watch)
-                resource = parsed.target.resource
-                labels = (verb, resource.group, resource.version, resource.plural, parsed.target.subresource)
+                labels = self._relabelled(request, labels, verb, parsed)
                 response = await self._resource(request, parsed, verb)
         except ApiError as error:
             response = await reply_error(request, error)
@@ -152,10 +154,20 @@ class HttpServer:
         except Exception as error:
             log.exception("%s %s failed", request.method, request.path)
             response = await reply_error(request, errors.internal(f"{type(error).__name__}: {error}"))
-        finally:
-            self._metrics.running -= 1
-        self._metrics.record(labels, response.status, clock.monotonic() - started)
+        except asyncio.CancelledError:
+            self._metrics.end(labels, CLIENT_GONE, clock.monotonic() - started)
+            raise
+        self._metrics.end(labels, response.status, clock.monotonic() - started)
         return response
+
+    def _relabelled(self, request: web.BaseRequest, old: Labels, verb: str, parsed: Parsed) -> Labels:
+        """Count the request as what it has turned out to be."""
+        applies = verb == "patch" and request.headers.get("Content-Type", "").startswith(APPLY)
+        dry_run = "dryRun" in request.query_string
+        labels = target_labels(verb, parsed.target, applies=applies, dry_run=dry_run)
+        self._metrics.begin(old, -1)
+        self._metrics.begin(labels)
+        return labels
 
     async def _resource(self, request: web.BaseRequest, parsed: Parsed, verb: str) -> web.StreamResponse:
         user = self._user(request)

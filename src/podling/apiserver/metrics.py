@@ -1,18 +1,20 @@
-"""The server's own counts, under Kubernetes' metric names.
+"""The server's own counts, under Kubernetes' metric names and with its labels.
 
-Counting happens on every request and costs two dictionary look-ups; the metrics library is loaded only when
-somebody asks for ``/metrics``.
+Counting happens on every request and costs a few dictionary look-ups; the metrics library is loaded only when
+somebody asks for ``/metrics``. Source of names and labels: ``apiserver/pkg/endpoints/metrics``.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from podling.apiserver.requests import CONNECTS
+from podling.client.local import Target
 from podling.machinery.errors import qualified
-from podling.machinery.scheme import RESOURCES
+from podling.machinery.scheme import RESOURCES, Resource
 from podling.store.base import Store
 
 BUCKETS_SECONDS = (
@@ -42,8 +44,46 @@ BUCKETS_SECONDS = (
 )
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-Labels = tuple[str, str, str, str, str]
-"""(verb, group, version, resource, subresource)"""
+COMPONENT = "apiserver"
+_VERBS = {"create": "POST", "update": "PUT"}
+_CHANGES = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
+_HEALTH = ("/healthz", "/livez", "/readyz")
+
+
+class Labels(NamedTuple):
+    """What a request asked for."""
+
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    scope: str = ""
+    """How much of a resource: ``resource`` (one object), ``namespace`` or ``cluster``."""
+    dry_run: str = ""
+
+    @property
+    def long_running(self) -> bool:
+        """Whether it may go on for as long as its client likes."""
+        return self.verb in ("WATCH", "CONNECT") or self.subresource == "log"
+
+
+def path_labels(method: str, path: str) -> Labels:
+    """A request for something that is no resource: only a few paths are told apart."""
+    return Labels("GET" if method == "HEAD" else method, subresource=path if path in _HEALTH else "")
+
+
+def target_labels(verb: str, target: Target, *, applies: bool = False, dry_run: bool = False) -> Labels:
+    """A request for a resource, by the verb that authorisation knows."""
+    resource, shown = target.resource, _VERBS.get(verb) or verb.upper()
+    if target.subresource in CONNECTS:
+        shown = "CONNECT"
+    elif applies:
+        shown = "APPLY"
+    one = bool(target.name) or verb == "create"
+    scope = "resource" if one else "namespace" if target.namespace else "cluster"
+    head = (resource.group, resource.version, resource.plural, target.subresource)
+    return Labels(shown, *head, scope, "All" if dry_run else "")
 
 
 @dataclass(slots=True)
@@ -55,19 +95,27 @@ class _Durations:
 class RequestMetrics:
     """Requests by what they asked for and how they ended, and how long they took."""
 
-    def __init__(self, count_objects: Callable[[], Mapping[str, int]]) -> None:
-        """``count_objects``: how many objects of each resource (``pods``, ``jobs.batch``) are stored."""
+    def __init__(self, count_objects: Callable[[], Mapping[tuple[str, str], int]]) -> None:
+        """``count_objects``: how many objects of each resource (``("batch", "jobs")``) are stored."""
         self._count_objects = count_objects
         self._events: dict[tuple[str, str, str], int] = {}
         self._requests: dict[tuple[Labels, int], int] = {}
         self._durations: dict[Labels, _Durations] = {}
-        self.running = 0
+        self._running = {"mutating": 0, "readOnly": 0}
+        self._long_running: dict[Labels, int] = {}
 
-    def record(self, labels: Labels, code: int, seconds: float) -> None:
+    def begin(self, labels: Labels, change: int = 1) -> None:
+        """Count a request that is being served."""
+        if labels.long_running:
+            self._long_running[labels] = self._long_running.get(labels, 0) + change
+        else:
+            self._running["mutating" if labels.verb in _CHANGES else "readOnly"] += change
+
+    def end(self, labels: Labels, code: int, seconds: float) -> None:
+        """Count how a request that was begun has ended."""
+        self.begin(labels, -1)
         key = (labels, code)
         self._requests[key] = self._requests.get(key, 0) + 1
-        if labels[0] == "watch":
-            return
         durations = self._durations.get(labels)
         if durations is None:
             durations = self._durations[labels] = _Durations()
@@ -81,30 +129,62 @@ class RequestMetrics:
 
     def collect(self) -> Iterator[Any]:
         """The families, as ``prometheus_client`` collectors give them."""
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+        yield from self._ended()
+        yield from self._under_way()
+        yield from self._kept()
 
-        names = ("verb", "group", "version", "resource", "subresource")
+    def _ended(self) -> Iterator[Any]:
+        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+        names = (*Labels._fields, "component")
         requests = CounterMetricFamily(
             "apiserver_request", "Requests by verb, resource and code.", labels=(*names, "code")
         )
         for (labels, code), count in self._requests.items():
-            requests.add_metric((*labels, str(code)), count)
+            requests.add_metric((*labels, COMPONENT, str(code)), count)
         yield requests
         durations = HistogramMetricFamily(
-            "apiserver_request_duration_seconds", "How long requests other than watches took.", labels=names
+            "apiserver_request_duration_seconds", "How long requests took.", labels=names
         )
         for labels, found in self._durations.items():
-            durations.add_metric(labels, _cumulative(found.buckets), found.total)
+            durations.add_metric((*labels, COMPONENT), _cumulative(found.buckets), found.total)
         yield durations
-        running = GaugeMetricFamily("apiserver_current_inflight_requests", "Requests being served.")
-        running.add_metric((), self.running)
-        yield running
-        objects = GaugeMetricFamily(
-            "apiserver_storage_objects", "Stored objects by resource.", labels=("resource",)
+
+    def _under_way(self) -> Iterator[Any]:
+        from prometheus_client.core import GaugeMetricFamily
+
+        running = GaugeMetricFamily(
+            "apiserver_current_inflight_requests",
+            "Requests being served, but for those that may go on for long.",
+            labels=("request_kind",),
         )
-        for resource, count in self._count_objects().items():
-            objects.add_metric((resource,), count)
+        for kind, count in self._running.items():
+            running.add_metric((kind,), count)
+        yield running
+        names = (*Labels._fields[:-1], "component")
+        long = GaugeMetricFamily(
+            "apiserver_longrunning_requests", "Watches and streams being served.", labels=names
+        )
+        for labels, count in self._long_running.items():
+            long.add_metric((*labels[:-1], COMPONENT), count)
+        yield long
+
+    def _kept(self) -> Iterator[Any]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        objects = GaugeMetricFamily(
+            "apiserver_resource_objects", "Stored objects by resource.", labels=("group", "resource")
+        )
+        old = GaugeMetricFamily(
+            "apiserver_storage_objects",
+            "As apiserver_resource_objects, by its old name.",
+            labels=("resource",),
+        )
+        for (group, resource), count in self._count_objects().items():
+            objects.add_metric((group, resource), count)
+            old.add_metric((qualified(resource, group),), count)
         yield objects
+        yield old
         events = CounterMetricFamily(
             "apiserver_watch_events", "Events sent to watchers.", labels=("group", "version", "resource")
         )
@@ -113,10 +193,10 @@ class RequestMetrics:
         yield events
 
 
-def stored_objects(store: Store) -> dict[str, int]:
-    """How many objects of each built-in resource there are."""
+def stored_objects(store: Store, custom: Iterable[Resource]) -> dict[tuple[str, str], int]:
+    """How many objects of each resource there are. ``custom``: the resources beside the built-in ones."""
     kept = (each for each in RESOURCES if each.stored and each.storage is None)
-    return {qualified(each.plural, each.group): store.count(each.namespace_prefix("")) for each in kept}
+    return {(each.group, each.plural): store.count(each.namespace_prefix("")) for each in (*kept, *custom)}
 
 
 def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
