@@ -102,3 +102,42 @@ async def test_who_says_what_becomes_of_the_pods_is_not_warned(ask: Asker) -> No
     answer = await ask("DELETE", f"{JOBS}/j?propagationPolicy=Background")
     assert "warning" not in answer.headers
     assert (await ask("GET", f"{JOBS}/j")).code == 404
+
+
+@pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/apps/v1", "/api", "/apis"])
+async def test_a_client_is_not_sent_what_it_has(ask: Asker, path: str) -> None:
+    accept = "application/json"
+    if path.startswith("/api"):
+        accept += ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    first = await ask("GET", path, Accept=accept)
+    tag = first.headers["etag"]
+    again = await ask("GET", path, Accept=accept, If_None_Match=f'"another", W/{tag}')
+    assert (again.code, again.body, again.headers["etag"]) == (304, b"", tag)
+    assert (await ask("GET", path, Accept=accept, If_None_Match='"another"')).body == first.body
+
+
+async def test_a_document_named_by_its_hash_may_be_kept_for_ever(ask: Asker) -> None:
+    index = json.loads((await ask("GET", "/openapi/v3")).body)["paths"]
+    url = index["apis/apps/v1"]["serverRelativeURL"]
+    named = await ask("GET", url)
+    assert (named.code, named.headers["cache-control"]) == (200, "public, immutable")
+    assert named.headers["expires"].endswith(" GMT")
+    plain = await ask("GET", "/openapi/v3/apis/apps/v1")
+    assert (plain.body, plain.headers["cache-control"]) == (named.body, "no-cache, private")
+    old = await ask("GET", "/openapi/v3/apis/apps/v1?hash=OLD")
+    assert (old.code, old.headers["location"]) == (301, url)
+
+
+async def test_documents_come_in_the_forms_that_are_served(ask: Asker) -> None:
+    protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
+    assert (await ask("GET", "/openapi/v3/api/v1", Accept=protobuf)).code == 406
+    both = await ask("GET", "/openapi/v3/api/v1", Accept=f"{protobuf}, application/json;q=0.5")
+    assert both.headers["content-type"] == "application/json"
+
+
+async def test_discovery_of_older_clients(ask: Asker) -> None:
+    accept = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+    new, old = [await ask("GET", "/apis", Accept=accept.format(version)) for version in ("v2", "v2beta1")]
+    assert old.headers["content-type"] == accept.format("v2beta1")
+    assert json.loads(old.body)["apiVersion"] == "apidiscovery.k8s.io/v2beta1"
+    assert json.loads(old.body)["items"] == json.loads(new.body)["items"]

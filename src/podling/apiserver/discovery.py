@@ -27,7 +27,8 @@ from podling.apiserver.customresources.versions import groups_of
 from podling.machinery.scheme import RESOURCES, Resource, Subresource, group_versions
 
 KUBERNETES = "v1.36.2"
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+AGGREGATED_VERSIONS = ("v2", "v2beta1")
 
 
 def version() -> Info:
@@ -134,23 +135,25 @@ def _storage_hash(resource: Resource) -> str:
     return base64.b64encode(digest[:8]).decode()
 
 
-def wants_aggregated(accept: str) -> bool:
-    """Whether the first thing a client asks for is the aggregated form."""
+def aggregated_version(accept: str) -> str:
+    """The version of the aggregated form, if that is the first thing a client asks for that is served."""
     for clause in accept.split(","):
-        parts = {part.strip() for part in clause.split(";")}
-        if "as=APIGroupDiscoveryList" in parts and "v=v2" in parts and "application/json" in parts:
-            return True
-        if parts & {"application/json", "*/*"} and not any(part.startswith("as=") for part in parts):
-            return False
-    return False
+        media_type, *parts = (part.strip() for part in clause.split(";"))
+        given = dict(part.partition("=")[::2] for part in parts)
+        if media_type == "application/json" and given.get("as") == "APIGroupDiscoveryList":
+            if given.get("g") == "apidiscovery.k8s.io" and given.get("v") in AGGREGATED_VERSIONS:
+                return given["v"]
+        elif media_type in ("application/json", "*/*") and "as" not in given:
+            return ""
+    return ""
 
 
-def aggregated(custom: Custom = (), *, core: bool) -> dict[str, Any]:
-    """Everything about the core group, or about all others, in one document."""
+def aggregated(custom: Custom = (), *, core: bool, version: str = "v2") -> dict[str, Any]:
+    """Everything about the core group, or about all others, in one document; all versions say the same."""
     items = [_aggregated_group(name, custom) for name in _versions(custom) if (name == "") == core]
     return {
         "kind": "APIGroupDiscoveryList",
-        "apiVersion": "apidiscovery.k8s.io/v2",
+        "apiVersion": f"apidiscovery.k8s.io/{version}",
         "metadata": {},
         "items": items,
     }

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache, lru_cache, partial
+from datetime import timedelta
+from email.utils import format_datetime
+from functools import lru_cache, partial
 
 import msgspec
 from aiohttp import web
 
+from podling import clock
 from podling.apiserver import discovery, metrics
-from podling.apiserver.replies import reply
+from podling.apiserver.replies import AUDIT_ID, audit_id, reply
 from podling.machinery import errors
 from podling.machinery.custom import CustomResource
 from podling.machinery.scheme import Resource
@@ -18,6 +21,8 @@ from podling.machinery.scheme import Resource
 Check = Callable[[], str]
 """A health check: empty when all is well, else what is wrong."""
 
+KEPT = timedelta(days=365)
+"""How long a document may be kept that is asked for by its hash."""
 OPENAPI_MEDIA = "application/json"
 OPENAPI_JSON_CLAUSES = ("", "*/*", "application/*", "application/json")
 HEALTH_MEDIA = "text/plain; charset=utf-8"
@@ -90,9 +95,10 @@ class Documents:
 
     async def _root(self, request: web.BaseRequest) -> web.Response:
         core = request.path.rstrip("/") == "/api"
-        if discovery.wants_aggregated(request.headers.get("Accept", "")):
-            body = _aggregated(self._discovered(), core=core)
-            return await _tagged(request, body, discovery.AGGREGATED)
+        version = discovery.aggregated_version(request.headers.get("Accept", ""))
+        if version:
+            body = _aggregated(self._discovered(), core=core, version=version)
+            return await _tagged(request, body, discovery.AGGREGATED.format(version), cache="public")
         document = discovery.core_versions(self._address()) if core else discovery.groups(self._discovered())
         return await reply(request, msgspec.json.encode(document))
 
@@ -128,13 +134,25 @@ class Documents:
         raise errors.not_acceptable([OPENAPI_MEDIA, openapi_proto.MEDIA_TYPE])
 
     async def _openapi_v3_index(self, request: web.BaseRequest) -> web.Response:
-        return await reply(request, _openapi_v3_index(self._custom()))
+        urls = _openapi_v3_urls(self._custom())
+        index = {"paths": {path: {"serverRelativeURL": url} for path, url in urls.items()}}
+        return await _tagged(request, msgspec.json.encode(index), OPENAPI_MEDIA)
 
     async def _openapi_v3(self, group_version: str, request: web.BaseRequest) -> web.Response:
-        body = _openapi_v3(group_version, self._custom())
+        """A document; who asks for it by its hash may keep it for ever, or is shown the newer one."""
+        custom, asked = self._custom(), request.query.get("hash", "")
+        body = _openapi_v3(group_version, custom)
         if body is None:
             raise errors.failure(404, "NotFound", UNKNOWN_PATH)
-        return await _tagged(request, body, OPENAPI_MEDIA)
+        if not _accepts_json(request):
+            raise errors.not_acceptable([OPENAPI_MEDIA])
+        url = _openapi_v3_urls(custom).get(group_version, "")
+        if asked and not url.endswith(f"?hash={asked}"):
+            return web.Response(status=301, headers={AUDIT_ID: audit_id(request), "Location": url})
+        if not asked:
+            return await _tagged(request, body, OPENAPI_MEDIA)
+        expires = format_datetime(clock.now() + KEPT, usegmt=True)
+        return await _tagged(request, body, OPENAPI_MEDIA, cache="public, immutable", expires=expires)
 
     async def _show_metrics(self, request: web.BaseRequest) -> web.Response:
         return await reply(request, metrics.exposition(self._metrics), media_type=metrics.CONTENT_TYPE)
@@ -178,24 +196,39 @@ def _health_lines(checks: Mapping[str, Check], excluded: set[str]) -> tuple[list
     return lines, failed
 
 
-async def _tagged(request: web.BaseRequest, body: bytes, media_type: str) -> web.Response:
+def _accepts_json(request: web.BaseRequest) -> bool:
+    clauses = request.headers.get("Accept", "").split(",")
+    return any(clause.partition(";")[0].strip() in OPENAPI_JSON_CLAUSES for clause in clauses)
+
+
+async def _tagged(
+    request: web.BaseRequest, body: bytes, media_type: str, *, cache: str = "", expires: str = ""
+) -> web.Response:
     """A document that clients keep: 304 when they have it already."""
-    tag = _etag(body)
-    if request.headers.get("If-None-Match") == tag:
-        return web.Response(status=304, headers={"ETag": tag})
-    response = await reply(request, body, media_type=media_type, headers={"ETag": tag})
-    response.headers["Vary"] = ", ".join(filter(None, ("Accept", response.headers.get("Vary"))))
+    headers = {"ETag": _etag(body), "Vary": "Accept"}
+    headers |= {"Cache-Control": cache} if cache else {}
+    headers |= {"Expires": expires} if expires else {}
+    if _has(request.headers.get("If-None-Match", ""), headers["ETag"]):
+        return web.Response(status=304, headers={AUDIT_ID: audit_id(request), **headers})
+    response = await reply(request, body, media_type=media_type, headers=headers)
+    if "Content-Encoding" in response.headers:
+        response.headers["Vary"] = "Accept, Accept-Encoding"
     return response
 
 
-@cache
+def _has(given: str, tag: str) -> bool:
+    """Whether a client that sends ``If-None-Match: given`` has what ``tag`` names."""
+    return any(each.strip().removeprefix("W/") in (tag, "*") for each in given.split(","))
+
+
+@lru_cache(maxsize=64)
 def _etag(body: bytes) -> str:
     return discovery.etag(body)
 
 
 @lru_cache(maxsize=4)
-def _aggregated(custom: tuple[Resource, ...], *, core: bool) -> bytes:
-    return msgspec.json.encode(discovery.aggregated(custom, core=core))
+def _aggregated(custom: tuple[Resource, ...], *, core: bool, version: str) -> bytes:
+    return msgspec.json.encode(discovery.aggregated(custom, core=core, version=version))
 
 
 @lru_cache(maxsize=1)
@@ -217,6 +250,7 @@ def _openapi_v2_as_protobuf(custom: tuple[CustomResource, ...]) -> bytes:
     return openapi_proto.v2_document(_openapi_v2(custom))
 
 
+@lru_cache(maxsize=64)
 def _openapi_v3(group_version: str, custom: tuple[CustomResource, ...]) -> bytes | None:
     from podling.machinery import openapi
 
@@ -238,12 +272,12 @@ def _custom_of(group_version: str, custom: tuple[CustomResource, ...]) -> tuple[
 
 
 @lru_cache(maxsize=1)
-def _openapi_v3_index(custom: tuple[CustomResource, ...]) -> bytes:
-    """The index; each path carries the hash of its document, so that clients may keep it for ever."""
+def _openapi_v3_urls(custom: tuple[CustomResource, ...]) -> Mapping[str, str]:
+    """Where each document is; the URL carries its hash, so that clients may keep it for ever."""
     from podling.machinery import openapi
 
     index = dict(openapi.v3_index())
     for path in dict.fromkeys(f"apis/{each.group_version}" for each in custom):
         body = _openapi_v3(path, custom) or b""
         index[path] = f"/openapi/v3/{path}?hash={discovery.etag(body).strip(chr(34))}"
-    return msgspec.json.encode({"paths": {path: {"serverRelativeURL": url} for path, url in index.items()}})
+    return index

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podling.apiserver.discovery import AGGREGATED, wants_aggregated
+from podling.apiserver.discovery import AGGREGATED, aggregated_version
 from podling.apiserver.negotiation import JSON, YAML, Form, Wanted, negotiate, warning_headers
 from podling.machinery.errors import ApiError
 
@@ -41,19 +41,25 @@ def test_nothing_acceptable(accept: str) -> None:
     assert str(error.value) == f"only the following media types are accepted: {JSON}, {YAML}"
 
 
+V2, OLDER = AGGREGATED.format("v2"), AGGREGATED.format("v2beta1")
+
+
 @pytest.mark.parametrize(
     ("accept", "wanted"),
     [
-        (AGGREGATED, True),
-        (f"{AGGREGATED},application/json", True),
-        (f"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,{AGGREGATED}", True),
-        ("application/json", False),
-        (f"application/json,{AGGREGATED}", False),
-        ("", False),
+        (V2, "v2"),
+        (OLDER, "v2beta1"),
+        (f"{V2},application/json", "v2"),
+        (f"{OLDER},{V2},application/json", "v2beta1"),
+        (f"{AGGREGATED.format('v3')},{V2}", "v2"),
+        (f"{AGGREGATED.format('v3')},application/json", ""),
+        ("application/json", ""),
+        (f"application/json,{V2}", ""),
+        ("", ""),
     ],
 )
-def test_aggregated_discovery(accept: str, wanted: bool) -> None:
-    assert wants_aggregated(accept) is wanted
+def test_aggregated_discovery(accept: str, wanted: str) -> None:
+    assert aggregated_version(accept) == wanted
 
 
 def test_warnings_are_quoted_once_and_bounded() -> None:
