@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from podling.machinery import codec
+from tests.support.custom_resources import definition
 from tests.support.served import ServedCluster
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -161,3 +163,50 @@ def test_a_watch_that_comes_too_late_is_told_in_the_stream(served: ServedCluster
         "reason": "Expired",
         "message": f"too old resource version: {since} ({oldest})",
     }
+
+
+TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+
+def scaled(served: ServedCluster, custom: bool) -> str:
+    """The path of an object that has a scale; two replicas are wanted."""
+    if not custom:
+        deployments = "/apis/apps/v1/namespaces/default/deployments"
+        pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": pod}
+        body = json.dumps({"metadata": {"name": "scaled"}, "spec": spec})
+        assert served.request("POST", deployments, body).code == 201
+        return f"{deployments}/scaled"
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    made = definition(version={"subresources": {"scale": paths, "status": {}}})
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert served.request("POST", definitions, codec.encode(made)).code == 201
+    query = f"{definitions}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name=widgets.example.com"
+    assert b'"type":"Established"' in served.request("GET", query).body
+    widgets = "/apis/example.com/v1/namespaces/default/widgets"
+    body = json.dumps({"kind": "Widget", "metadata": {"name": "scaled"}, "spec": {"size": 2}})
+    assert served.request("POST", widgets, body).code == 201
+    return f"{widgets}/scaled"
+
+
+@pytest.mark.parametrize("custom", [False, True])
+def test_subresources_take_every_form(served: ServedCluster, custom: bool) -> None:
+    path = scaled(served, custom)
+    table = served.request("GET", f"{path}/scale", accept=TABLE).json
+    assert [each["name"] for each in table["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
+    (row,) = table["rows"]
+    assert row["cells"][:3] == ["scaled", 2, 0]
+    assert row["object"]["kind"] == "PartialObjectMetadata"
+    whole = served.request("GET", f"{path}/scale?includeObject=Object", accept=TABLE).json
+    assert whole["rows"][0]["object"]["spec"] == {"replicas": 2}
+    partial = served.request("GET", f"{path}/scale", accept=PARTIAL).json
+    assert (partial["kind"], partial["metadata"]["name"]) == ("PartialObjectMetadata", "scaled")
+    patch = b'{"spec":{"replicas":3}}'
+    merge = "application/merge-patch+json"
+    changed = served.request("PATCH", f"{path}/scale", patch, accept=TABLE, content_type=merge).json
+    assert changed["rows"][0]["cells"][1] == 3
+    table = served.request("GET", f"{path}/status", accept=TABLE).json
+    assert table["rows"][0]["cells"][0] == "scaled"
+    changed = served.request("PATCH", f"{path}/status", b"{}", accept=TABLE, content_type=merge).json
+    assert changed["kind"] == "Table"

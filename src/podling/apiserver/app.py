@@ -97,6 +97,7 @@ class HttpServer:
             max_field_size=MAX_LINE_BYTES,
         )
         self._runner: web.ServerRunner | None = None
+        self._stopping = False
         self.port = serving.port
 
     async def start(self) -> None:
@@ -118,6 +119,7 @@ class HttpServer:
 
     async def stop(self) -> None:
         """End every watch and stream, let running requests finish, and close."""
+        self._stopping = True
         self._objects.close()
         if self._streams is not None:
             await self._streams.close()
@@ -157,6 +159,8 @@ class HttpServer:
         except asyncio.CancelledError:
             self._metrics.end(labels, CLIENT_GONE, clock.monotonic() - started)
             raise
+        if self._stopping:
+            response.force_close()  # the connection came too late to be closed with the others
         self._metrics.end(labels, response.status, clock.monotonic() - started)
         return response
 

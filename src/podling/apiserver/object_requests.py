@@ -13,6 +13,7 @@ from podling import clock, ids
 from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
 from podling.apiserver import listing, protobuf, replies
 from podling.apiserver import options as request_options
+from podling.apiserver.kinds.base import KindRules
 from podling.apiserver.metrics import RequestMetrics
 from podling.apiserver.negotiation import JSON, PLAIN, Form, Wanted, negotiate
 from podling.apiserver.patching import check_named
@@ -25,7 +26,7 @@ from podling.client.base import PatchType
 from podling.client.local import ListOptions, Patch, Target, User, WriteOptions
 from podling.machinery import codec, errors, tables
 from podling.machinery.custom import CustomResource
-from podling.machinery.scheme import Resource, type_of
+from podling.machinery.scheme import type_of
 
 WATCH_SECONDS_MIN = 1800
 WATCH_SECONDS_MAX = 3600
@@ -42,9 +43,11 @@ class ObjectRequests:
         self._registry = registry
         self._metrics = metrics
         self._watches: dict[ObjectWatch, None] = {}
+        self._closed = False
 
     def close(self) -> None:
-        """End every watch: their clients go on elsewhere."""
+        """End every watch, also one that is still to be opened: their clients go on elsewhere."""
+        self._closed = True
         for watch in tuple(self._watches):
             watch.close()
 
@@ -74,19 +77,18 @@ class ObjectRequests:
         accept = request.headers.get("Accept", "")
         wanted = PLAIN if accept == JSON else negotiate(accept)
         if target.subresource and self._registry.view(target):
-            shown = await self._registry.get(target, user)
-            return await reply_object(request, shown, media_type=wanted.media_type)
+            return await self._answer(request, target, await self._registry.get(target, user), wanted, [])
         entry = self._registry.authorized_entry(target, user)
         if target.resource.storage:
             entry = entry_of(await self._registry.get(target, user))
         if wanted is PLAIN:
             return await reply(request, entry.value)
-        body = self._renderer(target.resource, wanted, request.query).one(entry, clock.now())
+        body = self._renderer(target, wanted, request.query).one(entry, clock.now())
         return await reply(request, body, media_type=wanted.media_type)
 
     async def _list(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""))
-        renderer = self._renderer(target.resource, wanted, request.query)
+        renderer = self._renderer(target, wanted, request.query)
         selected = await self._registry.select(target, user, request_options.list_options(request.query))
         entries = selected.entries
         if target.resource.storage:
@@ -96,7 +98,7 @@ class ObjectRequests:
 
     async def _watch(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""))
-        renderer = self._renderer(target.resource, wanted, request.query)
+        renderer = self._renderer(target, wanted, request.query)
         options = _watch_options(request.query, target.name)
         try:
             watch = self._registry.watch(target, user, options)
@@ -109,6 +111,8 @@ class ObjectRequests:
         response.headers[replies.AUDIT_ID] = replies.audit_id(request)
         response.enable_chunked_encoding()
         self._watches[watch] = None
+        if self._closed:
+            watch.close()
         try:
             await response.prepare(request)
             await self._send_events(response, watch, renderer)
@@ -194,7 +198,7 @@ class ObjectRequests:
         options = request_options.delete_options(request.query, await _delete_body(request))
         found = await self._registry.delete_collection(target, user, selected, options)
         revision = ListMeta(resource_version=str(self._registry.store.revision))
-        renderer = self._renderer(target.resource, wanted, request.query)
+        renderer = self._renderer(target, wanted, request.query)
         body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
         warnings = self._registry.rules_for(target.resource).warnings_on_delete(options)
         return await reply(request, body, media_type=wanted.media_type, warnings=warnings)
@@ -213,17 +217,21 @@ class ObjectRequests:
         *,
         code: int = 200,
     ) -> web.Response:
-        plain = wanted.form is Form.OBJECT or target.subresource or isinstance(obj, Status)
-        if plain:
+        view = self._registry.view(target)
+        shows_itself = not target.subresource or isinstance(obj, view.body if view else target.resource.type)
+        if wanted.form is Form.OBJECT or isinstance(obj, Status) or not shows_itself:
             return await reply_object(
                 request, obj, code=code, warnings=warnings, media_type=wanted.media_type
             )
-        body = self._renderer(target.resource, wanted, request.query).one(entry_of(obj), clock.now())
+        body = self._renderer(target, wanted, request.query).one(entry_of(obj), clock.now())
         return await reply(request, body, code=code, warnings=warnings, media_type=wanted.media_type)
 
-    def _renderer(self, resource: Resource, wanted: Wanted, query: Mapping[str, str]) -> Renderer:
+    def _renderer(self, target: Target, wanted: Wanted, query: Mapping[str, str]) -> Renderer:
+        """Makes answers about ``target``, which may be a view of its object."""
         include = tables.check_include_object(query.get("includeObject", ""))
-        return Renderer(resource, self._registry.rules_for(resource), wanted.form, include)
+        view = self._registry.view(target)
+        rules = self._registry.rules_for(target.resource) if view is None else view.table or KindRules[Any]()
+        return Renderer(target.resource, rules, wanted.form, include)
 
 
 async def _send(response: web.StreamResponse, lines: list[bytes]) -> None:

@@ -19,6 +19,7 @@ from podling.api.meta_v1 import DeleteOptions, Status
 from podling.apiserver import metadata
 from podling.apiserver.admission.base import Chain
 from podling.apiserver.customresources.conversion import Conversion
+from podling.apiserver.customresources.watches import CustomWatches
 from podling.apiserver.kinds.base import Action, Context, KindRules, View
 from podling.apiserver.listing import Selected, in_turns
 from podling.apiserver.patching import applied_to_view, apply_patch, check_place, patched
@@ -29,6 +30,7 @@ from podling.apiserver.writes import Change, Update, Writes
 from podling.client.base import Listing
 from podling.client.local import NO_DELETE_OPTIONS, ListOptions, Patch, Target, User, WriteOptions
 from podling.machinery import errors
+from podling.machinery.custom import CustomResource
 from podling.machinery.scheme import Resource
 from podling.store.base import Entry, Store
 
@@ -64,11 +66,13 @@ class Registry:
         admission: Chain,
         authorizer: Authorizer,
         conversion: Conversion,
+        custom_watches: CustomWatches,
     ) -> None:
         self.store = store
         self.rules_for = rules_for
         self.reads = Reads(store, rules_for, conversion)
         self.writes = Writes(store, self.reads, rules_for, admission)
+        self._custom_watches = custom_watches
         self._authorizer = authorizer
         self._handlers: dict[tuple[str, str, str], Handler] = {}
 
@@ -110,7 +114,10 @@ class Registry:
     def watch(self, target: Target, user: User, options: ListOptions) -> ObjectWatch:
         """Raises 410 at once when the start is too old."""
         self._authorizer.check(user, "watch", target)
-        return self.reads.watch(target, options)
+        watch = self.reads.watch(target, options)
+        if isinstance(target.resource, CustomResource):
+            self._custom_watches.join(target.resource, watch)
+        return watch
 
     async def create(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
         handler = self._handlers.get((target.resource.group, target.resource.plural, target.subresource))

@@ -22,6 +22,7 @@ from podling.apiserver.compaction import Compaction
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.lifecycle import Lifecycle
+from podling.apiserver.customresources.watches import CustomWatches
 from podling.apiserver.escalation import PrivilegeEscalation
 from podling.apiserver.eviction import Evictions
 from podling.apiserver.kinds.registry import rules_for
@@ -61,13 +62,15 @@ class ApiServer:
         self.objects = StoredObjects(store)
         self.authorizer = RbacAuthorizer(RbacIndex(store))
         chain = Chain((*plugins, PrivilegeEscalation(self.authorizer)), self.objects)
-        self.catalogue = Catalogue(store, rules_for)
+        watches = CustomWatches()
+        self.catalogue = Catalogue(store, rules_for, watches.end)
         self.registry = Registry(
             store,
             self.catalogue.rules_for,
             chain,
             self.authorizer,
             Conversion(self.catalogue.definition_of, self.objects),
+            watches,
         )
         self.tokens = Tokens(self.objects, signing_key)
         self.authenticator = Authenticator(self.tokens, static_tokens)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +106,13 @@ class ObjectWatch:
         taken = list(self._ready)
         self._ready.clear()
         return taken
+
+    def finish(self) -> None:
+        """End after the events that have happened so far."""
+        if self._watch is not None and self._present is None and not self._closed:
+            with suppress(WatchOverflow, StoreClosed):
+                self._take(self._watch.ready())
+        self.close()
 
     def close(self) -> None:
         self._closed = True

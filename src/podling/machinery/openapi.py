@@ -70,6 +70,11 @@ def definition_name(struct: type[Any]) -> str:
     return _definition_names()[struct.__module__, struct.__name__]
 
 
+def description(struct: type[Any], field: str) -> str:
+    """What the documents say of a field; empty for nothing."""
+    return _descriptions()[definition_name(struct)].get(field, "")
+
+
 class Schemas:
     """The definitions of one document: asks for a type, gets a reference, and all it needs is added."""
 

@@ -57,10 +57,21 @@ def serve(definition: CustomResourceDefinition) -> Served:
 
 
 class Catalogue:
-    """Every definition in ``store`` and what is served by it."""
+    """Every definition in ``store`` and what is served by it.
 
-    def __init__(self, store: Store, built_in: Callable[[Resource], KindRules[Any]]) -> None:
+    Args:
+        built_in: the rules of everything else.
+        replaced: told of every resource that is served no more, or not as it was.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        built_in: Callable[[Resource], KindRules[Any]],
+        replaced: Callable[[Resource], object] = lambda resource: None,
+    ) -> None:
         self._store = store
+        self._replaced = replaced
         self._built_in = built_in
         self._prefix = resource_of(CustomResourceDefinition).key_prefix
         self._watch: Watch | None = None
@@ -125,14 +136,20 @@ class Catalogue:
 
     def _catch_up(self) -> None:
         events = self._watch.ready() if self._watch is not None else ()
+        if not events:
+            return
+        old: list[CustomResource] = []
         for event in events:
-            if event.type is EventType.DELETE:
-                self._served.pop(event.entry.key, None)
-            else:
-                definition = object_of(event.entry, CustomResourceDefinition)
+            before = self._served.pop(event.entry.key, None)
+            definition = object_of(event.entry, CustomResourceDefinition)
+            gone = event.type is EventType.DELETE
+            if not gone:
                 self._served[event.entry.key] = serve(definition)
-        if events:
-            self._index()
+            if before is not None and (gone or _differs(before.definition, definition)):
+                old.extend(before.resources)
+        self._index()
+        for resource in old:
+            self._replaced(resource)
 
     def _index(self) -> None:
         self._paths.clear()
@@ -145,6 +162,12 @@ class Catalogue:
             for each in self._served.values()
             for version, rules in each.rules.items()
         }
+
+
+def _differs(old: CustomResourceDefinition, new: CustomResourceDefinition) -> bool:
+    """Whether what was served by ``old`` is another thing now."""
+    names = old.status.accepted_names, new.status.accepted_names
+    return old.spec != new.spec or names[0] != names[1] or is_established(old) != is_established(new)
 
 
 _BUILT_IN = {(each.group, each.version, each.plural) for each in RESOURCES}

@@ -12,15 +12,12 @@ from typing import Any, cast
 
 import msgspec
 
-from podling.api import autoscaling_v1, meta_v1
+from podling.api import autoscaling_v1, core_v1, meta_v1
 from podling.apiserver.customresources.structural import INT_OR_STRING, PRESERVE, RootSchema
 from podling.machinery import openapi, openapi_paths
 from podling.machinery.custom import HEAD, CustomResource, is_custom
 
-_HEAD_TEXTS = {
-    "apiVersion": "The versioned schema that this representation of an object follows.",
-    "kind": "The kind of REST resource that this object is.",
-}
+CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _V2_KEPT = (
     "description", "type", "format", "title", "default", "maximum", "exclusiveMaximum", "minimum",
     "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems",
@@ -53,27 +50,30 @@ class _Schemas(openapi.Schemas):
         properties = {**(plain.get("properties") or {})}
         for name in HEAD:
             properties.pop(name, None)
-        plain["properties"] = {**self._head(meta_v1.ObjectMeta), **properties}
+        plain["properties"] = {**self._head(meta_v1.ObjectMeta, core_v1.PodTemplate), **properties}
         return {**plain, "x-kubernetes-group-version-kind": [_mark(resource, resource.kind)]}
 
     def _list(self, resource: CustomResource) -> dict[str, Any]:
-        items = {"type": "array", "items": self.reference(resource.type)}
+        named = f"List of {resource.plural}. More info: {CONVENTIONS}"
+        items = {"description": named, "type": "array", "items": self.reference(resource.type)}
         text = f"{resource.list_kind} is a list of {resource.kind}"
         return {
             "description": text,
             "type": "object",
             "required": ["items"],
-            "properties": {**self._head(meta_v1.ListMeta), "items": items},
+            "properties": {**self._head(meta_v1.ListMeta, core_v1.PodList), "items": items},
             "x-kubernetes-group-version-kind": [_mark(resource, resource.list_kind)],
         }
 
-    def _head(self, metadata: type[Any]) -> dict[str, Any]:
-        """The properties that every object has."""
+    def _head(self, metadata: type[Any], built_in: type[Any]) -> dict[str, Any]:
+        """The properties that every object has, in the words that are said of a built-in kind."""
+        texts = {name: openapi.description(built_in, name) for name in HEAD}
         found: dict[str, Any] = {
-            name: {"description": text, "type": "string"} for name, text in _HEAD_TEXTS.items()
+            name: {"description": texts[name], "type": "string"} for name in HEAD if name != "metadata"
         }
         reference = self.reference(metadata)
-        found["metadata"] = {"allOf": [reference]} if self.version == 3 else reference
+        whole = {"allOf": [reference]} if self.version == 3 else reference
+        found["metadata"] = {"description": texts["metadata"], **whole}
         return found
 
 

@@ -25,6 +25,7 @@ from podling.apiserver.customresources.json_paths import JsonPath
 from podling.apiserver.customresources.names import TERMINATING, is_true
 from podling.apiserver.customresources.structural import RootSchema, schema_of
 from podling.apiserver.kinds.base import Context, KindRules, View
+from podling.apiserver.kinds.scales import SCALES
 from podling.machinery import codec, errors, fields
 from podling.machinery.custom import CustomObject
 from podling.machinery.fields import FieldError, Path
@@ -175,4 +176,4 @@ def _scale_view(scale: CustomResourceSubresourceScale) -> View:
         inner[steps[-1]] = body.spec.replicas or 0
         return structs.replace(obj, content=content)
 
-    return View(Scale, show, put, tuple(steps))
+    return View(Scale, show, put, tuple(steps), SCALES)

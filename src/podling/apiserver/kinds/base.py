@@ -57,6 +57,8 @@ class View:
     """From (object, new body) to the changed object, which then passes the kind's own update rules."""
     replicas_path: tuple[str, ...] = ("spec", "replicas")
     """Where the object keeps the body's ``spec.replicas``: whoever applies that to the view owns this."""
+    table: KindRules[Any] | None = None
+    """How a table shows the body; None for its name and age."""
 
 
 @dataclass(frozen=True, slots=True)

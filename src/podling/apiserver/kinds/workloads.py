@@ -18,6 +18,7 @@ from podling.apiserver.kinds.filling import change
 from podling.apiserver.kinds.pod_unsupported import unsupported_fields
 from podling.apiserver.kinds.pod_validation import validate_pod_template
 from podling.apiserver.kinds.pod_warnings import spec_warnings
+from podling.apiserver.kinds.scales import SCALES
 from podling.machinery import fields
 from podling.machinery.fields import Path
 from podling.machinery.selectors import NOTHING, SelectorError, from_label_selector, from_labels
@@ -96,7 +97,7 @@ def put_scale(obj: Any, scale: Scale, context: Context) -> Any:
     return change(obj, spec=change(obj.spec, replicas=scale.spec.replicas or 0))
 
 
-SCALE = View(Scale, show_scale, put_scale)
+SCALE = View(Scale, show_scale, put_scale, table=SCALES)
 
 
 def ready_of(ready: int | None, desired: int | None) -> str:

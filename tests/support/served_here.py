@@ -1,0 +1,58 @@
+"""An API server behind plain HTTP on the test's own loop: no TLS, one bearer token, restarts at will."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import aiohttp
+
+from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.server import ApiServer
+from podling.client.local import User
+from podling.store.base import Store
+
+TOKEN = "told"
+ADMIN = User("admin", ("system:masters",))
+
+
+class ServedHere:
+    """Use as an asynchronous context manager. ``open_store`` is asked at every start."""
+
+    def __init__(self, open_store: Callable[[], Awaitable[Store]]) -> None:
+        self._open_store = open_store
+        self.store: Store
+        self.api: ApiServer
+        self.http: HttpServer
+        self.session: aiohttp.ClientSession
+
+    async def __aenter__(self) -> ServedHere:
+        self.session = aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"})
+        self.store = await self._open_store()
+        await self._start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.session.close()
+        await self._stop()
+        await self.store.close()
+
+    async def restart(self, *, reopen: bool) -> None:
+        """Stop serving and begin again; ``reopen`` the store too, as a new process would."""
+        await self._stop()
+        if reopen:
+            await self.store.close()
+            self.store = await self._open_store()
+        await self._start()
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.http.port}{path}"
+
+    async def _start(self) -> None:
+        self.api = ApiServer(self.store, (), static_tokens={TOKEN: ADMIN})
+        await self.api.start()
+        self.http = HttpServer(self.api, self.api.authenticator, Serving(port=0))
+        await self.http.start()
+
+    async def _stop(self) -> None:
+        await self.http.stop()
+        await self.api.stop()
