@@ -1,0 +1,221 @@
+"""Random histories over real HTTP: whatever breaks in between, every reader sees one gapless order.
+
+Writes, compactions, broken connections and restarts of the server come in any order. Watchers of several
+selections each have to be told exactly the changes that a plain model derives, bookmarks promise no more
+than was told, and lists in pages, taken while writes go on, add up to one revision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from podling.apiserver import watch as watches
+from podling.store.base import Store
+from podling.store.memory import MemoryStore
+from podling.store.sqlite import SqliteStore
+from tests.support.histories import Expired, Key, Model, Selection, Watcher, collection, key_of
+from tests.support.served_here import ServedHere
+
+pytestmark = pytest.mark.e2e
+
+NAMES = ("a", "b", "c", "d")
+NAMESPACES = ("default", "kube-public")
+MINE = {"mine": "yes"}
+SELECTIONS = (
+    Selection(lambda key, labels: "mine" in labels, query={"labelSelector": "mine"}),
+    Selection(lambda key, labels: labels.get("shown") == "yes", query={"labelSelector": "shown=yes"}),
+    Selection(
+        lambda key, labels: labels.get("shown") in ("no", "maybe") and "mine" in labels,
+        namespace="default",
+        query={"labelSelector": "shown in (no,maybe),mine"},
+    ),
+    Selection(
+        lambda key, labels: key[1] == "b", namespace="kube-public", query={"fieldSelector": "metadata.name=b"}
+    ),
+)
+ANSWER_SECONDS = 60.0
+
+Step = tuple[str, int, int, int]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ("write",) * 6 + ("delete",) * 2 + ("read",) * 3 + ("cut",) * 2 + ("page",) * 2
+            + ("compact", "again", "restart")
+        ),
+        st.integers(0, 3),
+        st.integers(0, 3),
+        st.integers(0, 3),
+    ),
+    max_size=50,
+)  # fmt: skip
+PROPERTY = settings(
+    max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+class History:
+    """Performs steps on a server and on the model; every reading compares the two."""
+
+    def __init__(self, server: ServedHere) -> None:
+        self._server, self._model = server, Model()
+        self._watchers = [Watcher(server, self._model, each) for each in SELECTIONS]
+        self._pages: tuple[dict[str, str], str, set[Key]] | None = None
+        self._count = 0
+
+    async def perform(self, steps: list[Step]) -> None:
+        for watcher in self._watchers:
+            await watcher.list_again(0, stream=False)
+        for kind, *choices in steps:
+            await getattr(self, f"_{kind}")(*choices)
+        for name in NAMES * 2:  # every watcher is told something more, and nothing comes before that
+            for namespace in NAMESPACES:
+                await self._put((namespace, name), self._labels(self._count % 3))
+        for watcher in self._watchers:
+            await self._catch_up(watcher)
+            watcher.cut()
+
+    def _labels(self, choice: int) -> dict[str, str]:
+        return {**MINE, "shown": ("yes", "no", "maybe")[choice % 3]}
+
+    async def _write(self, name: int, namespace: int, choice: int) -> None:
+        await self._put((NAMESPACES[namespace % 2], NAMES[name]), self._labels(choice))
+
+    async def _put(self, key: Key, labels: dict[str, str]) -> None:
+        """Create or change, by another verb each time."""
+        self._count += 1
+        metadata = {"name": key[1], "namespace": key[0], "labels": labels}
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata,
+            "data": {"n": str(self._count)},
+        }
+        path, media_type = f"{collection(key[0])}/{key[1]}", "application/json"
+        verb = ("PUT", "PATCH", "APPLY")[self._count % 3]
+        if verb == "APPLY":
+            verb, media_type = "PATCH", "application/apply-patch+yaml"
+            path += "?fieldManager=me&force=true"
+        elif key not in self._model.state(SELECTIONS[0]):
+            verb, path = "POST", collection(key[0])
+        elif verb == "PATCH":
+            media_type = "application/merge-patch+json"
+        made = await self._ask(verb, path, body, media_type)
+        self._model.changed(int(made["metadata"]["resourceVersion"]), key, labels)
+
+    async def _delete(self, name: int, namespace: int, _: int) -> None:
+        key = NAMESPACES[namespace % 2], NAMES[name]
+        if key in self._model.state(SELECTIONS[0]):
+            await self._ask("DELETE", f"{collection(key[0])}/{key[1]}")
+            self._model.changed(self._server.store.revision, key, None)
+
+    async def _ask(
+        self, verb: str, path: str, body: Any = None, media_type: str = "application/json"
+    ) -> dict[str, Any]:
+        data = None if body is None else json.dumps(body)
+        headers = {"Content-Type": media_type}
+        url = self._server.url(path)
+        async with self._server.session.request(verb, url, data=data, headers=headers) as response:
+            answer: dict[str, Any] = await response.json()
+        assert response.status < 300, answer
+        return answer
+
+    async def _read(self, which: int, count: int, _: int) -> None:
+        """A watcher reads on, not always to the end."""
+        await self._catch_up(self._watchers[which], None if count == 3 else count)
+
+    async def _catch_up(self, watcher: Watcher, count: int | None = None) -> None:
+        since = watcher.seen
+        try:
+            await watcher.read(count)
+        except Expired:
+            assert since < self._server.store.compacted, "history is forgotten only when it is compacted"
+            await watcher.list_again(2, stream=bool(self._count % 2))
+            await watcher.read(count)
+
+    async def _cut(self, which: int, _: int, __: int) -> None:
+        self._watchers[which].cut()
+
+    async def _again(self, which: int, limit: int, stream: int) -> None:
+        await self._watchers[which].list_again(limit, stream=stream % 2 == 1)
+
+    async def _compact(self, back: int, _: int, __: int) -> None:
+        """Forget all history, or all but the last few revisions."""
+        await self._server.store.compact(max(self._server.store.revision - 3 * back, 0))
+
+    async def _restart(self, reopen: int, _: int, __: int) -> None:
+        """A stopped server tells all that happened, so nobody has to be cut off: but somebody always is."""
+        self._watchers[reopen].cut()
+        await self._server.restart(reopen=reopen % 2 == 1)
+        for watcher in self._watchers:
+            watcher.cut()
+
+    async def _page(self, fresh: int, limit: int, _: int) -> None:
+        """The next page of a list that was begun earlier; the whole is the state of its revision."""
+        query, asked, found = self._pages or ({"labelSelector": "mine", "limit": str(limit + 1)}, "", set())
+        async with self._server.session.get(self._server.url(collection("")), params=query) as response:
+            page = await response.json()
+        self._pages = None
+        if response.status == 410:
+            assert page["reason"] == "Expired"
+            assert int(asked) < self._server.store.compacted
+            return
+        keys = {key_of(each) for each in page["items"]}
+        assert response.status == 200, page
+        assert not keys & found
+        found = found | keys
+        revision = page["metadata"]["resourceVersion"]
+        assert revision == (asked or revision), "a page is of the revision of the first one"
+        if token := page["metadata"].get("continue"):
+            self._pages = ({**query, "continue": token}, revision, found)
+        else:
+            assert found == self._model.state(SELECTIONS[0], int(revision))
+
+
+async def live(open_store: Callable[[], Awaitable[Store]], steps: list[Step]) -> None:
+    async with asyncio.timeout(ANSWER_SECONDS), ServedHere(open_store) as server:
+        await History(server).perform(steps)
+
+
+@pytest.fixture(autouse=True)
+def frequent_bookmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every few milliseconds instead of every minute: they come between all events."""
+    monkeypatch.setattr(watches, "BOOKMARK_SECONDS", 0.005)
+
+
+def test_in_memory() -> None:
+    @PROPERTY
+    @given(steps=STEPS)
+    def histories(steps: list[Step]) -> None:
+        store = MemoryStore()
+
+        async def the_same() -> Store:
+            return store
+
+        asyncio.run(live(the_same, [step for step in steps if step[0] != "restart" or step[1] % 2 == 0]))
+
+    histories()
+
+
+@pytest.mark.slow
+def test_on_disk(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The same on SQLite, whose history also outlives the process."""
+
+    @settings(PROPERTY, max_examples=20)
+    @given(steps=STEPS)
+    def histories(steps: list[Step]) -> None:
+        folder: Path = tmp_path_factory.mktemp("history")
+
+        async def reopened() -> Store:
+            return SqliteStore(folder / "store.db")
+
+        asyncio.run(live(reopened, steps))
+
+    histories()

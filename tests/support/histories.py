@@ -1,0 +1,174 @@
+"""A plain model of what was written, and watchers over HTTP that compare what they are told with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from tests.support.served_here import ServedHere
+
+Key = tuple[str, str]
+"""Namespace and name."""
+Told = tuple[int, str, Key]
+"""Revision, type of the event, and what it is about."""
+Matches = Callable[[Key, dict[str, str]], bool]
+
+KINDS = {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}
+COLLECTION = "/api/v1/configmaps"
+
+
+def collection(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/configmaps" if namespace else COLLECTION
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a reader asks for, and what that means."""
+
+    matches: Matches
+    namespace: str = ""
+    query: dict[str, str] = field(default_factory=dict)
+
+    def shows(self, key: Key, labels: dict[str, str]) -> bool:
+        return self.namespace in ("", key[0]) and self.matches(key, labels)
+
+
+@dataclass
+class Model:
+    """Every change in the order of revisions: the labels of an object, or None for its end."""
+
+    changes: list[tuple[int, Key, dict[str, str] | None]] = field(default_factory=list)
+
+    def changed(self, revision: int, key: Key, labels: dict[str, str] | None) -> None:
+        assert not self.changes or revision > self.changes[-1][0], "revisions rise"
+        self.changes.append((revision, key, labels))
+
+    def state(self, selection: Selection, revision: int | None = None) -> set[Key]:
+        """What is shown at a revision, or now."""
+        found: dict[Key, dict[str, str] | None] = {}
+        for when, key, labels in self.changes:
+            if revision is None or when <= revision:
+                found[key] = labels
+        return {key for key, labels in found.items() if labels is not None and selection.shows(key, labels)}
+
+    def events(self, selection: Selection, after: int) -> Iterator[Told]:
+        """What a watcher that has seen everything up to ``after`` is to be told, in order."""
+        shown: set[Key] = set()
+        for revision, key, labels in self.changes:
+            now = labels is not None and selection.shows(key, labels)
+            kind = KINDS.get((key in shown, now))
+            (shown.add if now else shown.discard)(key)
+            if kind is not None and revision > after:
+                yield revision, kind, key
+
+
+class Watcher:
+    """One reader that lists once and then follows, over connections that break.
+
+    It never asks twice for what it has read: after a break it goes on from the last event or bookmark.
+    """
+
+    def __init__(self, server: ServedHere, model: Model, selection: Selection) -> None:
+        self._server, self._model, self._selection = server, model, selection
+        self._response: aiohttp.ClientResponse | None = None
+        self._begun = 0
+        """The revision of the last list."""
+        self.seen = 0
+        """Everything up to here was read."""
+        self._told: list[Told] = []
+        self.expired = 0
+
+    async def read(self, count: int | None = None) -> None:
+        """Read that many events, or all that have happened; each has to be the one that comes next."""
+        due = list(self._model.events(self._selection, self._begun))[len(self._told) :]
+        for expected in due[:count]:
+            told = await self._next()
+            assert told == expected, (self._selection, told, expected)
+            self._told.append(told)
+
+    def cut(self) -> None:
+        """Break the connection, whatever is under way in it."""
+        if self._response is not None:
+            connection = self._response.connection
+            if connection is not None and connection.transport is not None:
+                connection.transport.abort()
+            self._response.close()
+            self._response = None
+
+    async def list_again(self, limit: int, *, stream: bool) -> None:
+        """Forget everything and begin with the present, in pages or as a stream of events."""
+        self.cut()
+        shown = await (self._stream() if stream else self._pages(limit))
+        assert shown == self._model.state(self._selection, self.seen)
+        self._begun, self._told = self.seen, []
+
+    async def _pages(self, limit: int) -> set[Key]:
+        query, found = {**self._selection.query, "limit": str(limit)}, set[Key]()
+        while True:
+            url = self._server.url(collection(self._selection.namespace))
+            async with self._server.session.get(url, params=query) as response:
+                page = await response.json()
+            assert response.status == 200, page
+            keys = [key_of(each) for each in page["items"]]
+            assert not found.intersection(keys)
+            found.update(keys)
+            self.seen = int(page["metadata"]["resourceVersion"])
+            if not (token := page["metadata"].get("continue")):
+                return found
+            query["continue"] = token
+
+    async def _stream(self) -> set[Key]:
+        """The present as a watch tells it (``sendInitialEvents``); the connection stays open."""
+        query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        await self._open(query)
+        found: set[Key] = set()
+        while True:
+            event = await self._line()
+            metadata = event["object"]["metadata"]
+            if event["type"] == "BOOKMARK":
+                assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+                self.seen = int(metadata["resourceVersion"])
+                return found
+            assert event["type"] == "ADDED"
+            found.add(key_of(event["object"]))
+
+    async def _next(self) -> Told:
+        """The next event that is no bookmark."""
+        while True:
+            if self._response is None:
+                await self._open({"resourceVersion": str(self.seen)})
+            event = await self._line()
+            revision = int(event["object"]["metadata"]["resourceVersion"])
+            if event["type"] == "BOOKMARK":
+                assert revision >= self.seen
+                self.seen = revision
+                continue
+            assert revision > self.seen, "nothing comes twice, or after a bookmark that promised it was read"
+            self.seen = revision
+            return revision, event["type"], key_of(event["object"])
+
+    async def _open(self, query: dict[str, str]) -> None:
+        asked = {**self._selection.query, **query, "watch": "true", "allowWatchBookmarks": "true"}
+        url = self._server.url(collection(self._selection.namespace))
+        self._response = await self._server.session.get(url, params=asked)
+        assert self._response.status == 200
+
+    async def _line(self) -> dict[str, Any]:
+        assert self._response is not None
+        line = await self._response.content.readline()
+        event: dict[str, Any] = json.loads(line)
+        if event["type"] == "ERROR":
+            raise Expired(event["object"])
+        return event
+
+
+class Expired(Exception):
+    """The server does not know any more what happened since a watcher's last look."""
+
+
+def key_of(obj: dict[str, Any]) -> Key:
+    return obj["metadata"]["namespace"], obj["metadata"]["name"]
