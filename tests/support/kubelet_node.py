@@ -155,6 +155,7 @@ async def sim_node(
     chosen = config or KubeletConfig(
         node_addresses=("192.168.0.10",),
         capacity={"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi"},
+        cluster_dns=("10.96.0.10",),
         write_files=False,
     )
     node = SimNode(plane, scenario or Scenario(), chosen, root)

@@ -67,6 +67,9 @@ class KubeletConfig:
     """An image unused for longer goes in any case; 0: there is no such age."""
     cgroup_root: str = "/podling"
     cgroups_per_qos: bool = True
+    single_process_oom_kill: bool = False
+    """Whether the kernel may kill one process of a container that runs out of memory and leave the others;
+    on a machine with cgroup v1 it can do nothing else."""
     cpu_cfs_quota: bool = True
     cpu_cfs_quota_period: float = 0.1
     allowed_unsafe_sysctls: tuple[str, ...] = ()

@@ -27,17 +27,23 @@ class PodFiles:
         self._deps = deps
         self._directories = directories
 
-    def write(self, pod: Pod, pod_ips: tuple[str, ...], node_hostname: str) -> None:
-        """Write both files, where they differ from what is there. Raises ``OSError``."""
+    def write(
+        self, pod: Pod, pod_ips: tuple[str, ...], node_hostname: str, *, new_sandbox: bool = False
+    ) -> None:
+        """Write both files, where they differ from what is there. Raises ``OSError``.
+
+        ``new_sandbox``: what is to be told about name resolution has not been told yet.
+        """
+        resolution = pod_resolution(pod, self._node_resolver(), self._deps.config)
+        if new_sandbox:
+            for reason, message in resolution.warnings:
+                self._deps.recorder.event(pod, "Warning", reason, message)
         if not self._deps.config.write_files:
             return
         uid = pod.metadata.uid or ""
         self._directories.pod(uid).mkdir(mode=0o750, parents=True, exist_ok=True)
         _write_if_changed(self._directories.hosts_file(uid), self._hosts(pod, pod_ips, node_hostname))
-        resolution = pod_resolution(pod, self._node_resolver(), self._deps.config)
-        if _write_if_changed(self._directories.resolv_conf(uid), resolution.conf.text()):
-            for reason, message in resolution.warnings:
-                self._deps.recorder.event(pod, "Warning", reason, message)
+        _write_if_changed(self._directories.resolv_conf(uid), resolution.conf.text())
 
     def _hosts(self, pod: Pod, pod_ips: tuple[str, ...], node_hostname: str) -> str:
         aliases = pod.spec.host_aliases
@@ -48,7 +54,9 @@ class PodFiles:
 
     def _node_resolver(self) -> ResolvConf:
         path = self._deps.config.resolv_conf
-        return parse_resolv_conf(_read(path)) if path is not None else ResolvConf()
+        if path is None or not self._deps.config.write_files:
+            return ResolvConf()
+        return parse_resolv_conf(_read(path))
 
     def mounts(self, pod: Pod, container: Container) -> tuple[Mount, ...]:
         """The managed files as mounts of ``container``."""
@@ -72,10 +80,9 @@ def _read(path: Path) -> str:
         return ""
 
 
-def _write_if_changed(path: Path, text: str) -> bool:
-    """Write in place, because containers hold the very file; True if it was written."""
+def _write_if_changed(path: Path, text: str) -> None:
+    """Write in place, because containers hold the very file."""
     if path.exists() and _read(path) == text:
-        return False
+        return
     path.write_text(text)
     path.chmod(0o644)
-    return True

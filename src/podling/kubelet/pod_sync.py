@@ -28,7 +28,7 @@ from podling.kubelet.memory import PodMemory
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import ephemeral_target, field_path, pod_text
 from podling.kubelet.runtime_class import missing_handler
-from podling.kubelet.sandbox_spec import sandbox_spec
+from podling.kubelet.sandbox_spec import HostnameTooLong, sandbox_spec
 from podling.kubelet.services import PodServices
 from podling.kubelet.termination import Order
 from podling.kubelet.volumes.base import VolumeFacts
@@ -141,7 +141,8 @@ class PodSync:
             sandbox = await self._prepare(plan, current)
             if sandbox is None:
                 return
-            self._services.files.write(pod, _addresses(pod, sandbox, current), self._services.node().hostname)
+            addresses, hostname = _addresses(pod, sandbox, current), self._services.node().hostname
+            self._services.files.write(pod, addresses, hostname, new_sandbox=plan.create_sandbox)
             if not all(task.done() for task in tasks):
                 await current.progress()
             for position, container in enumerate(plan.starts):
@@ -194,10 +195,10 @@ class PodSync:
             self._sandbox_failed(current, lack)
             return None
         hostname = services.node().hostname
-        spec = sandbox_spec(pod, plan.attempt, services.deps.config, services.directories, hostname)
         try:
+            spec = sandbox_spec(pod, plan.attempt, services.deps.config, services.directories, hostname)
             sandbox = await to_the_end(self._runtime.run_sandbox(spec))
-        except RuntimeFailure as error:
+        except (RuntimeFailure, HostnameTooLong) as error:
             self._sandbox_failed(current, str(error))
             return None
         for lack in sandbox.warnings:

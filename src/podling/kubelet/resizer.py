@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -28,17 +27,10 @@ from podling.kubelet.resize import (
     with_allocation,
 )
 from podling.kubelet.resources import pod_resources
-from podling.runtime.base import LinuxResources
+from podling.runtime.base import UpdatesSandboxes
 from podling.runtime.failures import RuntimeFailure
 
 RETRY = timedelta(minutes=3)
-
-
-@runtime_checkable
-class UpdatesSandboxes(Protocol):
-    """A runtime that can change the limits of a pod's own cgroup."""
-
-    async def update_sandbox_resources(self, sandbox_id: str, resources: LinuxResources) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,10 @@ def _milli(resources: Mapping[str, str], name: str) -> int:
     return milli_value(resources[name]) if name in resources else 0
 
 
+WHOLE_CONTAINER_OOM_KILL = {"memory.oom.group": "1"}
+"""A container that runs out of memory ends as a whole, not one process of it."""
+
+
 def container_resources(
     spec: PodSpec, container: Container, config: KubeletConfig, memory_capacity: int
 ) -> LinuxResources:
@@ -114,7 +118,7 @@ def container_resources(
         memory_limit=memory,
         memory_swap_limit=memory,
         oom_score_adj=oom_score_adj(spec, container, memory_capacity),
-        unified=_huge_pages(limits),
+        unified=_huge_pages(limits) | ({} if config.single_process_oom_kill else WHOLE_CONTAINER_OOM_KILL),
     )
 
 

@@ -11,6 +11,12 @@ from podling.machinery.pods import is_sidecar
 from podling.runtime.base import NamespaceOptions, PortMapping, SandboxSpec
 
 HOSTNAME_LENGTH_MAX = 63
+FQDN_LENGTH_MAX = 64
+"""What the kernel holds as a machine's name."""
+
+
+class HostnameTooLong(Exception):
+    """The full name that the pod asks for as its hostname does not fit."""
 
 
 def hostname_and_domain(pod: Pod, config: KubeletConfig, node_hostname: str) -> tuple[str, str]:
@@ -30,11 +36,16 @@ def hostname_and_domain(pod: Pod, config: KubeletConfig, node_hostname: str) -> 
 def sandbox_spec(
     pod: Pod, attempt: int, config: KubeletConfig, directories: Directories, node_hostname: str
 ) -> SandboxSpec:
-    """The sandbox to ask for."""
+    """The sandbox to ask for. Raises ``HostnameTooLong``."""
     spec = pod.spec
     hostname, domain = hostname_and_domain(pod, config, node_hostname)
     if spec.set_hostname_as_fqdn and domain:
         hostname = f"{hostname}.{domain}"
+        if len(hostname) > FQDN_LENGTH_MAX:
+            raise HostnameTooLong(
+                f"failed to construct FQDN from pod hostname and cluster domain, FQDN {hostname} is too long "
+                f"({FQDN_LENGTH_MAX} characters is the max, {len(hostname)} characters requested)"
+            )
     context = spec.security_context
     sysctls = {sysctl.name: sysctl.value for sysctl in context.sysctls} if context is not None else {}
     return SandboxSpec(

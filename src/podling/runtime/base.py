@@ -55,6 +55,7 @@ __all__ = [
     "SandboxSpec",
     "Security",
     "Streams",
+    "UpdatesSandboxes",
 ]
 
 
@@ -90,7 +91,8 @@ class LinuxResources:
     """cgroup limits; ``None`` means not limited (or: not changed, in ``update_resources``).
 
     Shares are on cgroup v1's scale (2 to 262144), memory is in bytes, quota and period in
-    microseconds.
+    microseconds. ``unified`` names files of cgroup v2 with their contents; on a machine with cgroup v1
+    they have no meaning.
     """
 
     cpu_shares: int | None = None
@@ -430,6 +432,15 @@ class AnswersProbes(Protocol):
         ``kind`` is ``http``, ``tcp`` or ``grpc``; ``target`` is ``<port><path>``, ``<port>`` or
         ``<port>/<service>``. The caller's timeout applies.
         """
+        ...
+
+
+@runtime_checkable
+class UpdatesSandboxes(Protocol):
+    """A runtime that can change the limits of a pod's own cgroup."""
+
+    async def update_sandbox_resources(self, sandbox_id: str, resources: LinuxResources) -> None:
+        """Change the limits of a pod as a whole; those that are not given stay."""
         ...
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from podling.api.core_v1 import Node
-from tests.support.kubelet_node import NODE, SimNode, condition, pod
+from pathlib import Path
+
+from podling.api.core_v1 import Event, Node
+from podling.kubelet.config import KubeletConfig
+from podling.testing import ControlPlane
+from tests.support.kubelet_node import NODE, SimNode, condition, pod, sim_node
 
 
 async def test_the_node_is_ready_at_once(node: SimNode) -> None:
@@ -36,6 +40,32 @@ async def test_a_pod_runs(node: SimNode) -> None:
         'Pulling: Pulling image "app:1"',
         "Started: Container started",
     ]
+
+
+async def test_a_pod_without_cluster_dns_is_told_so_once(cluster: ControlPlane, tmp_path: Path) -> None:
+    config = KubeletConfig(node_addresses=("192.168.0.10",), write_files=False)
+    async with sim_node(cluster, tmp_path, config=config) as node:
+        await node.create(pod(script={"runs": [{"seconds": 1, "exitCode": 1}]}))
+        await node.pass_time(60)
+        told = [
+            e for e in (await node.client.list(Event, "default")).items if e.reason == "MissingClusterDNS"
+        ]
+        uid = (await node.get()).metadata.uid
+        assert [(event.message, event.count or 1) for event in told] == [
+            (
+                f'pod: "web_default({uid})". kubelet does not have ClusterDNS IP configured and cannot create '
+                'Pod using "ClusterFirst" policy. Falling back to "Default" policy.',
+                1,
+            )
+        ]
+
+
+async def test_a_name_too_long_for_the_kernel_keeps_the_pod_from_starting(node: SimNode) -> None:
+    await node.create(pod(hostname="x" * 60, subdomain="sub", setHostnameAsFQDN=True))
+    await node.pass_time(30)
+    assert (await node.get()).status.phase == "Pending"
+    (told,) = [text for text in await node.events() if text.startswith("FailedCreatePodSandBox")]
+    assert told.endswith("is too long (64 characters is the max, 90 characters requested)")
 
 
 async def test_a_job_like_pod_succeeds(node: SimNode) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podling.api.core_v1 import EmptyDirVolumeSource, Pod, VolumeMount
@@ -66,6 +66,7 @@ def test_a_changed_mode_is_a_change(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["a", "b", "d/x", "d/y"]), st.text(max_size=3)), max_size=4))
+@settings(deadline=None)  # it writes files
 def test_whatever_was_there_before_the_last_payload_is_shown(payloads: list[dict[str, str]]) -> None:
     with tempfile.TemporaryDirectory() as name:
         for payload in payloads:

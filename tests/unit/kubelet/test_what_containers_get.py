@@ -26,7 +26,7 @@ from podling.kubelet.resources import (
     oom_score_adj,
     pod_resources,
 )
-from podling.kubelet.sandbox_spec import sandbox_spec
+from podling.kubelet.sandbox_spec import HostnameTooLong, sandbox_spec
 from podling.kubelet.security import container_security
 from podling.runtime.base import PortMapping
 from podling.runtime.image_service import Credentials
@@ -69,6 +69,13 @@ def test_container_limits() -> None:
     found = container_resources(subject, subject.containers[0], CONFIG, 8 * GIB)
     assert (found.cpu_shares, found.cpu_quota, found.cpu_period) == (256, 100000, 100000)
     assert (found.memory_limit, found.memory_swap_limit) == (64 << 20, 64 << 20)
+
+
+@pytest.mark.parametrize(("single", "unified"), [(False, {"memory.oom.group": "1"}), (True, {})])
+def test_who_dies_when_a_container_runs_out_of_memory(single: bool, unified: dict[str, str]) -> None:
+    subject = spec(container(limits={"memory": "64Mi"}))
+    config = KubeletConfig(single_process_oom_kill=single)
+    assert container_resources(subject, subject.containers[0], config, 8 * GIB).unified == unified
 
 
 def test_a_container_without_limits_has_the_pods() -> None:
@@ -168,6 +175,17 @@ def sandbox(subject: Pod) -> Any:
 def test_hostnames(subject: Pod, hostname: str, domain: str) -> None:
     found = sandbox(subject)
     assert (found.hostname, found.domainname) == (hostname, domain)
+
+
+def test_a_full_name_that_the_kernel_cannot_hold() -> None:
+    subject = pod(hostname="x" * 40, subdomain="sub", setHostnameAsFQDN=True)
+    text = (
+        f"FQDN {'x' * 40}.sub.ns.svc.cluster.local is too long "
+        "(64 characters is the max, 65 characters requested)"
+    )
+    with pytest.raises(HostnameTooLong) as caught:
+        sandbox(subject)
+    assert str(caught.value) == f"failed to construct FQDN from pod hostname and cluster domain, {text}"
 
 
 def test_host_ports_of_sidecars_count_too() -> None:

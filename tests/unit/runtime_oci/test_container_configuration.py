@@ -237,3 +237,11 @@ def test_limits_that_are_given_and_only_those() -> None:
     }
     bare = configured(spec())["linux"]["resources"]
     assert list(bare) == ["devices"]
+
+
+def test_files_of_the_newer_cgroups_are_for_machines_that_have_them() -> None:
+    limits = spec(resources=LinuxResources(unified={"memory.oom.group": "1"}))
+    assert configured(limits, unified_cgroups=True)["linux"]["resources"]["unified"] == {
+        "memory.oom.group": "1"
+    }
+    assert "unified" not in configured(limits)["linux"]["resources"]

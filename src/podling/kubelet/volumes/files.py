@@ -6,6 +6,7 @@ reach a disk), publish them with the atomic writer, and follow their source whil
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 from podling.api.core_v1 import Pod, Volume
@@ -25,7 +26,7 @@ CONFIG_KEY_MISSING = "configmap references non-existent config key"
 SECRET_KEY_MISSING = "references non-existent secret key"
 
 
-class FileVolume:
+class FileVolume(ABC):
     """What the three (and ``projected``) have in common. Subclasses say what the files are."""
 
     plugin_name = ""
@@ -35,9 +36,9 @@ class FileVolume:
     def __init__(self, tools: VolumeTools) -> None:
         self._tools = tools
 
+    @abstractmethod
     async def payload(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Payload:
         """The files. Raises ``MissingReference``."""
-        raise NotImplementedError
 
     async def set_up(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Mounted:
         try:

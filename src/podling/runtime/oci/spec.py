@@ -8,7 +8,7 @@ What containers see by default follows the OCI runtime specification and the CRI
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -241,7 +241,10 @@ def _resources(inputs: Inputs) -> dict[str, Any]:
     else:
         rules = [{"allow": False, "access": "rwm"}]
         rules.extend(_device_rule(*rule) for rule in _DEVICES_ALLOWED)
-    return {"devices": rules, **linux_resources(inputs.spec.resources)}
+    limits = inputs.spec.resources
+    if not inputs.unified_cgroups:
+        limits = replace(limits, unified={})
+    return {"devices": rules, **linux_resources(limits)}
 
 
 def _device_rule(kind: str, major: int | None, minor: int | None, access: str) -> dict[str, Any]:
