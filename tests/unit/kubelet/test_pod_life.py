@@ -53,8 +53,8 @@ async def test_a_pod_without_cluster_dns_is_told_so_once(cluster: ControlPlane, 
         uid = (await node.get()).metadata.uid
         assert [(event.message, event.count or 1) for event in told] == [
             (
-                f'pod: "web_default({uid})". kubelet does not have ClusterDNS IP configured and cannot create '
-                'Pod using "ClusterFirst" policy. Falling back to "Default" policy.',
+                f'pod: "web_default({uid})". kubelet does not have ClusterDNS IP configured and cannot '
+                'create Pod using "ClusterFirst" policy. Falling back to "Default" policy.',
                 1,
             )
         ]
