@@ -89,7 +89,10 @@ class Registry:
         entry, view = self.reads.entry(target), self.view(target)
         await self.reads.prepare(target.resource, [entry])
         if view is not None:
-            return view.show(self.reads.shown(target.resource, entry))
+            obj = self.reads.shown(target.resource, entry)
+            if why := view.nothing_to_show(obj):
+                raise errors.internal(why)
+            return view.show(obj)
         return self.reads.shown(target.resource, entry)
 
     def authorized_entry(self, target: Target, user: User) -> Entry:
@@ -190,6 +193,11 @@ class Registry:
     async def _change_view(self, update: Update, view: View, make: Change) -> Any:
         def change(old: Any) -> Any:
             body = make(view.show(old))
+            found = view.validate(body)
+            if found:
+                _, _, kind = type(body).group_version_kind
+                group = update.target.resource.subresources[update.target.subresource].group
+                raise errors.invalid(kind, group, update.target.name, found)
             given = body.metadata.resource_version
             changed = view.put(old, body, Context(clock.now(), update.user.name, update.target.subresource))
             changed_metadata = structs.replace(changed.metadata, resource_version=given)

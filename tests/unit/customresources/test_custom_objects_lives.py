@@ -70,6 +70,23 @@ async def test_scaling(cluster: ControlPlane, define: Define) -> None:
     assert (await cluster.client.get(kind, "w", "default")).content["spec"] == {"replicas": 7}
 
 
+async def test_scales_that_cannot_be(cluster: ControlPlane, define: Define) -> None:
+    kind = await define(version=SCALED)
+    await cluster.client.create(widget(kind, spec={}))
+    target = Target(kind.custom_resource, "default", "w", "scale")
+    with pytest.raises(ApiError) as nothing:
+        await cluster.backend.get(target, SYSTEM)
+    text = 'Internal error occurred: the spec replicas field ".spec.replicas" does not exist'
+    assert (nothing.value.code, str(nothing.value)) == (500, text)
+    await cluster.client.patch(kind, "w", {"spec": {"replicas": 1}}, "default", subresource="scale")
+    with pytest.raises(ApiError) as negative:
+        await cluster.client.patch(kind, "w", {"spec": {"replicas": -1}}, "default", subresource="scale")
+    assert str(negative.value) == (
+        'Scale.autoscaling "w" is invalid: spec.replicas: Invalid value: -1: '
+        "must be greater than or equal to 0"
+    )
+
+
 async def test_informers_see_every_change(cluster: ControlPlane, define: Define) -> None:
     kind = await define()
     informer = Informer(cluster.client, kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
@@ -122,10 +123,71 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
                 }
             }
         },
-        'spec.versions[0].subresources.scale.specReplicasPath: Invalid value: ".replicas": '
+        'spec.subresources.scale.specReplicasPath: Invalid value: ".replicas": '
         "must be a json path under .spec",
     ),
 ]
+
+
+WRONG_SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"f": {}}}}
+RIGHT_SCHEMA = {"openAPIV3Schema": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    ("schemas", "path"),
+    [
+        ([WRONG_SCHEMA], "spec.validation.openAPIV3Schema.properties[f].type"),
+        ([WRONG_SCHEMA, WRONG_SCHEMA], "spec.validation.openAPIV3Schema.properties[f].type"),
+        ([RIGHT_SCHEMA, WRONG_SCHEMA], "spec.versions[1].schema.openAPIV3Schema.properties[f].type"),
+    ],
+)
+async def test_what_all_versions_have_alike_is_told_of_the_definition(
+    cluster: ControlPlane, schemas: list[dict[str, Any]], path: str
+) -> None:
+    versions = [
+        {"name": f"v{number}", "served": True, "storage": number == 1, "schema": schema}
+        for number, schema in enumerate(schemas, 1)
+    ]
+    with pytest.raises(ApiError) as refused:
+        await cluster.client.create(definition(versions=versions))
+    details = refused.value.status.details
+    assert details is not None
+    assert [cause.field_ for cause in details.causes] == [path]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "condition"),
+    [
+        (
+            "https://example.com/pull/1",
+            ("True", "ApprovedAnnotation", "approved in https://example.com/pull/1"),
+        ),
+        (
+            "unapproved, an experiment",
+            ("False", "UnapprovedAnnotation", 'not approved: "unapproved, an experiment"'),
+        ),
+    ],
+)
+async def test_definitions_in_kubernetes_own_groups_say_who_approved(
+    cluster: ControlPlane, annotation: str, condition: tuple[str, str, str]
+) -> None:
+    asked = definition(group="widgets.k8s.io")
+    key = "metadata.annotations[api-approved.kubernetes.io]"
+    with pytest.raises(ApiError) as missing:
+        await cluster.client.create(asked)
+    assert f'{key}: Required value: protected groups must have approval annotation "api-' in str(
+        missing.value
+    )
+    for given, refused in ((annotation, False), ("because", True)):
+        metadata = structs.replace(asked.metadata, annotations={"api-approved.kubernetes.io": given})
+        if refused:
+            with pytest.raises(ApiError) as malformed:
+                await cluster.client.create(structs.replace(asked, metadata=metadata))
+            assert f'{key}: Invalid value: "because": ' in str(malformed.value)
+        else:
+            await cluster.client.create(structs.replace(asked, metadata=metadata))
+    found = await shown(cluster, "widgets.widgets.k8s.io")
+    assert conditions(found)["KubernetesAPIApprovalPolicyConformant"] == condition
 
 
 @pytest.mark.parametrize(("spec", "message"), REFUSED)

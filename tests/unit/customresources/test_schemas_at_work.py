@@ -203,3 +203,54 @@ def test_alternatives_name_the_one_that_came_nearest() -> None:
 def test_formats(name: str, good: str, bad: str | None) -> None:
     assert matches(name, good)
     assert bad is None or not matches(name, bad)
+
+
+NAMED = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+    "items": {"type": "object", "required": ["a"], "properties": {"b": {"type": "string", "maxLength": 1}}},
+}
+SET = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string", "maxLength": 1}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "old", "new", "places"),
+    [
+        pytest.param(
+            fields(a={"type": "string", "maxLength": 1}, b={"type": "string"}),
+            {"a": "long", "b": "x"},
+            {"a": "long", "b": "y"},
+            [],
+            id="a field that stays as it was",
+        ),
+        pytest.param(
+            fields(a={"type": "string", "maxLength": 1}),
+            {"a": "long"},
+            {"a": "longer"},
+            ["a"],
+            id="a field that is wrong in another way",
+        ),
+        pytest.param(
+            {**fields(b={"type": "string"}), "required": ["a"]},
+            {"b": "x"},
+            {"b": "y"},
+            ["a"],
+            id="what is missing is asked for when anything beside it changes",
+        ),
+        pytest.param(
+            NAMED,
+            [{"name": "x", "b": "long"}, {"name": "y"}],
+            [{"name": "z", "a": 1, "b": "long"}, {"name": "x", "b": "long"}],
+            ["[0].b"],
+            id="items of a map are known by their keys, wherever they are",
+        ),
+        pytest.param(SET, ["long"], ["long", "x"], ["[0]"], id="items of a set are nobody's former selves"),
+        pytest.param(SET, ["x", "x"], ["y", "y"], [], id="who had one twice may have"),
+        pytest.param(SET, ["x"], ["y", "y"], ["[1]"], id="but nobody begins to"),
+    ],
+)
+def test_what_did_not_change_may_stay_as_wrong_as_it_is(
+    schema: dict[str, Any], old: Any, new: Any, places: list[str]
+) -> None:
+    assert [error.field for error in values.validate(new, schema, old=old)] == places

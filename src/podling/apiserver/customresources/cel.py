@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from podling.apiserver.customresources import values
 from podling.apiserver.customresources.structural import RULES, Schema
 from podling.machinery import fields
 from podling.machinery.fields import OMITTED, ErrorType, FieldError, Path
@@ -26,7 +27,7 @@ from podling.machinery.plain import equal
 log = logging.getLogger(__name__)
 
 _USES_OLD = re.compile(r"\boldSelf\b").search
-_MISSING: Any = object()
+_MISSING = values.ABSENT
 _REASONS = {
     "FieldValueRequired": ErrorType.REQUIRED,
     "FieldValueForbidden": ErrorType.FORBIDDEN,
@@ -119,9 +120,9 @@ class SchemaRules:
                     before = old.get(name, _MISSING) if isinstance(old, dict) else _MISSING
                     self._walk(inner, item, before, at, errors)
         elif isinstance(value, list) and node.items is not None:
-            known = _items_by_key(old, node.schema)
+            known = values.items_by_key(old, node.schema.plain)
             for index, item in enumerate(value):
-                before = known.get(_item_key(item, node.schema), _MISSING)
+                before = known.get(values.item_key(item, node.schema.plain), _MISSING)
                 self._walk(node.items, item, before, path.index(index), errors)
 
 
@@ -130,20 +131,6 @@ def _rooted(plain: dict[str, Any]) -> dict[str, Any]:
     metadata = plain.get("metadata") or {}
     shown = {name: metadata[name] for name in ("name", "generateName") if name in metadata}
     return {**plain, "metadata": shown}
-
-
-def _item_key(item: Any, schema: Schema) -> Any:
-    """What makes an item of a map comparable with its former self."""
-    keys = schema.plain.get("x-kubernetes-list-map-keys") or ()
-    if not isinstance(item, dict) or not keys:
-        return _MISSING
-    return tuple(str(item.get(key)) for key in keys)
-
-
-def _items_by_key(old: Any, schema: Schema) -> dict[Any, Any]:
-    if not isinstance(old, list) or schema.plain.get("x-kubernetes-list-type") != "map":
-        return {}
-    return {_item_key(item, schema): item for item in old}
 
 
 def _ask(rule: Rule, schema: Schema, value: Any, old: Any, path: Path) -> FieldError | None:

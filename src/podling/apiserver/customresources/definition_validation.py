@@ -5,16 +5,21 @@ Upstream: ``apiextensions-apiserver/pkg/apis/apiextensions/validation/validation
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from podling.api.apiextensions_v1 import (
+    CustomResourceColumnDefinition,
     CustomResourceConversion,
     CustomResourceDefinition,
     CustomResourceDefinitionNames,
     CustomResourceDefinitionSpec,
     CustomResourceDefinitionVersion,
     CustomResourceSubresources,
+    JSONSchemaProps,
+    SelectableField,
 )
+from podling.apiserver.customresources.approval import APPROVAL, Approval, approval
 from podling.apiserver.customresources.json_paths import JsonPath, JsonPathError
 from podling.apiserver.customresources.schema_validation import schema_errors
 from podling.apiserver.kinds import checks
@@ -23,13 +28,13 @@ from podling.apiserver.kinds.webhook_clients import client_errors
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 
+PartOf = Callable[[CustomResourceDefinitionVersion], Any]
+
 SPEC = Path("spec")
 SCOPES = ("Cluster", "Namespaced")
 STRATEGIES = ("None", "Webhook")
 COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-PROTECTED = (".k8s.io", ".kubernetes.io")
-APPROVAL = "api-approved.kubernetes.io"
 SELECTABLE_MAX = 8
 
 
@@ -44,6 +49,7 @@ def validate_definition(definition: CustomResourceDefinition) -> Errors:
     errors += checks.required_one_of(SPEC.child("scope"), spec.scope, SCOPES)
     errors += _versions_errors(spec)
     errors += _name_errors(SPEC.child("names"), spec.names)
+    errors += _part_errors(spec)
     errors += _conversion_errors(SPEC.child("conversion"), spec)
     return errors + _approval_errors(definition)
 
@@ -95,15 +101,13 @@ def _group_errors(group: str) -> Errors:
 
 def _approval_errors(definition: CustomResourceDefinition) -> Errors:
     """Groups of Kubernetes itself are open to approved definitions only."""
-    if not definition.spec.group.endswith(PROTECTED) or APPROVAL in definition.metadata.annotations:
-        return []
-    text = "protected groups must have approval annotation"
+    state, text = approval(definition)
     where = Path("metadata").child("annotations").key(APPROVAL)
-    return [
-        fields.required(
-            where, f'{text} "{APPROVAL}", see https://github.com/kubernetes/enhancements/pull/1111'
-        )
-    ]
+    if state is Approval.MISSING:
+        return [fields.required(where, text)]
+    if state is Approval.MALFORMED:
+        return [fields.invalid(where, definition.metadata.annotations[APPROVAL], text)]
+    return []
 
 
 def _versions_errors(spec: CustomResourceDefinitionSpec) -> Errors:
@@ -132,27 +136,37 @@ def _version_errors(path: Path, version: CustomResourceDefinitionVersion) -> Err
     problems = names.dns_1035_label_errors(version.name)
     if problems:
         errors.append(fields.invalid(path.child("name"), version.name, ",".join(problems)))
-    schema = version.schema.open_apiv3_schema if version.schema is not None else None
-    where = path.child("schema", "openAPIV3Schema")
-    if schema is None:
-        errors.append(fields.required(where, "schemas are required"))
-    else:
-        errors += schema_errors(where, schema)
+    if version.served and _schema_of(version) is None:
+        errors.append(fields.required(path.child("schema", "openAPIV3Schema"), "schemas are required"))
     if version.deprecation_warning is not None and not version.deprecated:
         text = "can only be set for deprecated versions"
         errors.append(fields.invalid(path.child("deprecationWarning"), version.deprecation_warning, text))
-    return (
-        errors
-        + _column_errors(path, version)
-        + _subresource_errors(path, version.subresources)
-        + (_selectable_errors(path, version))
-    )
+    return errors
 
 
-def _column_errors(path: Path, version: CustomResourceDefinitionVersion) -> Errors:
+def _schema_of(version: CustomResourceDefinitionVersion) -> JSONSchemaProps | None:
+    return version.schema.open_apiv3_schema if version.schema is not None else None
+
+
+def _part_errors(spec: CustomResourceDefinitionSpec) -> Errors:
+    """What is wrong with the parts of versions. What all versions have alike is told once, of the definition:
+    this is how Kubernetes keeps it inside, and what its messages name."""
     errors: Errors = []
-    for number, column in enumerate(version.additional_printer_columns):
-        where = path.child("additionalPrinterColumns").index(number)
+    for part_of, check, shared, own in _PARTS:
+        parts = [part_of(version) for version in spec.versions]
+        if parts and all(part == parts[0] for part in parts):
+            errors += check(SPEC.child(*shared), parts[0]) if parts[0] else []
+            continue
+        for position, part in enumerate(parts):
+            if part:
+                errors += check(SPEC.child("versions").index(position).child(*own), part)
+    return errors
+
+
+def _column_errors(path: Path, columns: Sequence[CustomResourceColumnDefinition]) -> Errors:
+    errors: Errors = []
+    for number, column in enumerate(columns):
+        where = path.index(number)
         errors += [] if column.name else [fields.required(where.child("name"))]
         errors += checks.required_one_of(where.child("type"), column.type, COLUMN_TYPES)
         if column.format:
@@ -173,11 +187,10 @@ def _path_errors(path: Path, text: str) -> Errors:
     return []
 
 
-def _subresource_errors(path: Path, asked: CustomResourceSubresources | None) -> Errors:
-    scale = asked.scale if asked is not None else None
+def _subresource_errors(path: Path, asked: CustomResourceSubresources) -> Errors:
+    scale, where = asked.scale, path.child("scale")
     if scale is None:
         return []
-    where = path.child("subresources", "scale")
     errors: Errors = []
     for name, value, root in (
         ("specReplicasPath", scale.spec_replicas_path, (".spec.",)),
@@ -195,8 +208,7 @@ def _subresource_errors(path: Path, asked: CustomResourceSubresources | None) ->
     return errors
 
 
-def _selectable_errors(path: Path, version: CustomResourceDefinitionVersion) -> Errors:
-    where, asked = path.child("selectableFields"), version.selectable_fields
+def _selectable_errors(where: Path, asked: Sequence[SelectableField]) -> Errors:
     errors: Errors = []
     if len(asked) > SELECTABLE_MAX:
         errors.append(fields.too_many(where, len(asked), SELECTABLE_MAX))
@@ -216,6 +228,25 @@ def _selectable_errors(path: Path, version: CustomResourceDefinitionVersion) -> 
             errors.append(fields.duplicate(at, each.json_path))
         seen.add(each.json_path)
     return errors
+
+
+_PARTS: tuple[tuple[PartOf, Callable[..., Errors], tuple[str, ...], tuple[str, ...]], ...] = (
+    (
+        lambda version: version.additional_printer_columns,
+        _column_errors,
+        ("additionalPrinterColumns",),
+        ("additionalPrinterColumns",),
+    ),
+    (_schema_of, schema_errors, ("validation", "openAPIV3Schema"), ("schema", "openAPIV3Schema")),
+    (lambda version: version.subresources, _subresource_errors, ("subresources",), ("subresources",)),
+    (
+        lambda version: version.selectable_fields,
+        _selectable_errors,
+        ("selectableFields",),
+        ("selectableFields",),
+    ),
+)
+"""A part of versions, its check, and where it is when all versions have it alike, and when not."""
 
 
 def _conversion_errors(path: Path, spec: CustomResourceDefinitionSpec) -> Errors:

@@ -19,6 +19,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition, CustomResourceDefinitionStatus
+from podling.apiserver.customresources.approval import with_approval
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.names import (
     CLEANUP_FINALIZER,
@@ -83,7 +84,8 @@ class Lifecycle:
                 if definition.metadata.deletion_timestamp is not None:
                     waiting = await self._terminate(definition) or waiting
                 else:
-                    status = named(definition, current.values(), clock.now())
+                    now = clock.now()
+                    status = with_approval(definition, named(definition, current.values(), now), now)
                     current[name] = await self._show(definition, status)
             except ApiError as error:
                 if not (is_conflict(error) or is_not_found(error)):

@@ -26,6 +26,7 @@ from podling.apiserver.customresources.names import TERMINATING, is_true
 from podling.apiserver.customresources.structural import RootSchema, schema_of
 from podling.apiserver.kinds.base import Context, KindRules, View
 from podling.apiserver.kinds.scales import SCALES
+from podling.apiserver.kinds.workloads import scale_errors
 from podling.machinery import codec, errors, fields
 from podling.machinery.custom import CustomObject
 from podling.machinery.fields import FieldError, Path
@@ -112,11 +113,8 @@ class CustomRules(KindRules[CustomObject]):
             return [fields.invalid(Path("kind"), obj.kind, f"must be {names.kind}")]
         plain = full_plain(obj)
         before = None if old is None else full_plain(old)
-        found = values.validate(plain, self.served.schema.root.plain)
-        if before is not None and found:
-            # What was stored already may stay as wrong as it is, where it does not change.
-            known = set(map(str, values.validate(before, self.served.schema.root.plain)))
-            found = [each for each in found if str(each) not in known]
+        known = values.ABSENT if before is None else before
+        found = values.validate(plain, self.served.schema.root.plain, old=known)
         return found or self._cel.validate(plain, before)
 
     def warnings(self, obj: CustomObject, old: CustomObject | None, context: Context) -> list[str]:
@@ -176,4 +174,8 @@ def _scale_view(scale: CustomResourceSubresourceScale) -> View:
         inner[steps[-1]] = body.spec.replicas or 0
         return structs.replace(obj, content=content)
 
-    return View(Scale, show, put, tuple(steps), SCALES)
+    def nothing_to_show(obj: CustomObject) -> str:
+        missing = spec.first(obj.content) is None
+        return f'the spec replicas field "{scale.spec_replicas_path}" does not exist' if missing else ""
+
+    return View(Scale, show, put, scale_errors, nothing_to_show, tuple(steps), SCALES)

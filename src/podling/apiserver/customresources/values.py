@@ -23,9 +23,18 @@ Errors = list[FieldError]
 Plain = Mapping[str, Any]
 
 
-def validate(value: Any, schema: Plain, path: str = "") -> Errors:
-    """What is wrong with ``value``; ``path`` is where it is. The schema is plain data."""
+ABSENT: Any = object()
+"""The value before, where there was none that this one could be compared with."""
+
+
+def validate(value: Any, schema: Plain, path: str = "", old: Any = ABSENT) -> Errors:
+    """What is wrong with ``value``; ``path`` is where it is. The schema is plain data.
+
+    ``old``: the value before the change. What has not changed may stay as wrong as it is.
+    """
     if value is None and schema.get("nullable"):
+        return []
+    if old is not ABSENT and equal(value, old):
         return []
     wrong = _type_error(value, schema, path)
     if wrong:
@@ -38,9 +47,9 @@ def validate(value: Any, schema: Plain, path: str = "") -> Errors:
     elif isinstance(value, int | float):
         errors += _number_errors(value, schema, path)
     elif isinstance(value, list):
-        errors += _list_errors(value, schema, path)
+        errors += _list_errors(value, schema, path, old)
     elif isinstance(value, dict):
-        errors += _object_errors(value, schema, path)
+        errors += _object_errors(value, schema, path, old)
     return errors + _junctor_errors(value, schema, path)
 
 
@@ -156,17 +165,38 @@ def _number_errors(value: float, schema: Plain, path: str) -> Errors:
     return errors
 
 
-def _list_errors(value: list[Any], schema: Plain, path: str) -> Errors:
+def _list_errors(value: list[Any], schema: Plain, path: str, old: Any) -> Errors:
     errors: Errors = []
     most, least, items = (schema.get(name) for name in ("maxItems", "minItems", "items"))
     if isinstance(items, dict):
+        known = items_by_key(old, schema)
         for index, item in enumerate(value):
-            errors += validate(item, items, f"{path}[{index}]")
+            before = known.get(item_key(item, schema), ABSENT)
+            errors += validate(item, items, f"{path}[{index}]", before)
     if least is not None and len(value) < least:
         errors.append(_invalid(path, len(value), f"should have at least {least} items"))
     if most is not None and len(value) > most:
         errors.append(fields.too_many(Path(path), len(value), most))
-    return errors + _repeated(value, schema, path)
+    return errors if _had_repeated(old, schema, path) else errors + _repeated(value, schema, path)
+
+
+def item_key(item: Any, schema: Plain) -> Any:
+    """What makes an item of a map of items comparable with its former self."""
+    keys = schema.get("x-kubernetes-list-map-keys") or ()
+    if not isinstance(item, dict) or not keys:
+        return ABSENT
+    return tuple(str(item.get(key)) for key in keys)
+
+
+def items_by_key(old: Any, schema: Plain) -> dict[Any, Any]:
+    """The items of a list before a change; nothing for lists whose items cannot be told apart."""
+    if not isinstance(old, list) or schema.get("x-kubernetes-list-type") != "map":
+        return {}
+    return {item_key(item, schema): item for item in old}
+
+
+def _had_repeated(old: Any, schema: Plain, path: str) -> bool:
+    return isinstance(old, list) and bool(_repeated(old, schema, path))
 
 
 def _repeated(value: list[Any], schema: Plain, path: str) -> Errors:
@@ -190,8 +220,9 @@ def _repeated(value: list[Any], schema: Plain, path: str) -> Errors:
     return errors
 
 
-def _object_errors(value: dict[str, Any], schema: Plain, path: str) -> Errors:
+def _object_errors(value: dict[str, Any], schema: Plain, path: str, old: Any) -> Errors:
     errors: Errors = []
+    before = old if isinstance(old, dict) else {}
     properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
     for name in schema.get("required") or ():
         if name not in value:
@@ -199,7 +230,7 @@ def _object_errors(value: dict[str, Any], schema: Plain, path: str) -> Errors:
     for name, item in value.items():
         inner = properties.get(name, more if isinstance(more, dict) else None)
         if inner is not None:
-            errors += validate(item, inner, _below(path, name))
+            errors += validate(item, inner, _below(path, name), before.get(name, ABSENT))
     most, least = schema.get("maxProperties"), schema.get("minProperties")
     if most is not None and len(value) > most:
         errors.append(fields.too_many(Path(path), len(value), most))

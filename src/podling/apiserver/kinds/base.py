@@ -55,6 +55,10 @@ class View:
     """From the object to the view's body. Metadata of the body is the rule's to fill."""
     put: Callable[[Any, Any, Context], Any]
     """From (object, new body) to the changed object, which then passes the kind's own update rules."""
+    validate: Callable[[Any], list[FieldError]] = lambda body: []
+    """What is wrong with a body that is put."""
+    nothing_to_show: Callable[[Any], str] = lambda obj: ""
+    """Why the object cannot be read through this view, if it cannot (500)."""
     replicas_path: tuple[str, ...] = ("spec", "replicas")
     """Where the object keeps the body's ``spec.replicas``: whoever applies that to the view owns this."""
     table: KindRules[Any] | None = None

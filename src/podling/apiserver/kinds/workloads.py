@@ -97,7 +97,12 @@ def put_scale(obj: Any, scale: Scale, context: Context) -> Any:
     return change(obj, spec=change(obj.spec, replicas=scale.spec.replicas or 0))
 
 
-SCALE = View(Scale, show_scale, put_scale, table=SCALES)
+def scale_errors(scale: Scale) -> Errors:
+    """What is wrong with a scale that is put."""
+    return checks.non_negative(SPEC.child("replicas"), scale.spec.replicas)
+
+
+SCALE = View(Scale, show_scale, put_scale, scale_errors, table=SCALES)
 
 
 def ready_of(ready: int | None, desired: int | None) -> str:
