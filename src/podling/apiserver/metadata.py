@@ -15,11 +15,11 @@ from msgspec import structs
 
 from podling import clock, ids
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
+from podling.apiserver.kinds import checks
 from podling.machinery import errors, fields, names
 from podling.machinery.fields import FieldError, Path
 
 METADATA = Path("metadata")
-MAX_ANNOTATIONS_BYTES = 256 * 1024
 MAX_GENERATED_BASE = 58
 """A generated name keeps this much of ``generateName``, so that 5 characters more fit a DNS label."""
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -147,31 +147,13 @@ def check_change(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
 def _check_common(metadata: ObjectMeta) -> list[FieldError]:
     found: list[FieldError] = []
     if metadata.labels:
-        found += check_labels(metadata.labels, METADATA.child("labels"))
+        found += checks.labels(METADATA.child("labels"), metadata.labels)
     if metadata.annotations:
-        found += check_annotations(metadata.annotations, METADATA.child("annotations"))
+        found += checks.annotation_map(METADATA.child("annotations"), metadata.annotations)
     if metadata.owner_references:
         found += _check_owners(metadata.owner_references, METADATA.child("ownerReferences"))
     if metadata.finalizers:
         found += _check_finalizers(metadata.finalizers, METADATA.child("finalizers"))
-    return found
-
-
-def check_labels(labels: dict[str, str], path: Path) -> list[FieldError]:
-    found: list[FieldError] = []
-    for key, value in sorted(labels.items()):
-        found += [fields.invalid(path, key, text) for text in names.qualified_name_errors(key)]
-        found += [fields.invalid(path, value, text) for text in names.label_value_errors(value)]
-    return found
-
-
-def check_annotations(annotations: dict[str, str], path: Path) -> list[FieldError]:
-    found: list[FieldError] = []
-    for key in sorted(annotations):
-        found += [fields.invalid(path, key, text) for text in names.qualified_name_errors(key.lower())]
-    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
-    if size > MAX_ANNOTATIONS_BYTES:
-        found.append(fields.too_long(path, MAX_ANNOTATIONS_BYTES))
     return found
 
 

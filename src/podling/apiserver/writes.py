@@ -84,7 +84,9 @@ class Writes:
         admitted = await self._admission.admit(replace(request, object=obj))
         if admitted is not obj:
             obj = rules.default(admitted)
-        context = Context(now, user.name, dry_run=options.dry_run)
+        context = Context(
+            now, user.name, dry_run=options.dry_run, groups=user.groups, uid=user.uid, extra=user.extra
+        )
         for attempt in range(NAME_RETRIES):
             new = metadata.begin(obj, generation=rules.generation, now=now)
             new = rules.prepare_create(new, context)

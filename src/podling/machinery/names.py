@@ -210,15 +210,6 @@ def port_number_errors(value: int) -> list[str]:
     return [] if 1 <= value <= 65535 else [inclusive_range_error(1, 65535)]
 
 
-def range_errors(value: int, low: int, high: int) -> list[str]:
-    return [] if low <= value <= high else [inclusive_range_error(low, high)]
-
-
-def user_id_errors(value: int) -> list[str]:
-    """User and group ids: what fits into 32 bits without a sign."""
-    return range_errors(value, 0, 0xFFFFFFFF)
-
-
 def env_var_name_errors(value: str) -> list[str]:
     """Names of environment variables, relaxed: any printable ASCII but ``=``."""
     errors = [] if value else ["environment variable name must be non-empty"]
@@ -276,15 +267,9 @@ def http_header_name_errors(value: str) -> list[str]:
     return [regex_error(_HTTP_HEADER_TEXT, _HTTP_HEADER, "X-Header-Name")]
 
 
-def domain_prefixed_path_errors(value: str) -> list[str]:
-    """``domain/path``: signer names, finalizers of certificates, condition types of gates."""
-    host, _, path = value.partition("/")
-    if not host or not path:
-        return ['must be a domain-prefixed path (such as "acme.io/foo")']
-    errors = dns_subdomain_errors(host)
-    if not _is_http_path(path):
-        errors.append(regex_error("Invalid path", _HTTP_PATH))
-    return errors
+def http_path_errors(value: str) -> list[str]:
+    """The path after a domain: what a URL may hold unescaped."""
+    return [] if _is_http_path(value) else [regex_error("Invalid path", _HTTP_PATH)]
 
 
 def _without_leading_zeros(value: str) -> str:

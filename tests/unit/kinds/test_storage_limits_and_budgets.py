@@ -154,7 +154,7 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
         f"{RULE}{{service: {{name: web}}}}}}]}}}}]}}",
         [
             (
-                "spec.rules[0].http.paths[0].backend.service",
+                "spec.rules[0].http.paths[0].backend",
                 REQUIRED,
                 "Required value: port name or number is required",
             )

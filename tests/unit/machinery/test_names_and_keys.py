@@ -29,7 +29,7 @@ ACCEPTED: list[tuple[Check, list[str]]] = [
     (names.wildcard_dns_subdomain_errors, ["*.example.com"]),
     (names.http_header_name_errors, ["X-Header-Name"]),
     (names.percent_errors, ["1%", "93%"]),
-    (names.domain_prefixed_path_errors, ["acme.io/foo", "a.b/c/d"]),
+    (names.http_path_errors, ["foo", "c/d"]),
 ]
 
 
@@ -77,7 +77,6 @@ REFUSED: list[tuple[Check, str, str]] = [
     (names.ip_errors, "1.2.3", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
     (names.ip_errors, "fe80::1%eth0", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
     (names.cidr_errors, "10.0.0.0", "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"),
-    (names.domain_prefixed_path_errors, "foo", 'must be a domain-prefixed path (such as "acme.io/foo")'),
 ]
 
 

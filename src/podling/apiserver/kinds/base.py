@@ -10,7 +10,7 @@ Upstream counterpart: the ``strategy.go`` files under ``pkg/registry`` with ``pk
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -28,13 +28,17 @@ T = TypeVar("T", bound=Any)
 class Context:
     """What a rule may know of the request beside the objects.
 
-    ``subresource`` is empty for the main resource; ``now`` is read once per request.
+    ``subresource`` is empty for the main resource; ``now`` is read once per request; ``groups``, ``uid`` and
+    ``extra`` are the user's.
     """
 
     now: datetime
     user: str = ""
     subresource: str = ""
     dry_run: bool = False
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class RowCondition(Struct, frozen=True, kw_only=True, omit_defaults=True):

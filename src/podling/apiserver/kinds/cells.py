@@ -7,7 +7,7 @@ Upstream: ``pkg/printers/internalversion/printers.go``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,8 +17,9 @@ from podling.machinery.tables import AGE, NAME, NONE, UNKNOWN, Column
 from podling.machinery.tables import translate_timestamp_since as age_since
 
 __all__ = [
-    "AGE", "NAME", "NONE", "POD_TEMPLATE_COLUMNS", "UNKNOWN", "UNSET", "age", "age_since", "as_stored",
-    "flag", "joined", "label_text", "or_none", "selector_text", "template_cells", "wide",
+    "AGE", "NAME", "NONE", "POD_TEMPLATE_COLUMNS", "UNKNOWN", "UNSET", "access_modes_text",
+    "age", "age_since", "as_stored", "flag", "joined", "label_text", "or_none", "selector_text",
+    "template_cells", "wide",
 ]  # fmt: skip
 
 UNSET = "<unset>"
@@ -88,3 +89,16 @@ def template_cells(spec: PodSpec) -> tuple[str, str]:
     """The *Containers* and *Images* cells of a pod template."""
     containers = spec.containers
     return ",".join(c.name for c in containers), ",".join(c.image or "" for c in containers)
+
+
+_SHORT_MODES = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
+
+
+def access_modes_text(modes: Sequence[str]) -> str:
+    """Access modes in their short forms, in Kubernetes' order, each once."""
+    return ",".join(short for mode, short in _SHORT_MODES.items() if mode in modes)

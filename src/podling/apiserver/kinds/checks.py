@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from podling.api.meta_v1 import LabelSelector, LabelSelectorRequirement
+from podling.api.meta_v1 import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from podling.machinery import fields, names
 from podling.machinery.fields import FieldError, Path
 
@@ -23,6 +23,7 @@ POSITIVE = "must be greater than zero"
 IMMUTABLE = "field is immutable"
 FILE_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 MAX_INT32 = 2**31 - 1
+MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 
 def invalid_each(path: Path, value: Any, messages: Iterable[str]) -> Errors:
@@ -89,6 +90,16 @@ def ip(path: Path, value: str) -> Errors:
     return invalid_each(path, value, names.ip_errors(value))
 
 
+def domain_prefixed_path(path: Path, value: str) -> Errors:
+    """``domain/path``: the names of controllers, of whoever manages a Job."""
+    host, _, rest = value.partition("/")
+    if not value:
+        return [fields.required(path)]
+    if not host or not rest:
+        return [fields.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    return dns_subdomain(path, host) + invalid_each(path, rest, names.http_path_errors(rest))
+
+
 def cidr(path: Path, value: str) -> Errors:
     return invalid_each(path, value, names.cidr_errors(value))
 
@@ -96,7 +107,7 @@ def cidr(path: Path, value: str) -> Errors:
 def labels(path: Path, values: Mapping[str, str]) -> Errors:
     """A map of labels: keys and values."""
     errors: Errors = []
-    for key, value in values.items():
+    for key, value in sorted(values.items()):
         errors += label_name(path, key)
         errors += invalid_each(path, value, names.label_value_errors(value))
     return errors
@@ -165,3 +176,25 @@ def int_or_percent(path: Path, value: int | str | None) -> Errors:
     if isinstance(value, str):
         return invalid_each(path, value, names.percent_errors(value))
     return non_negative(path, value)
+
+
+def template_metadata(path: Path, metadata: ObjectMeta) -> Errors:
+    """The metadata of objects that are made from a template: labels and annotations, nothing else."""
+    errors = annotation_map(path.child("annotations"), metadata.annotations)
+    errors += labels(path.child("labels"), metadata.labels)
+    given = [
+        spelled
+        for name, spelled in zip(metadata.__struct_fields__, metadata.__struct_encode_fields__, strict=True)
+        if name not in ("annotations", "labels") and getattr(metadata, name)
+    ]
+    return errors + [fields.forbidden(path.child(name), "cannot be set") for name in given]
+
+
+def annotation_map(path: Path, values: Mapping[str, str]) -> Errors:
+    """Keys in any case, and not too much in all."""
+    errors: Errors = []
+    for key in sorted(values):
+        errors += invalid_each(path, key, names.qualified_name_errors(key.lower()))
+    if sum(len(key.encode()) + len(value.encode()) for key, value in values.items()) > MAX_ANNOTATIONS_BYTES:
+        errors.append(fields.too_long(path, MAX_ANNOTATIONS_BYTES))
+    return errors

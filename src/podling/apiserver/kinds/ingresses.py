@@ -1,7 +1,4 @@
-"""Ingresses and NetworkPolicies.
-
-Upstream: ``pkg/apis/networking/validation``, ``pkg/registry/networking``.
-"""
+"""Ingresses. Upstream: ``pkg/apis/networking/validation``, ``pkg/registry/networking/ingress``."""
 
 from __future__ import annotations
 
@@ -14,22 +11,20 @@ from podling.api.networking_v1 import (
     Ingress,
     IngressBackend,
     IngressRule,
-    NetworkPolicy,
-    NetworkPolicyPeer,
-    NetworkPolicyPort,
+    IngressSpec,
 )
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
-from podling.apiserver.kinds.cells import AGE, NAME, age, or_none, selector_text
+from podling.apiserver.kinds.cells import AGE, NAME, age, or_none
 from podling.apiserver.kinds.checks import Errors
-from podling.apiserver.kinds.filling import change, each, fill_empty
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
 SPEC = Path("spec")
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
-POLICY_TYPES = ("Egress", "Ingress")
+CLASS_ANNOTATION = "kubernetes.io/ingress.class"
+_NOT_AN_ADDRESS = "must be a DNS name, not an IP address"
 
 
 class IngressRules(KindRules[Ingress]):
@@ -45,24 +40,17 @@ class IngressRules(KindRules[Ingress]):
     )
 
     def validate(self, obj: Ingress, context: Context) -> Errors:
-        spec = obj.spec
-        errors: Errors = []
-        if not spec.rules and spec.default_backend is None:
-            text = "either `defaultBackend` or `rules` must be specified"
-            errors.append(fields.invalid(SPEC, spec.rules, text))
-        if spec.default_backend is not None:
-            errors += _backend_errors(SPEC.child("defaultBackend"), spec.default_backend)
-        for position, rule in enumerate(spec.rules):
-            errors += _rule_errors(SPEC.child("rules").index(position), rule)
-        for position, tls in enumerate(spec.tls):
-            for number, host in enumerate(tls.hosts):
-                errors += _host_errors(SPEC.child("tls").index(position).child("hosts").index(number), host)
-        if spec.ingress_class_name is not None:
-            errors += checks.dns_subdomain(SPEC.child("ingressClassName"), spec.ingress_class_name)
+        errors = _spec_errors(obj.spec, None)
+        annotation = obj.metadata.annotations.get(CLASS_ANNOTATION)
+        if annotation is not None and obj.spec.ingress_class_name is not None:
+            where = Path("annotations").child(CLASS_ANNOTATION)
+            errors.append(
+                fields.invalid(where, annotation, "can not be set when the class field is also set")
+            )
         return errors
 
     def validate_update(self, new: Ingress, old: Ingress, context: Context) -> Errors:
-        return [] if context.subresource == "status" else self.validate(new, context)
+        return _status_errors(new) if context.subresource == "status" else _spec_errors(new.spec, old.spec)
 
     def row(self, obj: Ingress, now: datetime) -> Sequence[Any]:
         found = [each.ip or each.hostname or "" for each in obj.status.load_balancer.ingress]
@@ -84,12 +72,42 @@ def _hosts_text(hosts: list[str]) -> str:
     return f"{text} + {len(hosts) - 3} more..." if len(hosts) > 3 else text
 
 
-def _host_errors(path: Path, host: str) -> Errors:
-    if names.parse_ip(host) is not None:
-        return [fields.invalid(path, host, "must be a DNS name, not an IP address")]
+def _spec_errors(spec: IngressSpec, old: IngressSpec | None) -> Errors:
+    """``old`` is the stored spec: names of secrets that it has wrong need not become right."""
+    errors: Errors = []
+    if not spec.rules and spec.default_backend is None:
+        text = "either `defaultBackend` or `rules` must be specified"
+        errors.append(fields.invalid(SPEC, spec.rules, text))
+    if spec.default_backend is not None:
+        errors += _backend_errors(SPEC.child("defaultBackend"), spec.default_backend)
+    for position, rule in enumerate(spec.rules):
+        errors += _rule_errors(SPEC.child("rules").index(position), rule)
+    lenient = old is not None and any(_secret_errors(SPEC, tls.secret_name) for tls in old.tls)
+    for position, tls in enumerate(spec.tls):
+        here = SPEC.child("tls").index(position)
+        for number, host in enumerate(tls.hosts):
+            errors += _name_errors(here.child("hosts").index(number), host)
+        errors += [] if lenient else _secret_errors(here.child("secretName"), tls.secret_name)
+    if spec.ingress_class_name is not None:
+        errors += checks.dns_subdomain(SPEC.child("ingressClassName"), spec.ingress_class_name)
+    return errors
+
+
+def _secret_errors(path: Path, name: str | None) -> Errors:
+    return checks.dns_subdomain(path, name) if name else []
+
+
+def _name_errors(path: Path, host: str) -> Errors:
     if "*" in host:
         return checks.invalid_each(path, host, names.wildcard_dns_subdomain_errors(host))
     return checks.dns_subdomain(path, host)
+
+
+def _host_errors(path: Path, host: str) -> Errors:
+    errors: Errors = []
+    if names.parse_ip(host) is not None:
+        errors.append(fields.invalid(path, host, _NOT_AN_ADDRESS))
+    return errors + _name_errors(path, host)
 
 
 def _rule_errors(path: Path, rule: IngressRule) -> Errors:
@@ -105,129 +123,78 @@ def _rule_errors(path: Path, rule: IngressRule) -> Errors:
 
 
 def _path_errors(path: Path, route: HTTPIngressPath) -> Errors:
-    errors: Errors = []
-    where, text = path.child("pathType"), route.path or ""
+    where, here, text = path.child("pathType"), path.child("path"), route.path or ""
     if not route.path_type:
-        errors.append(fields.required(where, "pathType must be specified"))
+        return [fields.required(where, "pathType must be specified")]
+    errors: Errors = []
+    if route.path_type not in PATH_TYPES:
+        errors.append(fields.not_supported(where, route.path_type, PATH_TYPES))
+    elif route.path_type == "ImplementationSpecific":
+        if text and not text.startswith("/"):
+            errors.append(fields.invalid(here, text, "must be an absolute path"))
     else:
-        errors += checks.one_of(where, route.path_type, PATH_TYPES)
-    here, exact = path.child("path"), route.path_type in ("Exact", "Prefix")
-    if (exact or text) and not text.startswith("/"):
-        errors.append(fields.invalid(here, text, "must be an absolute path"))
-    if exact:
-        for wrong in ("//", "/./", "/../", "%2f", "%2F"):
-            if wrong in text:
-                errors.append(fields.invalid(here, text, f"must not contain '{wrong}'"))
-        for ending in ("/..", "/."):
-            if text.endswith(ending):
-                errors.append(fields.invalid(here, text, f"cannot end with '{ending}'"))
+        errors += _absolute_path_errors(here, text)
     return errors + _backend_errors(path.child("backend"), route.backend)
 
 
-def _backend_errors(path: Path, backend: IngressBackend) -> Errors:
-    if backend.service is not None and backend.resource is not None:
-        return [fields.invalid(path, "", "cannot set both resource and service backends")]
-    if backend.service is None:
-        if backend.resource is None:
-            return [fields.required(path, "resource or service backend is required")]
-        errors = [] if backend.resource.name else [fields.required(path.child("resource", "name"))]
-        return errors + ([] if backend.resource.kind else [fields.required(path.child("resource", "kind"))])
-    here, service = path.child("service"), backend.service
-    if not service.name:
-        errors = [fields.required(here.child("name"))]
-    else:
-        problems = names.dns_1035_label_errors(service.name)
-        errors = checks.invalid_each(here.child("name"), service.name, problems)
-    port = service.port
-    if port is None or not (port.name or port.number):
-        text = "port name or number is required"
-        return [*errors, fields.required(here, text)]
-    if port.name and port.number:
-        text = "cannot set both port name & port number"
-        return [*errors, fields.invalid(here, "", text)]
-    where = here.child("port", "name" if port.name else "number")
-    return errors + checks.port_or_name(where, port.name or port.number)
-
-
-class NetworkPolicyRules(KindRules[NetworkPolicy]):
-    generation = True
-    columns = (NAME, Column("Pod-Selector", description="Which pods the policy is about"), AGE)
-
-    def default(self, obj: NetworkPolicy) -> NetworkPolicy:
-        def with_protocols(rule: Any) -> Any:
-            return change(rule, ports=each(rule.ports, lambda port: fill_empty(port, protocol="TCP")))
-
-        spec = change(
-            obj.spec,
-            ingress=each(obj.spec.ingress, with_protocols),
-            egress=each(obj.spec.egress, with_protocols),
-        )
-        if not spec.policy_types:
-            types = ("Ingress", "Egress") if spec.egress else ("Ingress",)
-            spec = change(spec, policy_types=types)
-        return change(obj, spec=spec)
-
-    def validate(self, obj: NetworkPolicy, context: Context) -> Errors:
-        spec = obj.spec
-        errors = checks.label_selector(SPEC.child("podSelector"), spec.pod_selector)
-        for position, rule in enumerate(spec.ingress):
-            here = SPEC.child("ingress").index(position)
-            errors += _ports_and_peers(here, rule.ports, here.child("from"), rule.from_)
-        for position, out in enumerate(spec.egress):
-            here = SPEC.child("egress").index(position)
-            errors += _ports_and_peers(here, out.ports, here.child("to"), out.to)
-        if len(spec.policy_types) > 2:
-            text = "may not specify more than two policyTypes"
-            return [*errors, fields.invalid(SPEC.child("policyTypes"), spec.policy_types, text)]
-        for position, kind in enumerate(spec.policy_types):
-            where = SPEC.child("policyTypes").index(position)
-            errors += checks.required_one_of(where, kind, POLICY_TYPES)
-        return errors
-
-    def row(self, obj: NetworkPolicy, now: datetime) -> Sequence[Any]:
-        return obj.metadata.name, selector_text(obj.spec.pod_selector), age(obj, now)
-
-
-def _ports_and_peers(
-    path: Path, ports: Sequence[NetworkPolicyPort], peer_path: Path, peers: Sequence[NetworkPolicyPeer]
-) -> Errors:
-    errors: Errors = []
-    for position, port in enumerate(ports):
-        here = path.child("ports").index(position)
-        errors += checks.one_of(here.child("protocol"), port.protocol, ("SCTP", "TCP", "UDP"))
-        if port.port is not None:
-            errors += checks.port_or_name(here.child("port"), port.port)
-        if port.end_port is not None:
-            errors += _end_port(here, port)
-    for position, peer in enumerate(peers):
-        errors += _peer_errors(peer_path.index(position), peer)
+def _absolute_path_errors(path: Path, text: str) -> Errors:
+    errors = [] if text.startswith("/") else [fields.invalid(path, text, "must be an absolute path")]
+    for wrong in ("//", "/./", "/../", "%2f", "%2F"):
+        if wrong in text:
+            errors.append(fields.invalid(path, text, f"must not contain '{wrong}'"))
+    for ending in ("/..", "/."):
+        if text.endswith(ending):
+            errors.append(fields.invalid(path, text, f"cannot end with '{ending}'"))
     return errors
 
 
-def _end_port(path: Path, port: NetworkPolicyPort) -> Errors:
-    where, end = path.child("endPort"), port.end_port or 0
-    if port.port is None:
-        return [fields.required(path.child("port"), "must be specified when `endPort` is specified")]
-    if isinstance(port.port, str):
-        return [fields.invalid(where, end, "may not be specified when `port` is non-numeric")]
-    if end < port.port:
-        return [fields.invalid(where, end, "must be greater than or equal to `port`")]
-    return checks.port_number(where, end)
+def _backend_errors(path: Path, backend: IngressBackend) -> Errors:
+    service, resource = backend.service, backend.resource
+    if service is not None and resource is not None:
+        return [fields.invalid(path, "", "cannot set both resource and service backends")]
+    if resource is not None:
+        return reference_errors(path.child("resource"), resource)
+    if service is None:
+        return [fields.invalid(path, "", "resource or service backend is required")]
+    where, port = path.child("service"), service.port
+    if service.name:
+        problems = names.dns_1035_label_errors(service.name)
+        errors = checks.invalid_each(where.child("name"), service.name, problems)
+    else:
+        errors = [fields.required(where.child("name"))]
+    if port is None or not (port.name or port.number):
+        return [*errors, fields.required(path, "port name or number is required")]
+    if port.name and port.number:
+        return [*errors, fields.invalid(path, "", "cannot set both port name & port number")]
+    here = where.child("port", "name" if port.name else "number")
+    return errors + checks.port_or_name(here, port.name or port.number)
 
 
-def _peer_errors(path: Path, peer: NetworkPolicyPeer) -> Errors:
-    errors = checks.label_selector(path.child("podSelector"), peer.pod_selector)
-    errors += checks.label_selector(path.child("namespaceSelector"), peer.namespace_selector)
-    selects = peer.pod_selector is not None or peer.namespace_selector is not None
-    if peer.ip_block is None:
-        return errors if selects else [*errors, fields.required(path, "must specify a peer")]
-    if selects:
-        text = "may not specify both ipBlock and another peer"
-        return [*errors, fields.forbidden(path, text)]
-    here, block = path.child("ipBlock"), peer.ip_block
-    if not block.cidr:
-        return [*errors, fields.required(here.child("cidr"))]
-    errors += checks.cidr(here.child("cidr"), block.cidr)
-    for position, part in enumerate(block.except_):
-        errors += checks.cidr(here.child("except").index(position), part)
+def reference_errors(path: Path, reference: Any) -> Errors:
+    """A reference by group, kind and name: to a backend, or to the parameters of a class."""
+    errors: Errors = []
+    if reference.api_group is not None:
+        errors += checks.dns_subdomain(path.child("apiGroup"), reference.api_group)
+    for name, value in (("kind", reference.kind), ("name", reference.name)):
+        where = path.child(name)
+        errors += (
+            checks.invalid_each(where, value, names.path_segment_errors(value))
+            if value
+            else [fields.required(where, f"{name} is required")]
+        )
+    return errors
+
+
+def _status_errors(obj: Ingress) -> Errors:
+    path = Path("status.loadBalancer.ingress")
+    errors: Errors = []
+    for position, point in enumerate(obj.status.load_balancer.ingress):
+        here = path.index(position)
+        if point.ip:
+            errors += checks.ip(here.child("ip"), point.ip)
+        if point.hostname:
+            where = here.child("hostname")
+            errors += checks.dns_subdomain(where, point.hostname)
+            if names.parse_ip(point.hostname) is not None:
+                errors.append(fields.invalid(where, point.hostname, _NOT_AN_ADDRESS))
     return errors

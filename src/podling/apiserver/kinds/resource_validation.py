@@ -95,8 +95,13 @@ def validate_resources(path: Path, resources: ResourceRequirements, scope: PodSc
     """A container's resources."""
     if not resources.limits and not resources.requests and not resources.claims:
         return []
-    errors = _requirements(path, resources, container_resource_name_errors)
+    errors = requirement_errors(path, resources)
     return errors + _claims(path.child("claims"), resources.claims, scope)
+
+
+def requirement_errors(path: Path, resources: ResourceRequirements) -> Errors:
+    """The limits and requests of a container, or what is set aside for a pod's own overhead."""
+    return _requirements(path, resources, container_resource_name_errors)
 
 
 def _requirements(

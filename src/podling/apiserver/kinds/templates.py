@@ -1,0 +1,45 @@
+"""PodTemplates and ControllerRevisions: what a workload was made of.
+
+Upstream: ``ValidatePodTemplate`` in ``pkg/apis/core/validation``, ``ValidateControllerRevision`` in
+``pkg/apis/apps/validation``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podling.api.apps_v1 import ControllerRevision
+from podling.api.core_v1 import PodTemplate
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.plain_tables import TableRules
+from podling.apiserver.kinds.pod_defaults import default_pod_template
+from podling.apiserver.kinds.pod_validation import validate_pod_template
+from podling.apiserver.kinds.workloads import template_warnings
+from podling.machinery import fields
+from podling.machinery.fields import Path
+
+
+class PodTemplateRules(TableRules[PodTemplate]):
+    def default(self, obj: PodTemplate) -> PodTemplate:
+        return change(obj, template=default_pod_template(obj.template))
+
+    def validate(self, obj: PodTemplate, context: Context) -> Errors:
+        return validate_pod_template(Path("template"), obj.template)
+
+    def intent(self, obj: PodTemplate) -> Any:
+        return obj.template
+
+    def warnings(self, obj: PodTemplate, old: PodTemplate | None, context: Context) -> list[str]:
+        return template_warnings(obj.template, old.template if old is not None else None)
+
+
+class ControllerRevisionRules(TableRules[ControllerRevision]):
+    def validate(self, obj: ControllerRevision, context: Context) -> Errors:
+        errors = [] if obj.data is not None else [fields.required(Path("data"), "data is mandatory")]
+        return errors + checks.non_negative(Path("revision"), obj.revision)
+
+    def validate_update(self, new: ControllerRevision, old: ControllerRevision, context: Context) -> Errors:
+        return self.validate(new, context) + checks.immutable(Path("data"), new.data, old.data)
