@@ -161,16 +161,19 @@ def _pairs(
 
 
 def _has_initialized(pod: Pod, status: PodStatus) -> bool:
-    """Whether the pod got past its init containers."""
+    """Whether the pod got as far as to have its regular containers started, by what it is known to have done.
+
+    A pod without init containers has not before one of its containers was started.
+    """
     if any(f.state.waiting is None or f.last_state.terminated for f in status.container_statuses):
         return True
-    for container, found in _pairs(pod.spec.init_containers, status.init_container_statuses):
+    last = pod.spec.init_containers[-1:]
+    for container, found in _pairs(last, status.init_container_statuses):
         if is_sidecar(container):
-            if not found.started:
-                return False
-        elif found.state.terminated is None or found.state.terminated.exit_code != 0:
-            return False
-    return len(status.init_container_statuses) == len(pod.spec.init_containers)
+            return found.state.running is not None and bool(found.started)
+        ends = (found.state.terminated, found.last_state.terminated)
+        return any(end is not None and end.exit_code == 0 for end in ends)
+    return False
 
 
 def _was_started(container: Container, status: ContainerStatus) -> bool:
