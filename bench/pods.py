@@ -45,10 +45,11 @@ async def measure(running: BenchCluster, floor: float) -> list[Figure]:
             "ms",
             floor * 1e3,
             "crun run",
-            8,
+            6,
         ),
-        Figure("delete to gone, p50 of 20", statistics.median(gone) * 1e3, "ms"),
-        Figure("fifty pods at once", rate, "pods/s", goal=12, more_is_better=True),
+        Figure("fifty pods at once", rate, "pods/s", goal=20, more_is_better=True),
+        Figure("deleted, process exits at once, to gone: p50", statistics.median(gone) * 1e3, "ms"),
+        Figure("  the slowest of 20", max(gone) * 1e3, "ms", goal=300),
     ]
 
 

@@ -162,6 +162,7 @@ def monitored(**more: bool) -> Monitored:
         bundle=Path("/b"),
         log_path="/log",
         exits=Path("/exits"),
+        program="/bin/crun",
         engine_root=Path("/e"),
         **more,
     )

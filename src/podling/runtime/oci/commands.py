@@ -52,6 +52,13 @@ def hide_unified() -> None:
 
     linux.unshare(linux.CLONE_NEWNS)
     linux.mount("none", "/sys/fs/cgroup", flags=linux.MS_REC | linux.MS_PRIVATE)
+    cover_unified()
+
+
+def cover_unified() -> None:
+    """Cover the version 2 hierarchy in the view that the calling thread has of its own."""
+    from podling.runtime.oci import linux
+
     linux.mount("none", UNIFIED, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC, "size=64k")
 
 
@@ -64,17 +71,22 @@ def hidden_view() -> int:
 def spawn(
     arguments: Sequence[str],
     *,
+    program: str | None = None,
     hide: bool = False,
     stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start ``arguments`` in a session of its own; to be called in a thread of its own."""
+    """Start ``arguments`` in a session of its own; to be called in a thread of its own.
+
+    ``program`` is the file to execute, where that is not the first argument.
+    """
     if hide:
         hide_unified()
     return subprocess.Popen(
         arguments,
+        executable=program,
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,

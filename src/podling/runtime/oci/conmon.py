@@ -44,6 +44,8 @@ class Monitored:
     bundle: Path
     log_path: str
     exits: Path
+    program: str
+    """The OCI runtime to call."""
     engine_root: Path
     tty: bool = False
     stdin: bool = False
@@ -52,7 +54,7 @@ class Monitored:
 
 def arguments(engine: Engine, container: Monitored, view: int | None) -> list[str]:
     """conmon's command line. ``view`` is a descriptor of ours for the mounts the runtime is to see."""
-    runtime = [engine.path, f"--root={container.engine_root}"]
+    runtime = [container.program, f"--root={container.engine_root}"]
     if view is not None:
         runtime = [engine.nsenter, f"--mount=/proc/{os.getpid()}/fd/{view}", *runtime]
     result = [engine.conmon, "--api-version", "1"]

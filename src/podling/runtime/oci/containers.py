@@ -137,6 +137,7 @@ class Containers:
                 bundle=host.bundle(record.id),
                 log_path=record.log_path,
                 exits=host.exits,
+                program=host.program.path,
                 engine_root=host.engine_root,
                 tty=record.tty,
                 stdin=record.stdin,

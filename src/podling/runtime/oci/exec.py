@@ -127,8 +127,19 @@ class _Exec:
             process["env"] = [*process["env"], "TERM=xterm"]
         self._place.mkdir(mode=0o700)
         (self._place / "process.json").write_bytes(msgspec.json.encode(process))
-        self._watch = linux.inotify(self._place, linux.IN_CLOSE_WRITE | linux.IN_MOVED_TO)
-        asyncio.get_running_loop().add_reader(self._watch, self._look)
+
+    async def _until_running(self) -> None:
+        """Wait until the command runs, or all is over.
+
+        Few callers ever have to wait, and only for them there is a watch: letting go of one makes the kernel
+        wait for all others who read its lists, which is no work for the loop's thread.
+        """
+        if not self._running.is_set() and self._watch < 0:
+            self._watch = linux.inotify(self._place, linux.IN_CLOSE_WRITE | linux.IN_MOVED_TO)
+            asyncio.get_running_loop().add_reader(self._watch, self._look)
+            if self._pid_file.exists():
+                self._started()
+        await self._running.wait()
 
     def _look(self) -> None:
         with suppress(BlockingIOError):
@@ -140,8 +151,9 @@ class _Exec:
         """The command runs (or all is over): what comes on standard error is its own."""
         self._running.set()
         if self._watch >= 0:
-            asyncio.get_running_loop().remove_reader(self._watch)
-            os.close(self._watch)
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._watch)
+            loop.run_in_executor(None, os.close, self._watch)
             self._watch = -1
 
     def _spawn(self) -> subprocess.Popen[bytes]:
@@ -158,7 +170,9 @@ class _Exec:
             self._record.id,
         ]
         stdin, stdout, stderr = self._standard
-        return commands.spawn(arguments, hide=engine.hide_unified, stdin=stdin, stdout=stdout, stderr=stderr)
+        self._host.view.enter()
+        program = self._host.program.path
+        return commands.spawn(arguments, program=program, stdin=stdin, stdout=stdout, stderr=stderr)
 
     def _open_pipes(self) -> tuple[int, int, int]:
         """Ours: where to write its input (or -1), and to read its output and errors from."""
@@ -208,7 +222,7 @@ class _Exec:
     async def _copy_errors(self, descriptor: int) -> None:
         """Standard error, held back until it is sure that the command speaks and not the engine."""
         while chunk := await commands.read_some(descriptor):
-            await self._running.wait()
+            await self._until_running()
             if self._io.stderr is not None and self._pid_file.exists():
                 await self._io.stderr(chunk)
 
@@ -228,7 +242,7 @@ class _Exec:
             self._size = size
             self._apply_size()
             if self._console is None and self._process is not None:
-                await self._running.wait()
+                await self._until_running()
                 if self._process.poll() is None:
                     os.kill(self._process.pid, signal.SIGWINCH)
 

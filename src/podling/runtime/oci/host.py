@@ -12,7 +12,9 @@ from podling.runtime.feed import Feeds
 from podling.runtime.images.store import ImageStore
 from podling.runtime.oci.cgroups import Cgroups
 from podling.runtime.oci.detect import Engine
+from podling.runtime.oci.lean_view import LeanView
 from podling.runtime.oci.sandbox import Place
+from podling.runtime.oci.sealed import SealedProgram
 from podling.runtime.oci.warm_up import WarmUp
 
 
@@ -21,8 +23,11 @@ class Host:
     """One cluster's corner of this machine."""
 
     engine: Engine
+    program: SealedProgram
+    """The engine's program, to be run instead of the file."""
     cgroups: Cgroups
     warm_up: WarmUp
+    view: LeanView
     root: Path
     """What outlives a reboot: records, writable layers."""
     state: Path

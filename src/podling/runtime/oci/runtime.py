@@ -32,9 +32,11 @@ from podling.runtime.oci.detect import CgroupMode, Choice, choose, gather
 from podling.runtime.oci.events import ExitWatch
 from podling.runtime.oci.exec import exec_in_container
 from podling.runtime.oci.host import Host
+from podling.runtime.oci.lean_view import LeanView
 from podling.runtime.oci.port_forward import forward_port
 from podling.runtime.oci.rootfs import disk_usage
 from podling.runtime.oci.sandboxes import Sandboxes
+from podling.runtime.oci.sealed import SealedProgram
 from podling.runtime.oci.warm_up import WarmUp
 
 
@@ -82,8 +84,10 @@ class OciRuntime:
             raise RuntimeFailure("containers cannot be run here: " + "; ".join(choice.why))
         host = Host(
             engine=choice.engine,
+            program=SealedProgram(choice.engine.path),
             cgroups=Cgroups(choice.engine.mode),
             warm_up=WarmUp(unified=choice.engine.mode is CgroupMode.UNIFIED),
+            view=LeanView([self._state], hide_unified=choice.engine.hide_unified),
             root=self._root,
             state=self._state,
             images=self.images,
@@ -278,6 +282,8 @@ class _Parts:
     async def close(self) -> None:
         self._watch.close()
         await self.containers.ends.close()
+        self.host.view.close()
+        self.host.program.close()
 
     async def version(self) -> str:
         """The engine's own version, asked once."""
