@@ -75,7 +75,7 @@ class LeanView:
         for point in unneeded(Path("/proc/thread-self/mountinfo").read_text(), self._needed):
             # One that lay on another which has just gone is gone with it.
             with suppress(OSError):
-                linux.unmount(point)
+                linux.unmount(Path(point))
         if self._hide_unified:
             commands.cover_unified()
         return os.open("/proc/thread-self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
