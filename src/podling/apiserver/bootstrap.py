@@ -2,18 +2,21 @@
 Service under which pods find the server.
 
 Run at every start. What is missing is created; roles that ask to be kept up to date are; everything else
-belongs to the cluster's users from then on.
+belongs to the cluster's users from then on, but for what no cluster can be without: the namespaces and the
+Service come back when somebody deletes them.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec import structs
 
+from podling import clock
 from podling.api.core_v1 import (
     EndpointAddress,
     EndpointPort,
@@ -35,7 +38,12 @@ from podling.apiserver.rest import Registry
 from podling.client.local import SYSTEM, Target, WriteOptions
 from podling.machinery import errors
 from podling.machinery.scheme import resource_of
+from podling.store.base import StoreClosed, StoreError
 
+log = logging.getLogger(__name__)
+
+KEEP_SECONDS = 10.0
+"""How often it is looked whether they are still there (kube-apiserver's interval for its endpoints)."""
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 CRITICAL = (
     (
@@ -89,6 +97,20 @@ async def announce(registry: Registry, endpoint: Endpoint) -> None:
             else structs.replace(obj, metadata=stored.metadata)
         )
         await registry.update(target, SYSTEM, wanted, WriteOptions())
+
+
+async def keep(registry: Registry, endpoint: Callable[[], Endpoint]) -> None:
+    """Bring back what is deleted of the namespaces and the Service, until cancelled or the store closes."""
+    while True:
+        await clock.sleep(KEEP_SECONDS)
+        try:
+            for name in NAMESPACES:
+                await _ensure(registry, Namespace(metadata=ObjectMeta(name=name)))
+            await announce(registry, endpoint())
+        except StoreClosed:
+            return
+        except (errors.ApiError, StoreError) as error:
+            log.warning("the namespaces and the Service kubernetes: %s", error)
 
 
 def initial_objects() -> Iterator[Any]:

@@ -17,7 +17,7 @@ from podling.apiserver.aggregation.backend import Backend
 from podling.apiserver.aggregation.services import Aggregation
 from podling.apiserver.authn import Authenticator
 from podling.apiserver.authz import RbacAuthorizer
-from podling.apiserver.bootstrap import Endpoint, announce, bootstrap
+from podling.apiserver.bootstrap import Endpoint, announce, bootstrap, keep
 from podling.apiserver.compaction import Compaction
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
@@ -95,12 +95,13 @@ class ApiServer:
             asyncio.create_task(Compaction(self.store).run(), name="compaction"),
             asyncio.create_task(Lifecycle(self.client(), self.catalogue).run(), name="definitions"),
             asyncio.create_task(self.aggregation.run(), name="APIServices"),
+            asyncio.create_task(keep(self.registry, lambda: self._endpoint), name="kubernetes"),
         ]
 
     async def announce(self, address: str, port: int) -> None:
         """Tell the cluster where the server listens now (see ``bootstrap.Endpoint``)."""
-        endpoint = Endpoint(self._endpoint.cluster_ip, port, self._endpoint.address or address)
-        await announce(self.registry, endpoint)
+        self._endpoint = Endpoint(self._endpoint.cluster_ip, port, self._endpoint.address or address)
+        await announce(self.registry, self._endpoint)
 
     async def stop(self) -> None:
         for task in self._tasks:

@@ -48,6 +48,10 @@ class CustomKinds:
         if resource is not None:
             self._forget(resource)
 
+    def by_name(self, name: str) -> Resource | None:
+        """The resource of the definition ``name``: ``widgets.example.com``."""
+        return self._resources.get(name)
+
     def named(self, ref: OwnerReference) -> Resource | None:
         """The resource that a reference names."""
         return next((each for each in self._resources.values() if is_kind_of(ref, each)), None)

@@ -16,12 +16,14 @@ from typing import Any, ClassVar
 from msgspec import structs
 
 from podling import clock
+from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.core_v1 import PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaStatus, Service
 from podling.client.base import ApiObject, Key
 from podling.client.informer import Informer
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_NAMESPACE, namespace_index
+from podling.controllers.custom_kinds import CustomKinds
 from podling.controllers.status_writes import write_status
 from podling.machinery import quotas
 from podling.machinery.scheme import RESOURCES, Resource, resource_of
@@ -69,13 +71,31 @@ class ResourceQuotaController(Controller):
         self._quotas.add_indexer(BY_NAMESPACE, namespace_index)
         self._counted: dict[Resource, Informer[Any]] = {}
         self._quotas.add_handler(self.enqueue, self.enqueue_new)
+        self._custom = CustomKinds(self._custom_appeared, self._custom_gone)
+        definitions = context.informers.informer(CustomResourceDefinition)
+        definitions.add_handler(self._custom.put, lambda old, new: self._custom.put(new), self._custom.remove)
+
+    def _custom_appeared(self, resource: Resource) -> None:
+        limit = f"count/{resource.plural}.{resource.group}"
+        for quota in self._quotas.values():
+            if limit in quota.spec.hard:
+                self.enqueue(quota)
+
+    def _custom_gone(self, resource: Resource) -> None:
+        if self._counted.pop(resource, None) is not None:
+            self._informers.forget(resource.type)
+        self._custom_appeared(resource)
+
+    def _named(self, limit: str) -> Resource | None:
+        """The resource that counts against ``limit``, built in or custom."""
+        return counted_resource(limit) or self._custom.by_name(limit.removeprefix("count/"))
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         quota = self._quotas.get(key)
         if quota is None:
             return AwaitChange()
         objects: list[tuple[Resource, ApiObject]] = []
-        named = (counted_resource(name) for name in quota.spec.hard)
+        named = (self._named(name) for name in quota.spec.hard)
         for resource in dict.fromkeys(each for each in named if each is not None):
             informer = self._follow(resource.storage_resource)
             await informer.synced()

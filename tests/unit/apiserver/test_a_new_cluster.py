@@ -9,8 +9,10 @@ from podling.api.scheduling_v1 import PriorityClass
 from podling.apiserver import discovery
 from podling.apiserver.bootstrap import Endpoint, announce, bootstrap
 from podling.apiserver.compaction import KEPT_CHANGES, KEPT_SECONDS, History
+from podling.controllers.namespace import NamespaceController
 from podling.machinery.scheme import RESOURCES
 from podling.testing import ControlPlane
+from tests.support.control_loops import running
 
 
 async def test_what_is_there(cluster: ControlPlane) -> None:
@@ -56,6 +58,24 @@ async def test_the_service_leads_to_where_the_server_is_now(cluster: ControlPlan
         assert endpoints.subsets[0].ports[0].port == port
         assert slice_.ports[0].port == port
         assert slice_.endpoints[0].addresses == ("192.0.2.1",)
+
+
+async def test_what_no_cluster_can_be_without_comes_back(cluster: ControlPlane) -> None:
+    await cluster.server.announce("192.0.2.1", 7000)
+    async with running(cluster.client, NamespaceController):
+        for kind in (Service, Endpoints, EndpointSlice):
+            await cluster.client.delete(kind, "kubernetes", "default")
+        await cluster.client.delete(Namespace, "kube-node-lease")
+        await cluster.advance(seconds=30)
+    service = await cluster.client.get(Service, "kubernetes", "default")
+    endpoints = await cluster.client.get(Endpoints, "kubernetes", "default")
+    slice_ = await cluster.client.get(EndpointSlice, "kubernetes", "default")
+    assert (service.spec.cluster_ip, service.spec.ports[0].target_port) == ("10.96.0.1", 7000)
+    assert endpoints.subsets[0].addresses[0].ip == slice_.endpoints[0].addresses[0] == "192.0.2.1"
+    assert (await cluster.client.get(Namespace, "kube-node-lease")).status.phase == "Active"
+    before = cluster.store.revision
+    await cluster.advance(minutes=5)
+    assert cluster.store.revision == before
 
 
 async def test_a_loopback_address_is_no_endpoint(cluster: ControlPlane) -> None:

@@ -11,13 +11,14 @@ import pytest
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.autoscaling_v1 import Scale
-from podling.api.core_v1 import ConfigMap, Namespace
+from podling.api.core_v1 import ConfigMap, Namespace, ResourceQuota, ResourceQuotaSpec
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.client.base import PatchType, WatchEvent, WatchEventType
 from podling.client.informer import Informer
 from podling.client.local import SYSTEM, ListOptions, Target
 from podling.controllers.garbage_collector import GarbageCollectorController
 from podling.controllers.namespace import NamespaceController
+from podling.controllers.resource_quota import ResourceQuotaController
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
@@ -217,6 +218,35 @@ async def test_custom_objects_can_be_owned(cluster: ControlPlane, define: Define
         await cluster.client.delete(ConfigMap, "o", "default")
         await clock.sleep(30)
         assert not (await cluster.client.list(kind)).items
+
+
+async def test_quotas_count_custom_objects(cluster: ControlPlane, define: Define) -> None:
+    limit = "count/widgets.example.com"
+    quota = ResourceQuota(
+        metadata=ObjectMeta(name="few", namespace="default"), spec=ResourceQuotaSpec(hard={limit: "1"})
+    )
+
+    async def used() -> str:
+        await clock.sleep(1)
+        return (await cluster.client.get(ResourceQuota, "few", "default")).status.used[limit]
+
+    async with running(cluster.client, ResourceQuotaController):
+        await cluster.client.create(quota)
+        assert await used() == "0"
+        kind = await define()
+        await cluster.client.create(widget(kind))
+        assert await used() == "1"
+        with pytest.raises(ApiError) as exceeded:
+            await cluster.client.create(widget(kind, "second"))
+        assert str(exceeded.value) == (
+            'widgets.example.com "second" is forbidden: exceeded quota: few, requested: '
+            f"{limit}=1, used: {limit}=1, limited: {limit}=1"
+        )
+        await cluster.client.delete(kind, "w", "default")
+        assert await used() == "0"
+        await cluster.client.create(widget(kind))
+        await cluster.client.delete(CustomResourceDefinition, "widgets.example.com")
+        assert await used() == "0"
 
 
 async def test_a_namespace_takes_its_custom_objects_along(cluster: ControlPlane, define: Define) -> None:
