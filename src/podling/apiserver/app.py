@@ -186,8 +186,9 @@ class HttpServer:
         user = self._user(request)
         watch = "watch" in request.query_string and flag(request.query, "watch")
         asked = attributes_of(request.method, request.path, watch=watch)
-        if not self._api.authorizer.decide(user, asked).allowed:
-            raise refusal(user, asked)
+        decision = self._api.authorizer.decide(user, asked)
+        if not decision.allowed:
+            raise refusal(user, asked, decision.reason)
         if not external.available:
             raise errors.service_unavailable("service unavailable")
         return await self._api.aggregation.backend.serve(request, external.service, user)

@@ -1,16 +1,21 @@
 """Authorisation: may this user do that?
 
-Members of ``system:masters`` may do everything; for everyone else the stored roles and bindings decide.
-What no rule allows is refused, in Kubernetes' words.
+Members of ``system:masters`` may do everything; for everyone else the stored roles and bindings decide, and
+for kubelets what their pods need. What nothing allows is refused, in Kubernetes' words.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+from podling.apiserver.node_authorizer import NodeAuthorizer, node_of
+from podling.apiserver.node_references import NodeReferences
+from podling.apiserver.policy import NODE_RULES
 from podling.apiserver.rbac import Attributes, RbacIndex, rule_allows
 from podling.client.local import Target, User
 from podling.machinery import errors
+from podling.machinery.selectors import SelectorError, parse_field_selector
 
 MASTERS = "system:masters"
 READS = ("get", "list", "watch")
@@ -24,51 +29,95 @@ class Decision:
     reason: str = ""
 
 
-def attributes_of(verb: str, target: Target) -> Attributes:
-    """What a request asks for. Namespaces count as being in themselves."""
-    resource = target.resource
+def attributes_of(verb: str, target: Target, field_selector: str = "") -> Attributes:
+    """What a request asks for. Namespaces count as being in themselves.
+
+    A list of what has one name is about that object: who may read only this one may list it so.
+    """
+    resource, name, on_node = target.resource, target.name, ""
     namespace = target.name if resource.kind == "Namespace" else target.namespace
-    return Attributes(verb, resource.group, resource.plural, target.subresource, namespace, target.name)
+    if field_selector:
+        wanted = _selected(field_selector)
+        name = name or wanted.get("metadata.name", "")
+        on_node = wanted.get("spec.nodeName", "") if resource.plural == "pods" else ""
+    return Attributes(
+        verb, resource.group, resource.plural, target.subresource, namespace, name, on_node=on_node
+    )
 
 
-def refusal(user: User, asked: Attributes) -> errors.ApiError:
-    """403: ``pods "x" is forbidden: User "u" cannot get resource "pods" ...``."""
+@lru_cache(maxsize=1024)
+def _selected(field_selector: str) -> dict[str, str]:
+    """The fields that must have one value; none for a selector that cannot be read, which is told later."""
+    try:
+        terms = parse_field_selector(field_selector).terms
+    except SelectorError:
+        return {}
+    return {term.field: term.value for term in terms if term.equal}
+
+
+def refusal(user: User, asked: Attributes, reason: str = "") -> errors.ApiError:
+    """403: ``pods "x" is forbidden: User "u" cannot get resource "pods" ...``, and the reason."""
+    more = f": {reason}" if reason else ""
     if asked.path:
-        return errors.forbidden("", "", "", f'User "{user.name}" cannot {asked.verb} path "{asked.path}"')
+        why = f'User "{user.name}" cannot {asked.verb} path "{asked.path}"{more}'
+        return errors.forbidden("", "", "", why)
     resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
     where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
     why = f'User "{user.name}" cannot {asked.verb} resource "{resource}" in API group "{asked.group}" {where}'
+    why += more
     return errors.forbidden(asked.resource, asked.group, asked.name, why)
 
 
 class RbacAuthorizer:
     """``rest.Authorizer`` over the stored roles."""
 
-    def __init__(self, index: RbacIndex) -> None:
+    def __init__(self, index: RbacIndex, references: NodeReferences) -> None:
         self.index = index
+        self.references = references
+        self._nodes = NodeAuthorizer(references, NODE_RULES)
         self._answers: dict[tuple[User, Attributes], Decision] = {}
         self._version = -1
 
-    def check(self, user: User, verb: str, target: Target) -> None:
+    async def load(self) -> None:
+        """Read what decisions are made from, and follow it."""
+        await self.index.load()
+        await self.references.load()
+
+    def close(self) -> None:
+        self.index.close()
+        self.references.close()
+
+    def check(self, user: User, verb: str, target: Target, field_selector: str = "") -> None:
         """Raises 403 unless ``user`` may do ``verb`` to ``target``."""
+        if verb not in READS:  # whoever writes keeps what is followed from falling behind
+            self.index.catch_up()
+            self.references.catch_up()
         if MASTERS in user.groups:
-            if verb not in READS:
-                self.index.catch_up()  # whoever writes keeps the index from falling behind
             return
-        asked = attributes_of(verb, target)
-        if not self.decide(user, asked).allowed:
-            raise refusal(user, asked)
+        self._demand(user, attributes_of(verb, target, field_selector))
 
     def check_path(self, user: User, verb: str, path: str) -> None:
         """Raises 403 unless ``user`` may do ``verb`` to a path that is no resource."""
-        asked = Attributes(verb, path=path)
-        if not self.decide(user, asked).allowed:
-            raise refusal(user, asked)
+        self._demand(user, Attributes(verb, path=path))
+
+    def _demand(self, user: User, asked: Attributes) -> None:
+        decision = self.decide(user, asked)
+        if not decision.allowed:
+            raise refusal(user, asked, decision.reason)
 
     def decide(self, user: User, asked: Attributes) -> Decision:
+        """Whether ``user`` may do what is ``asked``, and why; in a refusal the reason may be empty."""
         version = self.index.catch_up()
         if MASTERS in user.groups:
             return Decision(True)
+        node = node_of(user)
+        why_not = self._nodes.refused(node, asked) if node else ""
+        if why_not is None:
+            return Decision(True)
+        by_role = self._by_role(user, asked, version)
+        return by_role if by_role.allowed or not why_not else Decision(False, why_not)
+
+    def _by_role(self, user: User, asked: Attributes, version: int) -> Decision:
         if version != self._version or len(self._answers) > CACHE_LIMIT:
             self._answers.clear()
             self._version = version
@@ -81,4 +130,7 @@ class RbacAuthorizer:
         for rule, why in self.index.rules_for(user, asked.namespace):
             if rule_allows(rule, asked):
                 return Decision(True, why)
-        return Decision(False)
+        missing = self.index.missing_roles(user, asked.namespace)
+        if not missing:
+            return Decision(False)
+        return Decision(False, f"RBAC: {missing[0] if len(missing) == 1 else '[' + ', '.join(missing) + ']'}")

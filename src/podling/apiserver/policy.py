@@ -4,9 +4,7 @@ The names, and what each role may do, are those of Kubernetes
 (``plugin/pkg/auth/authorizer/rbac/bootstrappolicy``), for the resources that this server serves. ``admin``,
 ``edit`` and ``view`` are aggregated from ``system:aggregate-to-*``, so that extensions can add to them.
 
-One difference: nodes are given ``system:node`` through a binding to the group ``system:nodes``, where
-Kubernetes has an authoriser of its own that follows which pods are on the node. What a node may write is
-narrowed to its own by the admission plugin ``NodeRestriction``; what it may read is not.
+Nodes are bound to no role: an authoriser of their own (``node_authorizer``) knows which pods they run.
 """
 
 from __future__ import annotations
@@ -97,7 +95,7 @@ _ADMIN = (
     rule(("create",), "authorization.k8s.io", "localsubjectaccessreviews"),
     rule((*READ, *WRITE), RBAC, "roles rolebindings"),
 )
-_NODE = (
+NODE_RULES = (
     *_REVIEWS,
     rule(("create",), "authorization.k8s.io", "localsubjectaccessreviews"),
     rule(READ, "core", "services"),
@@ -176,7 +174,7 @@ _PLAIN_ROLES: dict[str, tuple[PolicyRule, ...]] = {
         rule(("create",), "authentication.k8s.io", "selfsubjectreviews"),
     ),
     "system:auth-delegator": _REVIEWS,
-    "system:node": _NODE,
+    "system:node": NODE_RULES,
     "system:node-proxier": _PROXIER,
     "system:kube-scheduler": _SCHEDULER,
     "system:kube-controller-manager": _CONTROLLER_MANAGER,
@@ -202,7 +200,7 @@ _BINDINGS = (
         (("Group", "system:authenticated"), ("Group", "system:unauthenticated")),
     ),
     ("system:monitoring", "system:monitoring", (("Group", "system:monitoring"),)),
-    ("system:node", "system:node", (("Group", "system:nodes"),)),
+    ("system:node", "system:node", ()),
     ("system:node-proxier", "system:node-proxier", (("User", "system:kube-proxy"),)),
     ("system:kube-scheduler", "system:kube-scheduler", (("User", "system:kube-scheduler"),)),
     (

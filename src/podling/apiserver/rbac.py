@@ -16,7 +16,7 @@ from typing import Any
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject
 from podling.apiserver.objects import object_of
 from podling.client.local import User
-from podling.machinery import selectors
+from podling.machinery import errors, selectors
 from podling.machinery.scheme import resource_of
 from podling.store.base import Event, EventType, Store, Watch
 
@@ -37,6 +37,8 @@ class Attributes:
     namespace: str = ""
     name: str = ""
     path: str = ""
+    on_node: str = ""
+    """The node whose pods alone are asked for."""
 
 
 def rule_allows(rule: PolicyRule, asked: Attributes) -> bool:
@@ -115,15 +117,30 @@ class RbacIndex:
 
     def rules_for(self, user: User, namespace: str) -> Iterator[tuple[PolicyRule, str]]:
         """Every rule that ``user`` has, cluster-wide first, with why; ``namespace`` may be empty."""
+        for binding, (kind, name) in self._bindings_of(user, namespace):
+            why = _reason(binding, kind, name)
+            for rule in self._rules(binding, binding.metadata.namespace or ""):
+                yield rule, why
+
+    def missing_roles(self, user: User, namespace: str) -> list[str]:
+        """What bindings of ``user`` name and nobody has: said in refusals, where people look for it."""
+        found: dict[str, None] = {}
+        for binding, _ in self._bindings_of(user, namespace):
+            ref, where = binding.role_ref, binding.metadata.namespace or ""
+            wanted = ClusterRole if ref.kind == "ClusterRole" else Role
+            resource = resource_of(wanted)
+            if resource.key(where if wanted is Role else "", ref.name) not in self._roles:
+                found[str(errors.not_found(resource.singular, resource.group, ref.name))] = None
+        return list(found)
+
+    def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[Binding, tuple[str, str]]]:
+        """The bindings that name ``user``, cluster-wide first, and the subject that does."""
         keys = subject_keys(user)
         for wanted in ("", namespace) if namespace else ("",):
-            for kind, name in keys:
-                for binding in self._by_subject.get((kind, name), {}).values():
-                    where = binding.metadata.namespace or ""
-                    if where == wanted:
-                        why = _reason(binding, kind, name)
-                        for rule in self._rules(binding, where):
-                            yield rule, why
+            for key in keys:
+                for binding in self._by_subject.get(key, {}).values():
+                    if (binding.metadata.namespace or "") == wanted:
+                        yield binding, key
 
     def _rules(self, binding: Binding, namespace: str) -> tuple[PolicyRule, ...]:
         ref = binding.role_ref

@@ -41,7 +41,7 @@ DELETED_AT_ONCE = 50
 class Authorizer(Protocol):
     """Says whether ``user`` may do ``verb``; raises 403 when not."""
 
-    def check(self, user: User, verb: str, target: Target) -> None: ...
+    def check(self, user: User, verb: str, target: Target, field_selector: str = "") -> None: ...
 
 
 class Handler(Protocol):
@@ -109,14 +109,14 @@ class Registry:
 
     async def select(self, target: Target, user: User, options: ListOptions) -> Selected:
         """``list`` for a reader that wants the bytes."""
-        self._authorizer.check(user, "list", target)
+        self._authorizer.check(user, "list", target, options.field_selector)
         selected = await self.reads.select(target, options)
         await self.reads.prepare(target.resource, selected.entries)
         return selected
 
     def watch(self, target: Target, user: User, options: ListOptions) -> ObjectWatch:
         """Raises 410 at once when the start is too old."""
-        self._authorizer.check(user, "watch", target)
+        self._authorizer.check(user, "watch", target, options.field_selector)
         watch = self.reads.watch(target, options)
         if isinstance(target.resource, CustomResource):
             self._custom_watches.join(target.resource, watch)
@@ -234,7 +234,7 @@ class Registry:
         self, target: Target, user: User, selected: ListOptions, options: DeleteOptions = NO_DELETE_OPTIONS
     ) -> Sequence[Any]:
         """Delete everything selected; returns the objects as they were found."""
-        self._authorizer.check(user, "deletecollection", target)
+        self._authorizer.check(user, "deletecollection", target, selected.field_selector)
         found = await self.reads.select(target, selected)
         items: list[Any] = []
         async for block in in_turns(found.entries):

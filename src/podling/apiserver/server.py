@@ -26,6 +26,7 @@ from podling.apiserver.customresources.watches import CustomWatches
 from podling.apiserver.escalation import PrivilegeEscalation
 from podling.apiserver.eviction import Evictions
 from podling.apiserver.kinds.registry import rules_for
+from podling.apiserver.node_references import NodeReferences
 from podling.apiserver.pki import KeyPair
 from podling.apiserver.rbac import RbacIndex
 from podling.apiserver.reading import StoredObjects
@@ -60,7 +61,7 @@ class ApiServer:
     ) -> None:
         self.store = store
         self.objects = StoredObjects(store)
-        self.authorizer = RbacAuthorizer(RbacIndex(store))
+        self.authorizer = RbacAuthorizer(RbacIndex(store), NodeReferences(store))
         chain = Chain((*plugins, PrivilegeEscalation(self.authorizer)), self.objects)
         watches = CustomWatches()
         self.catalogue = Catalogue(store, rules_for, watches.end)
@@ -87,7 +88,7 @@ class ApiServer:
 
     async def start(self) -> None:
         """Fill a new cluster, and begin to forget history."""
-        await self.authorizer.index.load()
+        await self.authorizer.load()
         await self.catalogue.load()
         await bootstrap(self.registry)
         await announce(self.registry, self._endpoint)
@@ -111,7 +112,7 @@ class ApiServer:
         self._tasks = []
         await self.aggregation.backend.close()
         self.catalogue.close()
-        self.authorizer.index.close()
+        self.authorizer.close()
 
     def discovered(self) -> tuple[Resource, ...]:
         """What is served beside the built-in resources, here or by others."""

@@ -11,7 +11,7 @@ from podling.api.authentication_v1 import BoundObjectReference, TokenRequest, To
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Binding, Container, Node, ObjectReference, Pod, PodSpec, ServiceAccount, Taint
 from podling.api.meta_v1 import ObjectMeta
-from podling.client.local import LocalClient, User
+from podling.client.local import SYSTEM, LocalClient, User
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 
@@ -26,7 +26,7 @@ async def kubelet(cluster: ControlPlane) -> LocalClient:
     for node in ("n1", "n2"):
         await client.create(Node(metadata=ObjectMeta(name=node)))
         metadata = ObjectMeta(name=f"on-{node}", namespace="default")
-        spec = PodSpec(containers=(Container(name="c", image="i"),))
+        spec = PodSpec(service_account_name="default", containers=(Container(name="c", image="i"),))
         await client.create(Pod(metadata=metadata, spec=spec))
         target = ObjectReference(kind="Node", name=node)
         binding = Binding(metadata=metadata, target=target)
@@ -53,7 +53,7 @@ async def taint_itself(kubelet: LocalClient) -> None:
 
 
 async def token_for_another(kubelet: LocalClient) -> None:
-    pod = await kubelet.get(Pod, "on-n2", "default")
+    pod = await kubelet.acting_as(SYSTEM).get(Pod, "on-n2", "default")
     ref = BoundObjectReference(kind="Pod", name="on-n2", uid=pod.metadata.uid)
     request = TokenRequest(spec=TokenRequestSpec(bound_object_ref=ref))
     await kubelet.create_subresource(ServiceAccount, "default", "token", request, "default")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import ConfigMap, Namespace, Pod, Secret
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
@@ -182,3 +183,32 @@ async def test_a_selector_that_cannot_be_read_never_becomes_part_of_a_role(clust
     rule = AggregationRule(cluster_role_selectors=(selector,))
     with pytest.raises(ApiError, match="must be an empty string or consist of alphanumeric"):
         await cluster.client.create(ClusterRole(metadata=ObjectMeta(name="bad"), aggregation_rule=rule))
+
+
+async def test_who_may_read_one_object_may_list_and_watch_it_by_name(cluster: ControlPlane) -> None:
+    rule = PolicyRule(
+        verbs=("get", "list", "watch"), api_groups=("",), resources=("configmaps",), resource_names=("mine",)
+    )
+    await cluster.client.create(Role(metadata=ObjectMeta(name="one", namespace="default"), rules=(rule,)))
+    mine = binding("one", Subject(kind="User", name="alice"))
+    mine = structs.replace(mine, role_ref=RoleRef(api_group=GROUP, kind="Role", name="one"))
+    await cluster.client.create(mine)
+    for name in ("mine", "other"):
+        await cluster.client.create(ConfigMap(metadata=ObjectMeta(name=name, namespace="default")))
+    alice = cluster.client_for(ALICE)
+    found = await alice.list(ConfigMap, "default", field_selector="metadata.name=mine")
+    assert [each.metadata.name for each in found.items] == ["mine"]
+    for selector in ("", "metadata.name=other", "metadata.name!=mine"):
+        with pytest.raises(ApiError) as error:
+            await alice.list(ConfigMap, "default", field_selector=selector)
+        assert error.value.code == 403
+
+
+async def test_a_refusal_tells_of_roles_that_do_not_exist(cluster: ControlPlane) -> None:
+    await cluster.client.create(binding("nothing", Subject(kind="User", name="alice")))
+    with pytest.raises(ApiError) as error:
+        await cluster.client_for(ALICE).get(Pod, "web", "default")
+    assert str(error.value) == (
+        'pods "web" is forbidden: User "alice" cannot get resource "pods" in API group "" in the namespace '
+        '"default": RBAC: clusterrole.rbac.authorization.k8s.io "nothing" not found'
+    )

@@ -1,0 +1,167 @@
+"""What the pods of each node refer to: the only Secrets, ConfigMaps and claims that the node may read.
+
+Pods are followed as roles are (``rbac``): whoever asks first takes in what the store has since seen. Kept are
+numbers of references, so that a question is one look-up however many pods a node has.
+Upstream: ``plugin/pkg/auth/authorizer/node/graph_populator.go``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from podling.api.core_v1 import Container, EphemeralContainer, PersistentVolumeClaim, Pod, PodSpec, Volume
+from podling.apiserver.objects import object_of
+from podling.machinery.pods import is_mirror
+from podling.machinery.scheme import resource_of
+from podling.store.base import Entry, EventType, Store, Watch, WatchOverflow
+
+Reference = tuple[str, str, str]
+"""(resource, namespace, name)"""
+
+
+class _Held(NamedTuple):
+    node: str
+    spec: PodSpec
+    references: frozenset[Reference]
+
+
+class NodeReferences:
+    """The references of the pods in ``store``, by node."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._prefix = resource_of(Pod).key_prefix
+        self._watch: Watch | None = None
+        self._pods: dict[str, _Held] = {}
+        self._counts: dict[str, dict[Reference, int]] = {}
+        self._reload: asyncio.Task[None] | None = None
+
+    async def load(self) -> None:
+        """Read every pod and follow them from here on."""
+        page = await self._store.list(self._prefix)
+        self.close()
+        self._pods.clear()
+        self._counts.clear()
+        for entry in page.entries:
+            self._put(entry)
+        self._watch = self._store.watch(self._prefix, after=page.revision)
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def catch_up(self) -> None:
+        """Take in what changed; after more changes than a watch can hold nothing is known for a moment."""
+        if self._watch is None:
+            return
+        try:
+            events = self._watch.ready()
+        except WatchOverflow:
+            self.close()
+            self._reload = asyncio.get_running_loop().create_task(self.load(), name="references of nodes")
+            return
+        for event in events:
+            if event.type is EventType.DELETE:
+                self._remove(event.entry.key)
+            else:
+                self._put(event.entry)
+
+    def has(self, node: str, resource: str, namespace: str, name: str) -> bool:
+        """Whether a pod of ``node`` refers to this object, or is it."""
+        self.catch_up()
+        if resource == "pods" and self._store.peek(resource_of(Pod).key(namespace, name)) is None:
+            return True  # a kubelet learns from the 404 that its pod is gone
+        counts = self._counts.get(node, {})
+        if resource == "persistentvolumes":
+            return any(self._volume_of(claim) == name for claim in counts if claim[0] == CLAIMS)
+        return (resource, namespace, name) in counts
+
+    def _volume_of(self, claim: Reference) -> str:
+        """The volume that is bound to a claim."""
+        kind = PersistentVolumeClaim
+        entry = self._store.peek(resource_of(kind).key(claim[1], claim[2]))
+        return "" if entry is None else object_of(entry, kind).spec.volume_name or ""
+
+    def _put(self, entry: Entry) -> None:
+        pod: Pod = object_of(entry, Pod)
+        held = self._pods.get(entry.key)
+        if held is not None and held.spec is pod.spec:
+            return
+        self._remove(entry.key)
+        node = pod.spec.node_name
+        if not node:
+            return
+        held = self._pods[entry.key] = _Held(node, pod.spec, frozenset(references(pod)))
+        counts = self._counts.setdefault(node, {})
+        for each in held.references:
+            counts[each] = counts.get(each, 0) + 1
+
+    def _remove(self, key: str) -> None:
+        held = self._pods.pop(key, None)
+        if held is None:
+            return
+        counts = self._counts[held.node]
+        for each in held.references:
+            counts[each] -= 1
+            if not counts[each]:
+                del counts[each]
+        if not counts:
+            del self._counts[held.node]
+
+
+SECRETS, CONFIG_MAPS, CLAIMS = "secrets", "configmaps", "persistentvolumeclaims"
+
+
+def references(pod: Pod) -> Iterator[Reference]:
+    """Everything that a node needs to read to run ``pod``, and the pod itself. Pure.
+
+    A mirror pod refers to nothing: a node could otherwise give itself what it likes.
+    """
+    namespace, name, spec = pod.metadata.namespace or "", pod.metadata.name or "", pod.spec
+    yield "pods", namespace, name
+    if is_mirror(pod):
+        return
+    if spec.service_account_name:
+        yield "serviceaccounts", namespace, spec.service_account_name
+    named = [(SECRETS, each.name) for each in spec.image_pull_secrets]
+    for volume in spec.volumes:
+        named += _of_volume(volume, name)
+    containers: list[Container | EphemeralContainer] = [*spec.init_containers, *spec.containers]
+    for container in (*containers, *spec.ephemeral_containers):
+        named += _of_container(container)
+    yield from ((resource, namespace, each) for resource, each in named if each)
+
+
+def _of_volume(volume: Volume, pod: str) -> Iterator[tuple[str, str | None]]:
+    if volume.secret is not None:
+        yield SECRETS, volume.secret.secret_name
+    if volume.config_map is not None:
+        yield CONFIG_MAPS, volume.config_map.name
+    if volume.persistent_volume_claim is not None:
+        yield CLAIMS, volume.persistent_volume_claim.claim_name
+    if volume.ephemeral is not None:
+        yield CLAIMS, f"{pod}-{volume.name}"
+    if volume.csi is not None and volume.csi.node_publish_secret_ref is not None:
+        yield SECRETS, volume.csi.node_publish_secret_ref.name
+    for source in volume.projected.sources if volume.projected is not None else ():
+        if source.secret is not None:
+            yield SECRETS, source.secret.name
+        if source.config_map is not None:
+            yield CONFIG_MAPS, source.config_map.name
+
+
+def _of_container(container: Container | EphemeralContainer) -> Iterable[tuple[str, str | None]]:
+    for source in container.env_from:
+        if source.secret_ref is not None:
+            yield SECRETS, source.secret_ref.name
+        if source.config_map_ref is not None:
+            yield CONFIG_MAPS, source.config_map_ref.name
+    for variable in container.env:
+        found = variable.value_from
+        if found is not None and found.secret_key_ref is not None:
+            yield SECRETS, found.secret_key_ref.name
+        if found is not None and found.config_map_key_ref is not None:
+            yield CONFIG_MAPS, found.config_map_key_ref.name
