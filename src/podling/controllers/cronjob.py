@@ -19,14 +19,14 @@ from podling.api.core_v1 import ObjectReference
 from podling.client.base import Key, key_of
 from podling.client.informer import revision_number
 from podling.client.runner import AwaitChange, RequeueAfter
-from podling.controllers import cron_schedule
 from podling.controllers import cronjob_rules as rules
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import Children
-from podling.controllers.cron_schedule import Schedule, ScheduleError
 from podling.controllers.ownership import is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
+from podling.machinery import cron
+from podling.machinery.cron import Schedule, ScheduleError
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
 
 FORBIDDEN = "Not starting job because prior execution is running and concurrency policy is Forbid"
@@ -78,13 +78,13 @@ class CronJobController(Controller):
     def _schedule(self, cron_job: CronJob) -> Schedule | None:
         spec = cron_job.spec
         try:
-            zone = cron_schedule.time_zone(spec.time_zone)
+            zone = cron.time_zone(spec.time_zone)
         except ScheduleError as error:
             text = f'invalid timeZone: "{spec.time_zone}": {error}'
             self._tell(cron_job, "Warning", "UnknownTimeZone", text)
             return None
         try:
-            return cron_schedule.parse(spec.schedule, zone)
+            return cron.parse(spec.schedule, zone)
         except ScheduleError as error:
             text = f'unparseable schedule: "{spec.schedule}" : {error}'
             self._tell(cron_job, "Warning", "UnparseableSchedule", text)

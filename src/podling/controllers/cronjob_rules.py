@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from podling.api.batch_v1 import CronJob, Job, JobCondition
 from podling.api.core_v1 import ObjectReference
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.cron_schedule import Schedule, ScheduleError
 from podling.controllers.ownership import controller_reference
+from podling.machinery.cron import Schedule, ScheduleError
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 MISSED_MAX = 100

@@ -97,10 +97,11 @@ class FieldError:
 
 def _render(value: Any) -> str:
     if isinstance(value, msgspec.Struct):
-        return msgspec.json.encode(value).decode()
+        return msgspec.json.encode(value, order="deterministic").decode()
     if value is None:
         return '"null"'  # Go prints the word it puts in the place of nil like any other string
-    return json.dumps(msgspec.to_builtins(value), separators=(",", ":"), ensure_ascii=False)
+    plain = msgspec.to_builtins(value, order="deterministic")  # maps by key, as Go writes them
+    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:

@@ -12,10 +12,10 @@ from podling import clock
 from podling.api.batch_v1 import CronJob, CronJobSpec, CronJobStatus, Job, JobSpec, JobTemplateSpec
 from podling.api.core_v1 import PodSpec, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
-from podling.controllers.cron_schedule import parse
 from podling.controllers.cronjob import CronJobController
 from podling.controllers.cronjob_rules import Due, due
 from podling.controllers.manager import ControllerManager
+from podling.machinery.cron import parse
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running, told

@@ -13,7 +13,6 @@ from podling.api.autoscaling_v1 import Scale, ScaleSpec
 from podling.api.batch_v1 import CronJob, Job
 from podling.api.core_v1 import ReplicationController
 from podling.apiserver.kinds.base import Context, View
-from podling.apiserver.kinds.cron_schedules import schedule_problem
 from podling.machinery import codec
 from tests.support.manifests import (
     FORBIDDEN,
@@ -269,7 +268,7 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
             (
                 "spec.podFailurePolicy.rules[0]",
                 INVALID,
-                'Invalid value: "": specifying one of OnExitCodes and OnPodConditions is required',
+                "Invalid value: specifying one of OnExitCodes and OnPodConditions is required",
             )
         ],
     ),
@@ -306,23 +305,6 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
 @pytest.mark.parametrize(("kind", "fragment", "expected"), CAUSES)
 def test_causes(kind: type[Any], fragment: str, expected: list[Cause]) -> None:
     assert creation_causes(make(kind, fragment)) == expected
-
-
-@pytest.mark.parametrize(
-    ("schedule", "problem"),
-    [
-        ("@daily", ""),
-        ("@every 1h30m", ""),
-        ("0 0 1,15 jan-mar mon", ""),
-        ("@fortnightly", "unrecognized descriptor: @fortnightly"),
-        ("60 * * * *", "end of range (60) above maximum (59): 60"),
-        ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
-        ("*/0 * * * *", "step of range should be a positive number: */0"),
-        ("a * * * *", "failed to parse int from a: invalid syntax"),
-    ],
-)
-def test_cron_schedules(schedule: str, problem: str) -> None:
-    assert schedule_problem(schedule) == problem
 
 
 @pytest.mark.parametrize(

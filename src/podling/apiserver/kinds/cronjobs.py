@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from podling.api.batch_v1 import CronJob
+from podling.api.batch_v1 import CronJob, CronJobSpec, JobSpec
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import (
@@ -22,13 +22,12 @@ from podling.apiserver.kinds.cells import (
     template_cells,
 )
 from podling.apiserver.kinds.checks import Errors
-from podling.apiserver.kinds.cron_schedules import schedule_problem, time_zone_problem
 from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
 from podling.apiserver.kinds.job_validation import validate_job_spec
 from podling.apiserver.kinds.pod_defaults import default_pod_template
 from podling.apiserver.kinds.pod_warnings import spec_warnings
 from podling.apiserver.kinds.workloads import SPEC
-from podling.machinery import fields
+from podling.machinery import cron, fields, names
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
@@ -61,33 +60,14 @@ class CronJobRules(KindRules[CronJob]):
         return change(obj, spec=change(spec, job_template=change(template, spec=job)))
 
     def validate(self, obj: CronJob, context: Context) -> Errors:
-        errors: Errors = []
-        if len(obj.metadata.name or "") > MAX_NAME:
-            text = f"must be no more than {MAX_NAME} characters"
+        errors = _spec_errors(obj.spec, None)
+        if len((obj.metadata.name or "").encode()) > MAX_NAME:
+            text = names.max_length_error(MAX_NAME)
             errors.append(fields.invalid(Path("metadata.name"), obj.metadata.name, text))
-        return errors + self._spec_errors(obj)
+        return errors
 
     def validate_update(self, new: CronJob, old: CronJob, context: Context) -> Errors:
-        return [] if context.subresource == "status" else self._spec_errors(new)
-
-    def _spec_errors(self, obj: CronJob) -> Errors:
-        spec = obj.spec
-        errors = _schedule_errors(spec.schedule)
-        if spec.time_zone is not None:
-            problem = time_zone_problem(spec.time_zone)
-            errors += [fields.invalid(SPEC.child("timeZone"), spec.time_zone, problem)] if problem else []
-        errors += checks.non_negative(SPEC.child("startingDeadlineSeconds"), spec.starting_deadline_seconds)
-        where = SPEC.child("concurrencyPolicy")
-        errors += checks.required_one_of(where, spec.concurrency_policy, CONCURRENCY_POLICIES)
-        for name, limit in (
-            ("successfulJobsHistoryLimit", spec.successful_jobs_history_limit),
-            ("failedJobsHistoryLimit", spec.failed_jobs_history_limit),
-        ):
-            errors += checks.non_negative(SPEC.child(name), limit)
-        if spec.job_template.spec.manual_selector:
-            where = JOB_TEMPLATE.child("spec", "manualSelector")
-            errors.append(fields.not_supported(where, True, ("nil", "false")))
-        return errors + validate_job_spec(JOB_TEMPLATE.child("spec"), spec.job_template.spec)
+        return [] if context.subresource == "status" else _spec_errors(new.spec, old.spec)
 
     def warnings(self, obj: CronJob, old: CronJob | None, context: Context) -> list[str]:
         template = obj.spec.job_template.spec.template
@@ -112,12 +92,62 @@ class CronJobRules(KindRules[CronJob]):
         )
 
 
-def _schedule_errors(schedule: str) -> Errors:
-    path = SPEC.child("schedule")
+def _spec_errors(spec: CronJobSpec, old: CronJobSpec | None) -> Errors:
+    """``old`` is the stored spec: its schedule may name a time zone, and its time zone may be anything."""
+    errors = _schedule_errors(spec, zone_allowed=old is not None and "TZ" in old.schedule)
+    errors += checks.non_negative(SPEC.child("startingDeadlineSeconds"), spec.starting_deadline_seconds)
+    if spec.time_zone is not None and (old is None or old.time_zone != spec.time_zone):
+        errors += _zone_errors(SPEC.child("timeZone"), spec.time_zone)
+    where = SPEC.child("concurrencyPolicy")
+    errors += checks.required_one_of(where, spec.concurrency_policy, CONCURRENCY_POLICIES)
+    errors += _template_errors(JOB_TEMPLATE.child("spec"), spec.job_template.spec)
+    for name, limit in (
+        ("successfulJobsHistoryLimit", spec.successful_jobs_history_limit),
+        ("failedJobsHistoryLimit", spec.failed_jobs_history_limit),
+    ):
+        errors += checks.non_negative(SPEC.child(name), limit)
+    return errors
+
+
+def _template_errors(path: Path, spec: JobSpec) -> Errors:
+    errors = validate_job_spec(path, spec)
+    if spec.selector is not None:
+        errors.append(
+            fields.invalid(path.child("selector"), spec.selector, "`selector` will be auto-generated")
+        )
+    if spec.manual_selector:
+        errors.append(fields.not_supported(path.child("manualSelector"), True, ("nil", "false")))
+    return errors
+
+
+def _schedule_errors(spec: CronJobSpec, *, zone_allowed: bool) -> Errors:
+    path, schedule = SPEC.child("schedule"), spec.schedule
     if not schedule:
         return [fields.required(path)]
-    if "TZ=" in schedule:
+    errors: Errors = []
+    try:
+        cron.parse(schedule)
+    except cron.ScheduleError as error:
+        errors.append(fields.invalid(path, schedule, str(error)))
+    if "TZ" not in schedule:
+        return errors
+    if not zone_allowed:
         text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        return [fields.invalid(path, schedule, text)]
-    problem = schedule_problem(schedule)
-    return [fields.invalid(path, schedule, problem)] if problem else []
+        errors.append(fields.invalid(path, schedule, text))
+    elif spec.time_zone is not None:
+        text = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+        errors.append(fields.invalid(path, schedule, text))
+    return errors
+
+
+def _zone_errors(path: Path, name: str) -> Errors:
+    if not name:
+        return [fields.invalid(path, name, "timeZone must be nil or non-empty string")]
+    if name.lower() == "local":
+        text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        return [fields.invalid(path, name, text)]
+    try:
+        cron.time_zone(name)
+    except cron.ScheduleError as error:
+        return [fields.invalid(path, name, str(error))]
+    return []

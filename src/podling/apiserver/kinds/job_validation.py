@@ -5,28 +5,25 @@ Upstream: ``pkg/apis/batch/validation/validation.go``.
 
 from __future__ import annotations
 
-from podling.api.batch_v1 import (
-    Job,
-    JobSpec,
-    PodFailurePolicy,
-    PodFailurePolicyRule,
-    SuccessPolicy,
-)
+from podling.api.batch_v1 import Job, JobSpec
+from podling.api.core_v1 import Affinity, PodTemplateSpec
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.job_policies import failure_policy_errors, success_policy_errors
 from podling.apiserver.kinds.pod_validation import validate_pod_template
 from podling.machinery import fields
 from podling.machinery.fields import Path
 
 INDEXED = "Indexed"
-COMPLETION_MODES = (INDEXED, "NonIndexed")
+COMPLETION_MODES = ("NonIndexed", INDEXED)
 REPLACEMENT_POLICIES = ("Failed", "TerminatingOrFailed")
-ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
-MAX_RULES = 20
-MAX_EXIT_CODES = 255
-MAX_PATTERNS = 20
 MAX_INDEXED_PARALLELISM = 100_000
+MAX_FAILED_INDEXES = 100_000
+MANY_COMPLETIONS = 100_000
+LOWER_LIMIT = 10_000
+"""Of parallelism and failed indexes, where there are many completions and a limit for each."""
+LONGEST_MANAGER = 63
 
 _COUNTS = (
     ("parallelism", "parallelism"),
@@ -40,19 +37,31 @@ _COUNTS = (
 
 
 def validate_job_spec(path: Path, spec: JobSpec) -> Errors:
+    """All but the selector, which a Job has and a template does not."""
     errors: Errors = []
     for name, attribute in _COUNTS:
         errors += checks.non_negative(path.child(name), getattr(spec, attribute))
-    errors += _per_index(path, spec)
-    errors += _completion_mode(path, spec)
+    if spec.max_failed_indexes is not None and spec.backoff_limit_per_index is None:
+        text = "when maxFailedIndexes is specified"
+        errors.append(fields.required(path.child("backoffLimitPerIndex"), text))
+    if spec.managed_by is not None:
+        errors += checks.domain_prefixed_path(path.child("managedBy"), spec.managed_by)
+        if len(spec.managed_by.encode()) > LONGEST_MANAGER:
+            errors.append(fields.too_long(path.child("managedBy"), LONGEST_MANAGER))
+    errors += checks.one_of(path.child("completionMode"), spec.completion_mode, COMPLETION_MODES)
+    if spec.completion_mode == INDEXED:
+        errors += _indexed(path, spec)
+    elif spec.completion_mode in (None, "NonIndexed"):
+        errors += _not_indexed(path, spec)
     if spec.pod_failure_policy is not None:
-        errors += _failure_policy(path.child("podFailurePolicy"), spec.pod_failure_policy, spec)
-    if spec.success_policy is not None:
-        errors += _success_policy(path.child("successPolicy"), spec.success_policy, spec)
-    where = path.child("podReplacementPolicy")
-    errors += checks.one_of(where, spec.pod_replacement_policy, REPLACEMENT_POLICIES)
-    if spec.pod_failure_policy is not None and spec.pod_replacement_policy not in (None, "Failed"):
-        errors.append(fields.not_supported(where, spec.pod_replacement_policy, ("Failed",)))
+        errors += failure_policy_errors(path.child("podFailurePolicy"), spec.pod_failure_policy, spec)
+    where, success = path.child("successPolicy"), spec.success_policy
+    if success is not None and spec.completion_mode == INDEXED:
+        errors += success_policy_errors(where, success, spec.completions or 0)
+    elif success is not None:
+        errors.append(fields.invalid(where, success, "requires indexed completion mode"))
+    policies = REPLACEMENT_POLICIES if spec.pod_failure_policy is None else ("Failed",)
+    errors += checks.one_of(path.child("podReplacementPolicy"), spec.pod_replacement_policy, policies)
     template = path.child("template")
     errors += validate_pod_template(template, spec.template)
     return errors + _restart_policy(template.child("spec", "restartPolicy"), spec)
@@ -70,106 +79,44 @@ def _restart_policy(path: Path, spec: JobSpec) -> Errors:
     return []
 
 
-def _completion_mode(path: Path, spec: JobSpec) -> Errors:
-    errors = checks.one_of(path.child("completionMode"), spec.completion_mode, COMPLETION_MODES)
-    if spec.completion_mode != INDEXED:
-        return errors
-    if spec.completions is None:
-        text = "when completion mode is Indexed"
-        errors.append(fields.required(path.child("completions"), text))
+def _indexed(path: Path, spec: JobSpec) -> Errors:
+    completions, failed = spec.completions, spec.max_failed_indexes
+    where = path.child("maxFailedIndexes")
+    errors: Errors = []
+    if completions is None:
+        errors.append(fields.required(path.child("completions"), f"when completion mode is {INDEXED}"))
     if (spec.parallelism or 0) > MAX_INDEXED_PARALLELISM:
-        text = f"must be less than or equal to {MAX_INDEXED_PARALLELISM} when completion mode is Indexed"
+        text = f"must be less than or equal to {MAX_INDEXED_PARALLELISM} when completion mode is {INDEXED}"
         errors.append(fields.invalid(path.child("parallelism"), spec.parallelism, text))
-    return errors
-
-
-def _per_index(path: Path, spec: JobSpec) -> Errors:
-    errors: Errors = []
-    if spec.backoff_limit_per_index is not None and spec.completion_mode != INDEXED:
-        text = "requires indexed completion mode"
-        where = path.child("backoffLimitPerIndex")
-        errors.append(fields.invalid(where, spec.backoff_limit_per_index, text))
-    if spec.max_failed_indexes is None:
+    if completions is not None and failed is not None and failed > completions:
+        errors.append(fields.invalid(where, failed, "must be less than or equal to completions"))
+    if failed is not None and failed > MAX_FAILED_INDEXES:
+        errors.append(fields.invalid(where, failed, f"must be less than or equal to {MAX_FAILED_INDEXES}"))
+    if completions is None or completions <= MANY_COMPLETIONS or spec.backoff_limit_per_index is None:
         return errors
-    if spec.backoff_limit_per_index is None:
-        text = "when maxFailedIndexes is specified"
-        errors.append(fields.required(path.child("backoffLimitPerIndex"), text))
-    if spec.completions is not None and spec.max_failed_indexes > spec.completions:
-        text = "must be less than or equal to completions"
-        errors.append(fields.invalid(path.child("maxFailedIndexes"), spec.max_failed_indexes, text))
+    text = (
+        f"must be less than or equal to {LOWER_LIMIT} when completions are above {MANY_COMPLETIONS} and used "
+        "with backoff limit per index"
+    )
+    if failed is None:
+        needed = f"must be specified when completions is above {MANY_COMPLETIONS}"
+        errors.append(fields.required(where, needed))
+    if (spec.parallelism or 0) > LOWER_LIMIT:
+        errors.append(fields.invalid(path.child("parallelism"), spec.parallelism, text))
+    if failed is not None and failed > LOWER_LIMIT:
+        errors.append(fields.invalid(where, failed, text))
     return errors
 
 
-def _failure_policy(path: Path, policy: PodFailurePolicy, spec: JobSpec) -> Errors:
-    errors: Errors = []
-    here = path.child("rules")
-    if len(policy.rules) > MAX_RULES:
-        errors.append(fields.too_many(here, len(policy.rules), MAX_RULES))
-    containers = {each.name for each in (*spec.template.spec.containers, *spec.template.spec.init_containers)}
-    for position, rule in enumerate(policy.rules):
-        errors += _failure_rule(here.index(position), rule, spec, containers)
-    return errors
-
-
-def _failure_rule(path: Path, rule: PodFailurePolicyRule, spec: JobSpec, containers: set[str]) -> Errors:
-    errors = checks.required_one_of(path.child("action"), rule.action, ACTIONS)
-    if rule.action == "FailIndex" and spec.backoff_limit_per_index is None:
-        text = "requires the backoffLimitPerIndex to be set"
-        errors.append(fields.invalid(path.child("action"), rule.action, text))
-    codes, here = rule.on_exit_codes, path.child("onExitCodes")
-    if codes is not None:
-        errors += checks.required_one_of(here.child("operator"), codes.operator, ("In", "NotIn"))
-        if codes.container_name is not None and codes.container_name not in containers:
-            text = "must be one of the container or initContainer names in the pod template"
-            errors.append(fields.invalid(here.child("containerName"), codes.container_name, text))
-        values = here.child("values")
-        if not codes.values:
-            errors.append(fields.invalid(values, codes.values, "at least one value is required"))
-        elif len(codes.values) > MAX_EXIT_CODES:
-            errors.append(fields.too_many(values, len(codes.values), MAX_EXIT_CODES))
-        if codes.operator == "In" and 0 in codes.values:
-            where = values.index(codes.values.index(0))
-            errors.append(fields.invalid(where, 0, "must not be 0 for the In operator"))
-        if list(codes.values) != sorted(set(codes.values)):
-            errors.append(fields.invalid(values, codes.values, "must be ordered"))
-    for position, pattern in enumerate(rule.on_pod_conditions):
-        where = path.child("onPodConditions").index(position)
-        errors += checks.label_name(where.child("type"), pattern.type)
-        errors += checks.required_one_of(where.child("status"), pattern.status, ("False", "True", "Unknown"))
-    if len(rule.on_pod_conditions) > MAX_PATTERNS:
-        where = path.child("onPodConditions")
-        errors.append(fields.too_many(where, len(rule.on_pod_conditions), MAX_PATTERNS))
-    if codes is not None and rule.on_pod_conditions:
-        text = "specifying both OnExitCodes and OnPodConditions is not supported"
-        errors.append(fields.invalid(path, "", text))
-    if codes is None and not rule.on_pod_conditions:
-        text = "specifying one of OnExitCodes and OnPodConditions is required"
-        errors.append(fields.invalid(path, "", text))
-    return errors
-
-
-def _success_policy(path: Path, policy: SuccessPolicy, spec: JobSpec) -> Errors:
-    if spec.completion_mode != INDEXED:
-        return [fields.invalid(path, policy, "requires indexed completion mode")]
-    if not policy.rules:
-        return [
-            fields.required(
-                path.child("rules"), "at least one rules must be specified when the successPolicy"
-            )
-        ]
-    errors: Errors = []
-    for position, rule in enumerate(policy.rules):
-        here = path.child("rules").index(position)
-        if rule.succeeded_count is None and rule.succeeded_indexes is None:
-            text = "at least one of succeededCount or succeededIndexes must be specified"
-            errors.append(fields.required(here, text))
-        if rule.succeeded_count is not None:
-            errors += checks.non_negative(here.child("succeededCount"), rule.succeeded_count)
-            completions = spec.completions or 0
-            if rule.succeeded_count > completions:
-                text = f"must be less than or equal to {completions} (the number of specified completions)"
-                errors.append(fields.invalid(here.child("succeededCount"), rule.succeeded_count, text))
-    return errors
+def _not_indexed(path: Path, spec: JobSpec) -> Errors:
+    return [
+        fields.invalid(path.child(name), value, "requires indexed completion mode")
+        for name, value in (
+            ("backoffLimitPerIndex", spec.backoff_limit_per_index),
+            ("maxFailedIndexes", spec.max_failed_indexes),
+        )
+        if value is not None
+    ]
 
 
 def validate_job_change(new: Job, old: Job) -> Errors:
@@ -177,7 +124,10 @@ def validate_job_change(new: Job, old: Job) -> Errors:
     path = Path("spec")
     errors = _completions_change(path.child("completions"), new.spec, old.spec)
     errors += checks.immutable(path.child("selector"), new.spec.selector, old.spec.selector)
-    errors += checks.immutable(path.child("template"), _comparable(new, old), old.spec.template)
+    template, before = new.spec.template, old.spec.template
+    if old.spec.suspend and old.status.start_time is None:
+        before = _with_new_directives(before, template)
+    errors += checks.immutable(path.child("template"), template, before)
     for name, attribute in (
         ("completionMode", "completion_mode"),
         ("podFailurePolicy", "pod_failure_policy"),
@@ -203,23 +153,22 @@ def _completions_change(path: Path, new: JobSpec, old: JobSpec) -> Errors:
     return [fields.invalid(path, new.completions, text)]
 
 
-def _comparable(new: Job, old: Job) -> object:
-    """The new template; of a suspended Job that never started, with what may still change set back."""
-    template = new.spec.template
-    if not old.spec.suspend or old.status.start_time is not None:
-        return template
-    before = old.spec.template
-    affinity = template.spec.affinity
-    if affinity is not None or before.spec.affinity is not None:
-        affinity = before.spec.affinity
+def _with_new_directives(old: PodTemplateSpec, new: PodTemplateSpec) -> PodTemplateSpec:
+    """The old template with what a Job that never started may change: where its pods go, and their labels."""
     spec = change(
-        template.spec,
-        affinity=affinity,
-        node_selector=before.spec.node_selector,
-        tolerations=before.spec.tolerations,
-        scheduling_gates=before.spec.scheduling_gates,
+        old.spec,
+        affinity=_with_new_node_affinity(old.spec.affinity, new.spec.affinity),
+        node_selector=new.spec.node_selector,
+        tolerations=new.spec.tolerations,
+        scheduling_gates=new.spec.scheduling_gates,
     )
-    metadata = change(
-        template.metadata, annotations=before.metadata.annotations, labels=before.metadata.labels
-    )
-    return change(template, spec=spec, metadata=metadata)
+    metadata = change(old.metadata, annotations=new.metadata.annotations, labels=new.metadata.labels)
+    return change(old, spec=spec, metadata=metadata)
+
+
+def _with_new_node_affinity(old: Affinity | None, new: Affinity | None) -> Affinity | None:
+    """The affinity between pods stays."""
+    if old is None and new is None:
+        return None
+    made = change(old or Affinity(), node_affinity=new.node_affinity if new is not None else None)
+    return None if new is None and made == Affinity() else made

@@ -20,11 +20,13 @@ from podling.apiserver.kinds.cells import (
 )
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.job_status_validation import job_status_errors
 from podling.apiserver.kinds.job_validation import validate_job_change, validate_job_spec
 from podling.apiserver.kinds.pod_defaults import default_pod_template
 from podling.apiserver.kinds.workloads import SPEC, selector_match_errors, template_warnings
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
+from podling.machinery.selectors import SelectorError, from_label_selector
 from podling.machinery.tables import Column, human_duration
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
@@ -70,20 +72,21 @@ class JobRules(KindRules[Job]):
         return self.default(obj if obj.spec.manual_selector else _with_selector(obj))
 
     def validate(self, obj: Job, context: Context) -> Errors:
-        errors = _selector_errors(obj)
-        if obj.spec.completion_mode == "Indexed":
+        errors = [] if obj.spec.manual_selector else _generated_errors(obj)
+        errors += _spec_errors(obj)
+        name, completions = obj.metadata.name or "", obj.spec.completions or 0
+        if obj.spec.completion_mode == "Indexed" and completions > 0:
             # The pod of the last index has to have a valid host name.
-            last = f"{obj.metadata.name}-{max((obj.spec.completions or 1) - 1, 0)}"
-            where = Path("metadata.name")
-            text = f"will not able to create pod with invalid DNS label: {last}"
+            last = f"{name}-{completions - 1}"
             if names.dns_label_errors(last):
-                errors.append(fields.invalid(where, obj.metadata.name, text))
-        return errors + validate_job_spec(SPEC, obj.spec)
+                text = f"will not able to create pod with invalid DNS label: {last}"
+                errors.append(fields.invalid(Path("metadata.name"), name, text))
+        return errors
 
     def validate_update(self, new: Job, old: Job, context: Context) -> Errors:
         if context.subresource == "status":
-            return []
-        return validate_job_spec(SPEC, new.spec) + validate_job_change(new, old)
+            return job_status_errors(new, old)
+        return _spec_errors(new) + validate_job_change(new, old)
 
     def warnings(self, obj: Job, old: Job | None, context: Context) -> list[str]:
         return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
@@ -125,24 +128,52 @@ def _default_failure_policy(policy: PodFailurePolicy) -> PodFailurePolicy:
 
 
 def _with_selector(job: Job) -> Job:
-    """A Job finds its pods by its own UID, which no other Job's pods can have."""
-    uid, name = job.metadata.uid or "", job.metadata.name or ""
-    labels = dict(job.spec.template.metadata.labels)
-    labels[CONTROLLER_UID] = labels[LEGACY_CONTROLLER_UID] = uid
-    labels[JOB_NAME] = labels[LEGACY_JOB_NAME] = name
+    """A Job finds its pods by its own UID, which no other Job's pods can have.
+
+    Labels and selectors that the user gave stay: where they are wrong, validation says so.
+    """
+    labels = {**_own_labels(job), **job.spec.template.metadata.labels}
     selector = job.spec.selector or LabelSelector()
     if CONTROLLER_UID not in selector.match_labels:
+        uid = job.metadata.uid or ""
         selector = change(selector, match_labels={**selector.match_labels, CONTROLLER_UID: uid})
     template = job.spec.template
     template = change(template, metadata=change(template.metadata, labels=labels))
     return change(job, spec=change(job.spec, template=template, selector=selector))
 
 
-def _selector_errors(job: Job) -> Errors:
+def _own_labels(job: Job) -> dict[str, str]:
+    uid, name = job.metadata.uid or "", job.metadata.name or ""
+    return {LEGACY_CONTROLLER_UID: uid, LEGACY_JOB_NAME: name, CONTROLLER_UID: uid, JOB_NAME: name}
+
+
+def _generated_errors(job: Job) -> Errors:
+    """The labels and the selector must be those that were generated."""
+    if job.spec.selector is None:
+        return []
+    expected, labels = _own_labels(job), job.spec.template.metadata.labels
+    errors: Errors = []
+    for key, value in expected.items():
+        where, text = SPEC.child("template", "metadata", "labels").key(key), f"must be '{value}'"
+        errors += [] if key in labels else [fields.required(where, text)]
+        errors += [] if labels.get(key) == value else [fields.invalid(where, labels, text)]
+    try:
+        found = from_label_selector(job.spec.selector).matches(expected)
+    except SelectorError:
+        return errors
+    if not found:
+        where = SPEC.child("selector")
+        errors.append(fields.invalid(where, job.spec.selector, "`selector` not auto-generated"))
+    return errors
+
+
+def _spec_errors(job: Job) -> Errors:
+    errors = validate_job_spec(SPEC, job.spec)
     path = SPEC.child("selector")
     if job.spec.selector is None:
-        return [fields.required(path)]
-    errors = checks.label_selector(path, job.spec.selector)
+        errors.append(fields.required(path))
+    else:
+        errors += checks.label_selector(path, job.spec.selector)
     return errors + selector_match_errors(job.spec.template, job.spec.selector)
 
 
