@@ -14,116 +14,40 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from podling import clock
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster
+from tests.support.killed_lives import (
+    ANSWERING,
+    SERVE,
+    Fault,
+    Life,
+    Plain,
+    lives_of,
+    ready_since,
+)
 from tests.support.remains import remains
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
 
-Plain = dict[str, Any]
-
 FIRST = int(os.environ.get("PODLING_KILLS_SEED", "0"))
 RUNS = range(FIRST, FIRST + int(os.environ.get("PODLING_KILLS", "20")))
-LATEST_KILL_SECONDS = 2.0
+LATEST_KILL_SECONDS = 2.5
 """The lives last about so long."""
-GRACE_SECONDS = 2
-
-NOTE = 'note() { echo "$1 $(date +%s.%N)" >>/notes/$NAME; }; note start; '
-BEAT = "trap '' TERM; while :; do note beat; sleep 0.1; done"
-ONCE = "sleep 0.7; note end"
-TWICE = "[ $(grep -c start /notes/$NAME) -gt 1 ] || { sleep 0.4; note end; exit 1; }; sleep 0.4; note end"
-SERVE = "trap 'note end; exit 0' TERM; while :; do sleep 0.1; done"
 
 
-def container(run: str, name: str, script: str, **more: Any) -> Plain:
-    return {
-        "name": name,
-        "image": "podling.local/host",
-        "imagePullPolicy": "IfNotPresent",
-        "command": ["sh", "-c", NOTE + script],
-        "env": [{"name": "NAME", "value": f"{run}-{name}"}],
-        "volumeMounts": [{"name": "notes", "mountPath": "/notes"}],
-        **more,
-    }
+class Steady(Life):
+    """Stays through all runs, and notices none of them."""
 
+    name = "steady"
 
-@dataclass(frozen=True)
-class Lives:
-    """The pods of one run: their manifests by name."""
-
-    run: str
-    notes: Path
-
-    def pod(self, name: str, policy: str, *containers: Plain, **spec: Any) -> Plain:
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"{self.run}-{name}", "labels": {"run": self.run}},
-            "spec": {
-                "restartPolicy": policy,
-                "terminationGracePeriodSeconds": GRACE_SECONDS,
-                "volumes": [{"name": "notes", "hostPath": {"path": str(self.notes)}}],
-                "containers": list(containers),
-                **spec,
-            },
-        }
-
-    def leaving(self) -> Plain:
-        """Runs when its run begins, is deleted then, and does not listen."""
-        return self.pod("leaving", "Always", container(self.run, "leaving", BEAT))
-
-    def begin(self) -> Plain:
-        probe = {"exec": {"command": ["true"]}, "periodSeconds": 1}
-        first = container(self.run, "first", "sleep 0.3; note end")
-        second = container(self.run, "second", "sleep 0.3; note end")
-        serving = container(self.run, "serving", SERVE, readinessProbe=probe)
-        items = [
-            self.pod("once", "Never", container(self.run, "once", ONCE)),
-            self.pod("twice", "OnFailure", container(self.run, "twice", TWICE)),
-            self.pod("serving", "Always", serving, initContainers=[first, second]),
-        ]
-        return {"apiVersion": "v1", "kind": "List", "items": items}
-
-    def noted(self, name: str) -> list[tuple[str, float]]:
-        """What a container wrote down: words with their moments."""
-        path = self.notes / f"{self.run}-{name}"
-        lines = path.read_text().splitlines() if path.exists() else []
-        return [(word, float(at)) for word, at in (line.split() for line in lines)]
-
-    def words(self, name: str) -> list[str]:
-        return [word for word, _ in self.noted(name)]
-
-
-def status_of(pod: Plain) -> Plain:
-    status: Plain = pod["status"]["containerStatuses"][0]
-    return status
-
-
-def status_of_any(pod: Plain) -> Plain:
-    """The container's status, empty while there is none."""
-    return status_of(pod) if pod.get("status", {}).get("containerStatuses") else {}
-
-
-def ready_since(pod: Plain) -> tuple[str, str]:
-    found = next(item for item in pod["status"].get("conditions", ()) if item["type"] == "Ready")
-    return found["status"], found["lastTransitionTime"]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """When ``leaving`` was deleted, when the process was back, and what was shown of ``serving`` before."""
-
-    deleted: float
-    again: float
-    serving: Plain | None
+    def before(self) -> list[Plain]:
+        return [self.manifest("Always", self.container("steady", SERVE, readinessProbe=ANSWERING))]
 
 
 class Ground:
@@ -133,45 +57,75 @@ class Ground:
         self.cluster = cluster
         self.notes = notes
         cluster.up()
-        probe = {"exec": {"command": ["true"]}, "periodSeconds": 1}
-        lives = Lives("always", notes)
-        cluster.apply(
-            lives.pod("steady", "Always", container("always", "steady", SERVE, readinessProbe=probe))
-        )
-        cluster.apply(self.lives(RUNS[0]).leaving())
-        cluster.wait_ready("always-steady")
-        self.steady = cluster.get("pod", "always-steady")
+        steady = Steady("always", notes)
+        self.prepare([steady])
+        self.prepare(lives_of(RUNS[0], notes))
+        cluster.wait_ready(steady.pod)
+        self.steady = cluster.get("pod", steady.pod)
 
-    def lives(self, number: int) -> Lives:
-        return Lives(f"run{number}", self.notes)
+    def prepare(self, lives: Sequence[Life]) -> None:
+        """Apply what is to be there when a run begins."""
+        if manifests := [pod for life in lives for pod in life.before()]:
+            self.cluster.apply(listed(manifests))
 
-    def kill_after(self, seconds: float, lives: Lives) -> Fault:
-        """Begin the lives, kill after ``seconds``, start again."""
-        cluster = self.cluster
-        names = ["pod", f"{lives.run}-leaving", "--wait=false"]
-        starting = [
-            subprocess.Popen(cluster.kubectl_command("delete", *names), stdout=subprocess.DEVNULL),
+    def begin(self, lives: Sequence[Life]) -> list[subprocess.Popen[bytes]]:
+        """Set everything going, and return the commands that do it."""
+        for life in lives:
+            life.act(self.cluster)
+        commands = [["apply", "-f", "-"], *(command for life in lives for command in life.commands())]
+        started = [
             subprocess.Popen(
-                cluster.kubectl_command("apply", "-f", "-"),
+                self.cluster.kubectl_command(*command),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-            ),
+            )
+            for command in commands
         ]
-        stdin = starting[1].stdin
-        assert stdin is not None
-        stdin.write(json.dumps(lives.begin()).encode())
-        stdin.close()
-        starting[0].wait(20)
+        for process in started:
+            assert process.stdin is not None
+            if process is started[0]:
+                process.stdin.write(json.dumps(listed(begun(lives))).encode())
+            process.stdin.close()
+        return started
+
+    def kill_after(self, seconds: float, lives: Sequence[Life]) -> Fault:
+        """Begin the lives, kill after ``seconds``, start again."""
+        cluster = self.cluster
+        leaving = [f"pod/{life.pod}" for life in lives if life.leaves]
+        cluster.kubectl("delete", *leaving, "--wait=false")
         deleted = clock.now().timestamp()
+        started = self.begin(lives)
         threading.Event().wait(seconds)  # the moment of the fault is the one thing that real time decides
-        shown = cluster.try_kubectl("get", "pod", f"{lives.run}-serving", "-o", "json")
+        shown = cluster.try_kubectl("get", "pods", "-l", f"run={lives[0].run}", "-o", "json")
         cluster.kill()
-        starting[1].wait(20)
+        for process in started:
+            process.wait(20)
         cluster.up()
         again = clock.now().timestamp()
-        cluster.apply(lives.begin())
-        return Fault(deleted, again, json.loads(shown.out) if shown.code == 0 else None)
+        cluster.apply(listed(begun(lives)))
+        for command in (command for life in lives for command in life.commands()):
+            cluster.try_kubectl(*command)
+        return Fault(deleted, again, by_name(json.loads(shown.out)) if shown.code == 0 else {})
+
+    def finish(self, lives: Sequence[Life]) -> dict[str, Plain]:
+        """Wait for every life's end; returns the pods that are there then."""
+        for life in lives:
+            end = ["--for=delete", f"pod/{life.pod}"] if life.leaves else life.end()
+            self.cluster.kubectl("wait", *end, "--timeout=30s")
+        return by_name(self.cluster.get("pods"))
+
+
+def listed(manifests: Sequence[Plain]) -> Plain:
+    return {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
+
+
+def begun(lives: Sequence[Life]) -> list[Plain]:
+    return [pod for life in lives for pod in life.begun()]
+
+
+def by_name(pods: Plain) -> dict[str, Plain]:
+    return {pod["metadata"]["name"]: pod for pod in pods["items"]}
 
 
 @pytest.fixture(scope="module")
@@ -191,70 +145,25 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 @pytest.mark.parametrize("number", RUNS)
 def test_a_kill_at_any_moment_is_not_noticed(ground: Ground, number: int) -> None:
     cluster = ground.cluster
-    lives = ground.lives(number)
-    cluster.wait_ready(f"{lives.run}-leaving")
-    moment = random_moment(number)
-    fault = ground.kill_after(moment, lives)
-    cluster.apply(ground.lives(number + 1).leaving())
-    ended = [f"pod/{lives.run}-{name}" for name in ("once", "twice")]
-    cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", *ended, "--timeout=30s")
-    cluster.wait_ready(f"{lives.run}-serving")
-    cluster.kubectl("wait", "--for=delete", f"pod/{lives.run}-leaving", "--timeout=30s")
-    pods = {pod["metadata"]["name"]: pod for pod in cluster.get("pods")["items"]}
+    lives = lives_of(number, ground.notes)
+    ready = [f"pod/{life.pod}" for life in lives if life.before()]
+    cluster.kubectl("wait", "--for=condition=Ready", *ready, "--timeout=30s")
+    fault = ground.kill_after(random_moment(number), lives)
+    ground.prepare(lives_of(number + 1, ground.notes))
+    pods = ground.finish(lives)
 
-    serving = pods[f"{lives.run}-serving"]
-    first, second = serving["status"]["initContainerStatuses"]
-    check_runs(lives, "once", ["start", "end"], status_of(pods[f"{lives.run}-once"]))
-    check_runs(lives, "twice", ["start", "end"] * 2, status_of(pods[f"{lives.run}-twice"]))
-    check_runs(lives, "first", ["start", "end"], first)
-    check_runs(lives, "second", ["start", "end"], second)
-    check_runs(lives, "serving", ["start"], status_of(serving))
-    before = fault.serving
-    if before is not None and status_of_any(before).get("ready"):
-        assert ready_since(before) == ready_since(serving), "Ready flapped"
-
-    check_grace(lives, fault)
+    for life in lives:
+        life.check(pods.get(life.pod, {}), fault)
     steady = pods["always-steady"]
     assert steady["status"]["containerStatuses"] == ground.steady["status"]["containerStatuses"]
     assert ready_since(steady) == ready_since(ground.steady)
-    cluster.kubectl("delete", "pods", "-l", f"run={lives.run}", "--wait=false")
+    cluster.kubectl("delete", "pods", "-l", f"run={lives[0].run}", "--wait=false")
 
 
 def random_moment(number: int) -> float:
     """When the process is killed, in seconds after the lives began."""
     drawn = int.from_bytes(hashlib.sha256(str(number).encode()).digest()[:4])
     return drawn / 2**32 * LATEST_KILL_SECONDS
-
-
-def check_runs(lives: Lives, name: str, words: list[str], status: Plain) -> None:
-    """The container ran as often as its life says, one run after the other, and its status counts that.
-
-    A container that was made and not yet started when the process died is an attempt too, as it is in
-    Kubernetes: it counts, though nothing of it ever ran.
-    """
-    assert lives.words(name) == words, f"{name} of {lives.run}"
-    restarts = words.count("start") - 1
-    assert status["restartCount"] in (restarts, restarts + 1), f"{name} of {lives.run}: {status}"
-    if status["restartCount"] > restarts:
-        assert "exitCode" not in status["lastState"].get("terminated", {}) or never_ran(status), status
-
-
-def never_ran(status: Plain) -> bool:
-    """Whether the status says of the attempt before that it never ran."""
-    return bool(status["lastState"]["terminated"]["reason"] in ("StartError", "ContainerStatusUnknown"))
-
-
-def check_grace(lives: Lives, fault: Fault) -> None:
-    """A pod that does not listen is left its grace period; a restart meanwhile gives it no new one.
-
-    Nobody is given less than two seconds between signal and kill, the start after the fault included.
-    """
-    noted = lives.noted("leaving")
-    assert [word for word, _ in noted].count("start") == 1
-    _, last = noted[-1]
-    assert last >= fault.deleted + GRACE_SECONDS - 0.5, "killed before its grace period was over"
-    latest = max(fault.deleted + GRACE_SECONDS, fault.again) + 2
-    assert last <= latest + 1, "it was given more than its grace period"
 
 
 def test_nothing_is_left_of_any_of_them(ground: Ground) -> None:

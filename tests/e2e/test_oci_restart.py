@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from podling.runtime.base import ContainerState, NamespaceOptions
 from podling.runtime.oci import linux
+from podling.runtime.oci.host import birth
 from podling.runtime.oci.records import SandboxRecord
 from tests.support.oci_node import Node, missing, node, said_in
 
@@ -102,15 +103,35 @@ async def test_half_made_things_of_the_last_run_are_removed(here: Node) -> None:
     await again.runtime.close()
 
 
-async def test_a_container_that_was_never_started_is_told_so(here: Node) -> None:
+async def test_a_container_that_was_never_started_stays_one(here: Node) -> None:
+    """It neither failed nor ended: whoever asked for it makes it anew, whatever its restart policy."""
     sandbox = await here.pod()
     container = await here.create(sandbox)
     await here.runtime.close()
     again = here.again()
     await again.start()
     status = await again.runtime.container_status(container)
-    assert (status.state, status.reason) == (ContainerState.EXITED, "StartError")
-    assert status.message == "the node's process ended before this container was started"
+    assert (status.state, status.exit_code) == (ContainerState.CREATED, None)
+    await again.runtime.remove_sandbox(sandbox.id)
+    assert again.traces() == []
+    await again.runtime.close()
+
+
+async def test_a_process_that_was_being_made_is_undone(here: Node) -> None:
+    """Its monitor outlives the manager, and would let the process run once it is through."""
+    sandbox = await here.pod()
+    container = await here.create(sandbox)
+    containers = here.runtime._on.containers
+    made = await containers._make(containers.need(container))
+    assert made.pid
+    await here.runtime.close()
+    again = here.again()
+    await again.start()
+    assert birth(made.pid) != made.birth
+    status = await again.runtime.container_status(container)
+    assert status.state is ContainerState.CREATED
+    await again.runtime.remove_sandbox(sandbox.id)
+    assert again.traces() == []
     await again.runtime.close()
 
 

@@ -104,7 +104,7 @@ def plan_pod(
     source = _restart_of_all(pod, observed)
     if source:
         return replace(plan, reset_all=source)
-    known = {container.name for container in observed.containers}
+    known = {found.name for found in observed.containers if found.state is not ContainerState.CREATED}
     new = (found for found in ephemeral_containers(pod.spec) if found.name not in known)
     plan = replace(plan, start_ephemeral=tuple(new))
 

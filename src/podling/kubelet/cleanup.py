@@ -83,4 +83,4 @@ async def remove_everything(services: PodServices, pod: Pod) -> None:
         await runtime.stop_sandbox(sandbox.id)
         await runtime.remove_sandbox(sandbox.id)
     if services.deps.config.write_files or not isinstance(runtime, KeepsLogs):
-        await blocking(services.directories.remove_logs, pod)
+        await blocking(services.directories.remove_logs, pod.metadata.uid or "")

@@ -10,6 +10,7 @@ A pod's directory belongs to its UID, so a new pod of the same name never sees a
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,11 +59,9 @@ class Directories:
         return self.pod_logs(pod) / name / f"{attempt}.log"
 
     def pod_uids(self) -> tuple[str, ...]:
-        """The pods that have a directory, sorted."""
-        try:
-            return tuple(sorted(path.name for path in self.pods.iterdir() if path.is_dir()))
-        except FileNotFoundError:
-            return ()
+        """The pods that have a directory or logs, sorted."""
+        logs = (name.rpartition("_")[2] for name in _directories_in(self.logs))
+        return tuple(sorted({*_directories_in(self.pods), *logs}))
 
     def last_attempt(self, pod: Pod, name: str) -> int | None:
         """The highest attempt that left a log, also when its container is gone; None if none did."""
@@ -73,5 +72,16 @@ class Directories:
         attempts = [int(stem) for stem in (found.split(".")[0] for found in names) if stem.isdigit()]
         return max(attempts, default=None)
 
-    def remove_logs(self, pod: Pod) -> None:
-        shutil.rmtree(self.pod_logs(pod), ignore_errors=True)
+    def remove_logs(self, uid: str) -> None:
+        """Remove the logs of a pod, whatever it was called."""
+        for name in _directories_in(self.logs):
+            if name.endswith(f"_{uid}"):
+                shutil.rmtree(self.logs / name, ignore_errors=True)
+
+
+def _directories_in(parent: Path) -> list[str]:
+    try:
+        with os.scandir(parent) as entries:
+            return [entry.name for entry in entries if entry.is_dir()]
+    except FileNotFoundError:
+        return []

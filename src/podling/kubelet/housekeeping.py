@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from podling import clock
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import ObjectMeta
+from podling.kubelet.blocking import blocking
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.services import PodServices
 from podling.kubelet.worker import PodWorker
@@ -102,7 +103,7 @@ class Housekeeper:
             self._ending.pop(uid, None)
 
     async def _remove_directories(self) -> None:
-        """Remove the directories of pods that neither API nor runtime know."""
+        """Remove the directories and logs of pods that neither API nor runtime know."""
         if not self._services.deps.config.write_files:
             return
         known = await self._services.observer.pod_uids()
@@ -111,5 +112,6 @@ class Housekeeper:
                 continue
             try:
                 await self._services.volumes.tear_down(uid)
+                await blocking(self._services.directories.remove_logs, uid)
             except OSError as error:
                 logger.warning("the directory of pod %s could not be removed: %s", uid, error)

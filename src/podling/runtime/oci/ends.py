@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from podling import clock
 from podling.runtime.base import ContainerEvent, ContainerEventType, ContainerState
-from podling.runtime.oci import messages
+from podling.runtime.oci import conmon
 from podling.runtime.oci.events import Running
 from podling.runtime.oci.host import Host, birth, open_process
 from podling.runtime.oci.records import ContainerRecord, Records
@@ -133,24 +133,22 @@ class Ends:
         await self._finish(container_id)
 
     async def _adopt_created(self, record: ContainerRecord) -> None:
-        """Running if its process was let go just before we died; else its start was cut off, or it was
-        never started: what was made of it is undone, and an end says so."""
+        """Running if its process was let go just before we died. Else its start was cut off, or never
+        begun: what was made of it is undone, and it stays what it is, a container that never ran."""
         released = not (self._host.engine_root / record.id / "exec.fifo").exists()
         if record.pid and released and birth(record.pid) == record.birth:
             running = replace(record, state=ContainerState.RUNNING, started_at=clock.now())
             await self._adopt_running(self._records.save(running))
             return
-        await asyncio.to_thread(sweep_process, self._host, record)
-        self.record(
-            replace(
-                record,
-                state=ContainerState.EXITED,
-                finished_at=clock.now(),
-                exit_code=messages.START_ERROR_CODE,
-                reason=messages.START_ERROR,
-                message="the node's process ended before this container was started",
-            )
-        )
+        await asyncio.to_thread(self._undo_start, record)
+
+    def _undo_start(self, record: ContainerRecord) -> None:
+        """A monitor that is still at making the process outlived us: it goes first, or it would go on."""
+        conmon.kill_all(record.id)
+        sweep_process(self._host, record)
+        (self._host.exits / record.id).unlink(missing_ok=True)
+        if record.pid:
+            self._records.save(replace(record, pid=0, birth=0))
 
     async def close(self) -> None:
         for task in list(self._tasks):

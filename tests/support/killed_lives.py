@@ -1,0 +1,345 @@
+"""Lives of pods through which the kubelet is killed, and what each must have been in the end.
+
+Every container writes down what it does, with the moment; its notes judge how often it ran and until when.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from podling.cluster.directory import DataDirectory
+from podling.node.runtimes import STATE
+from podling.runtime.oci.rootfs import unmount_all
+from tests.support.clusters import RealCluster
+
+Plain = dict[str, Any]
+
+GRACE_SECONDS = 2
+
+NOTE = 'note() { echo "$1 $(date +%s.%N)" >>/notes/$NAME; }; '
+BEAT = "trap '' TERM; while :; do note beat; sleep 0.1; done"
+ONCE = "sleep 0.7; note end"
+BRIEF = "sleep 0.3; note end"
+TWICE = "[ $(grep -c start /notes/$NAME) -gt 1 ] || { sleep 0.4; note end; exit 1; }; sleep 0.4; note end"
+SERVE = "trap 'note end; exit 0' TERM; while :; do sleep 0.1; done"
+SICKENING = f"[ $(grep -c start /notes/$NAME) -gt 1 ] || {{ sleep 0.5; touch /sick; }}; {SERVE}"
+ANSWERING = {"exec": {"command": ["true"]}, "periodSeconds": 1}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """When the pods that leave were deleted, when the process was back, and what was shown before."""
+
+    deleted: float
+    again: float
+    shown: dict[str, Plain]
+
+
+@dataclass(frozen=True)
+class Life:
+    """One pod's life in one run, in its parts: what is there before, what begins, what is done to it."""
+
+    run: str
+    notes: Path
+    name: ClassVar[str] = ""
+    leaves: ClassVar[bool] = False
+    """It runs when its run begins, and is deleted then."""
+
+    @property
+    def pod(self) -> str:
+        return f"{self.run}-{self.name}"
+
+    def before(self) -> list[Plain]:
+        """Pods that are Ready when the run begins."""
+        return []
+
+    def begun(self) -> list[Plain]:
+        """Pods that begin with the run."""
+        return []
+
+    def commands(self) -> list[list[str]]:
+        """kubectl's arguments for what is done to the pod, given once the run begins and again after the
+        fault: each does nothing the second time."""
+        return []
+
+    def act(self, cluster: RealCluster) -> None:
+        """What else happens to the pod when the run begins."""
+
+    def end(self) -> list[str]:
+        """What ``kubectl wait`` waits for: the life as it should be."""
+        return ["--for=condition=Ready", f"pod/{self.pod}"]
+
+    def check(self, pod: Plain, fault: Fault) -> None:
+        """Raises ``AssertionError`` unless the life was as if there had been no fault."""
+        raise NotImplementedError
+
+    # ---- making
+
+    def container(self, name: str, script: str, **more: Any) -> Plain:
+        return {
+            "name": name,
+            "image": "podling.local/host",
+            "imagePullPolicy": "IfNotPresent",
+            "command": ["sh", "-c", f"{NOTE}note start; {script}"],
+            "env": [{"name": "NAME", "value": f"{self.run}-{name}"}],
+            "volumeMounts": [{"name": "notes", "mountPath": "/notes"}],
+            **more,
+        }
+
+    def manifest(self, policy: str, *containers: Plain, **spec: Any) -> Plain:
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": self.pod, "labels": {"run": self.run}},
+            "spec": {
+                "restartPolicy": policy,
+                "terminationGracePeriodSeconds": GRACE_SECONDS,
+                "volumes": [{"name": "notes", "hostPath": {"path": str(self.notes)}}],
+                "containers": list(containers),
+                **spec,
+            },
+        }
+
+    def hook(self, script: str) -> Plain:
+        return {"exec": {"command": ["sh", "-c", NOTE + script]}}
+
+    # ---- judging
+
+    def noted(self, name: str) -> list[tuple[str, float]]:
+        """What a container wrote down: words with their moments."""
+        path = self.notes / f"{self.run}-{name}"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [(word, float(at)) for word, at in (line.split() for line in lines)]
+
+    def words(self, name: str) -> list[str]:
+        return [word for word, _ in self.noted(name)]
+
+    def moment(self, name: str, word: str) -> float:
+        """When a container last wrote a word."""
+        return max(at for said, at in self.noted(name) if said == word)
+
+    def check_runs(self, name: str, words: list[str], pod: Plain) -> None:
+        """The container ran as often as its life says, one run after the other, and its status counts that.
+
+        A container that was made and not yet started when the process died is an attempt too, as it is in
+        Kubernetes: it counts, though nothing of it ever ran.
+        """
+        assert self.words(name) == words, f"{name} of {self.pod}"
+        restarts = words.count("start") - 1
+        status = status_of(pod, name)
+        assert status["restartCount"] in (restarts, restarts + 1), f"{name} of {self.pod}: {status}"
+
+    def check_ready(self, pod: Plain, fault: Fault) -> None:
+        """A pod that was shown Ready before the fault is Ready since that moment."""
+        before = fault.shown.get(self.pod)
+        if before is not None and ready_since(before)[0] == "True":
+            assert ready_since(pod) == ready_since(before), f"{self.pod}: Ready flapped"
+
+    def check_end(self, name: str, fault: Fault) -> None:
+        """A pod gets its grace period; a restart meanwhile gives it no new one.
+
+        Nobody is given less than two seconds between signal and kill, the start after the fault included.
+        """
+        latest = max(fault.deleted + GRACE_SECONDS, fault.again) + 2
+        assert self.noted(name)[-1][1] <= latest + 1, f"{self.pod} was given more than its grace period"
+
+
+def status_of(pod: Plain, name: str) -> Plain:
+    status = pod["status"]
+    kinds = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+    return next(held for kind in kinds for held in status.get(kind, ()) if held["name"] == name)
+
+
+def ready_since(pod: Plain) -> tuple[str, str]:
+    conditions = pod.get("status", {}).get("conditions", ())
+    found = [item for item in conditions if item["type"] == "Ready"]
+    return (found[0]["status"], found[0]["lastTransitionTime"]) if found else ("", "")
+
+
+class Once(Life):
+    """Runs to its end a single time, under a policy that would take a second run for a failure."""
+
+    name = "once"
+
+    def begun(self) -> list[Plain]:
+        return [self.manifest("Never", self.container("once", ONCE))]
+
+    def end(self) -> list[str]:
+        return ["--for=jsonpath={.status.phase}=Succeeded", f"pod/{self.pod}"]
+
+    def check(self, pod: Plain, fault: Fault) -> None:
+        self.check_runs("once", ["start", "end"], pod)
+
+
+class Twice(Once):
+    """Fails, is started again, and ends well."""
+
+    name = "twice"
+
+    def begun(self) -> list[Plain]:
+        return [self.manifest("OnFailure", self.container("twice", TWICE))]
+
+    def check(self, pod: Plain, fault: Fault) -> None:
+        self.check_runs("twice", ["start", "end"] * 2, pod)
+
+
+class Serving(Life):
+    """Two init containers, then a server with all three probes."""
+
+    name = "serving"
+
+    def begun(self) -> list[Plain]:
+        probes = {f"{kind}Probe": ANSWERING for kind in ("startup", "liveness", "readiness")}
+        init = [self.container(name, BRIEF) for name in ("first", "second")]
+        return [self.manifest("Always", self.container("serving", SERVE, **probes), initContainers=init)]
+
+    def check(self, pod: Plain, fault: Fault) -> None:
+        self.check_runs("first", ["start", "end"], pod)
+        self.check_runs("second", ["start", "end"], pod)
+        self.check_runs("serving", ["start"], pod)
+        self.check_ready(pod, fault)
+
+
+class Leaving(Life):
+    """Is deleted, and does not listen."""
+
+    name = "leaving"
+    leaves = True
+
+    def before(self) -> list[Plain]:
+        return [self.manifest("Always", self.container("leaving", BEAT))]
+
+    def check(self, pod: Plain, fault: Fault) -> None:
+        assert self.words("leaving").count("start") == 1
+        last = self.noted("leaving")[-1][1]
+        assert last >= fault.deleted + GRACE_SECONDS - 0.5, "killed before its grace period was over"
+        self.check_end("leaving", fault)
+
+
+class Hooked(Life):
+    """Is deleted with a ``preStop`` hook; hooks are run at least once, and once more after a fault."""
+
+    name = "hooked"
+    leaves = True
+
+    def before(self) -> list[Plain]:
+        hooks = {"postStart": self.hook("note post"), "preStop": self.hook("note pre; sleep 0.6")}
+        return [self.manifest("Always", self.container("hooked", SERVE, lifecycle=hooks))]
+
+    def check(self, pod: Plain, fault: Fault) -> None:
+        words = self.words("hooked")
+        assert [words.count(word) for word in ("start", "post", "end")] == [1, 1, 1], words
+        assert words.count("pre") in (1, 2) and words[-1] == "end", words
+        self.check_end("hooked", fault)
+
+
+class Sidecar(Once):
+    """A sidecar, an init container after it, and work during which the sidecar is there."""
+
+    name = "job"
+
+    def begun(self) -> list[Plain]:
+        side = self.container("side", SERVE, restartPolicy="Always", startupProbe=ANSWERING)
+        init = [side, self.container("prepare", BRIEF)]
+        return [self.manifest("Never", self.container("work", ONCE), initContainers=init)]
+
+    def check(self, pod: Plain, fault: Fault) -> None:
+        for name in ("side", "prepare", "work"):
+            self.check_runs(name, ["start", "end"], pod)
+        assert self.moment("side", "start") < self.moment("prepare", "start"), "the sidecar came late"
+        assert self.moment("prepare", "end") < self.moment("work", "start"), "work came early"
+        assert self.moment("work", "end") < self.moment("side", "end"), "the sidecar went early"
+
+
+class Sickening(Life):
+    """Fails its liveness probe in its first run, is killed and started again."""
+
+    name = "sick"
+
+    def begun(self) -> list[Plain]:
+        probe = {"exec": {"command": ["test", "!", "-e", "/sick"]}, "periodSeconds": 1, "failureThreshold": 1}
+        return [self.manifest("Always", self.container("sick", SICKENING, livenessProbe=probe))]
+
+    def end(self) -> list[str]:
+        path = "{.status.containerStatuses[0].lastState.terminated.exitCode}"
+        return [f"--for=jsonpath={path}=0", f"pod/{self.pod}"]
+
+    def check(self, pod: Plain, fault: Fault) -> None:
+        self.check_runs("sick", ["start", "end", "start"], pod)
+
+
+class Grown(Life):
+    """Is resized in place, and gets an ephemeral container, while it serves."""
+
+    name = "grown"
+    wanted = "120m"
+
+    def before(self) -> list[Plain]:
+        resources = {"requests": {"cpu": "50m"}, "limits": {"cpu": "100m"}}
+        grown = self.container("grown", SERVE, resources=resources, readinessProbe=ANSWERING)
+        return [self.manifest("Always", grown)]
+
+    def commands(self) -> list[list[str]]:
+        change = [{"name": "grown", "resources": {"limits": {"cpu": self.wanted}}}]
+        patch = json.dumps({"spec": {"containers": change}})
+        image = ["--image=podling.local/host", "--image-pull-policy=IfNotPresent"]
+        script = f"NAME={self.run}-guest; {NOTE.replace('/notes', '/proc/1/root/notes')}note start; sleep 0.4"
+        guest = ["--container=guest", "--target=grown", "--profile=general", *image]
+        return [
+            ["patch", "pod", self.pod, "--subresource=resize", f"--patch={patch}"],
+            ["debug", self.pod, *guest, "--", "sh", "-c", f"{script}; note end"],
+        ]
+
+    def end(self) -> list[str]:
+        path = "{.status.ephemeralContainerStatuses[0].state.terminated.exitCode}"
+        return [f"--for=jsonpath={path}=0", f"pod/{self.pod}"]
+
+    def check(self, pod: Plain, fault: Fault) -> None:
+        self.check_runs("grown", ["start"], pod)
+        self.check_runs("guest", ["start", "end"], pod)
+        status = status_of(pod, "grown")
+        assert status["resources"]["limits"]["cpu"] == self.wanted
+        assert status["restartCount"] == 0
+        assert not any(item["type"].startswith("PodResize") for item in pod["status"]["conditions"])
+        self.check_ready(pod, fault)
+
+
+class Lost(Life):
+    """Loses its sandbox, and begins anew in another one."""
+
+    name = "lost"
+
+    def before(self) -> list[Plain]:
+        init = [self.container("begin", BRIEF)]
+        return [self.manifest("Always", self.container("lost", SERVE), initContainers=init)]
+
+    def act(self, cluster: RealCluster) -> None:
+        """What holds the pod's network namespace goes, as after a crash of it."""
+        data = DataDirectory(cluster.directory)
+        (node,) = data.node_names()
+        for path in (data.node(node) / "oci/sandboxes").glob("*/record.json"):
+            record = json.loads(path.read_text())
+            if record["pod_name"] == self.pod:
+                unmount_all(STATE / f"{data.id}-0" / "sandboxes" / record["id"] / "net")
+
+    def end(self) -> list[str]:
+        return ["--for=jsonpath={.status.containerStatuses[0].restartCount}=1", f"pod/{self.pod}"]
+
+    def check(self, pod: Plain, fault: Fault) -> None:
+        self.check_runs("begin", ["start", "end"] * 2, pod)
+        self.check_runs("lost", ["start", "end", "start"], pod)
+
+
+ALWAYS: tuple[type[Life], ...] = (Once, Twice, Serving, Leaving)
+"""The lives of every run."""
+BY_TURNS: tuple[tuple[type[Life], ...], ...] = ((Hooked, Sidecar), (Sickening, Grown), (Lost, Sidecar))
+"""Those that take turns, so that one run stays short."""
+
+
+def lives_of(number: int, notes: Path) -> list[Life]:
+    """The lives of one run."""
+    kinds = (*ALWAYS, *BY_TURNS[number % len(BY_TURNS)])
+    return [kind(f"run{number}", notes) for kind in kinds]
