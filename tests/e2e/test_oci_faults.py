@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from podling.runtime.base import ContainerState, RuntimeFailure
-from podling.runtime.oci import detect
+from podling.runtime.failures import DeadlineExceeded
+from podling.runtime.oci import conmon, detect
 from tests.support.oci_node import Node, missing, node
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -60,7 +61,21 @@ async def test_a_start_that_hangs_can_be_given_up(hanging: Node, tmp_path: Path)
         await starting
     assert processes_about(container) == []
     status = await hanging.runtime.container_status(container)
-    assert (status.state, status.reason) == (ContainerState.EXITED, "StartError")
+    assert status.state is ContainerState.CREATED, "it did not fail, and may yet be started"
+    await hanging.runtime.remove_sandbox(sandbox.id)
+    assert hanging.traces() == []
+
+
+async def test_a_start_that_hangs_too_long_has_failed(hanging: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conmon, "CREATE_SECONDS", 0.5)
+    sandbox = await hanging.pod()
+    container = await hanging.create(sandbox)
+    with pytest.raises(DeadlineExceeded):
+        await hanging.runtime.start_container(container)
+    assert processes_about(container) == []
+    status = await hanging.runtime.container_status(container)
+    assert (status.state, status.reason, status.exit_code) == (ContainerState.EXITED, "StartError", 128)
+    assert status.message == "context deadline exceeded"
     await hanging.runtime.remove_sandbox(sandbox.id)
     assert hanging.traces() == []
 

@@ -232,7 +232,8 @@ class Hooked(Life):
     def check(self, pod: Plain, fault: Fault) -> None:
         words = self.words("hooked")
         assert [words.count(word) for word in ("start", "post", "end")] == [1, 1, 1], words
-        assert words.count("pre") in (1, 2) and words[-1] == "end", words
+        assert words.count("pre") in (1, 2), words
+        assert words[-1] == "end", words
         self.check_end("hooked", fault)
 
 

@@ -67,10 +67,10 @@ class Faults(logging.Handler):
 class SimNode:
     """One simulated node. The runtime is its machine, and outlives kubelets that are stopped and started."""
 
-    def __init__(self, plane: ControlPlane, scenario: Scenario, config: KubeletConfig, root: Path) -> None:
+    def __init__(self, plane: ControlPlane, runtime: SimRuntime, config: KubeletConfig, root: Path) -> None:
         self.plane = plane
         self.client = plane.client
-        self.runtime = SimRuntime(scenario)
+        self.runtime = runtime
         # The kubelet has a node's rights and no more; the story's own hands may do everything.
         own = plane.client_for(User(f"system:node:{NODE}", ("system:nodes", "system:authenticated")))
         self.recorder = EventRecorder(own, "kubelet", NODE)
@@ -150,15 +150,16 @@ async def sim_node(
     root: Path,
     scenario: Scenario | None = None,
     config: KubeletConfig | None = None,
+    runtime: SimRuntime | None = None,
 ) -> AsyncIterator[SimNode]:
-    """A node that is Ready, until the block ends."""
+    """A node that is Ready, until the block ends. ``runtime`` is its machine, if not one of ``scenario``."""
     chosen = config or KubeletConfig(
         node_addresses=("192.168.0.10",),
         capacity={"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi"},
         cluster_dns=("10.96.0.10",),
         write_files=False,
     )
-    node = SimNode(plane, scenario or Scenario(), chosen, root)
+    node = SimNode(plane, runtime or SimRuntime(scenario), chosen, root)
     events = asyncio.create_task(node.recorder.run())
     faults = Faults()
     logging.getLogger("podling.kubelet").addHandler(faults)

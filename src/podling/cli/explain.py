@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from podling.apiserver.kinds.pod_table import status_word
-from podling.cli import explain_containers, explain_placement
+from podling.cli import explain_containers, explain_placement, explain_runtime
 from podling.cli.evidence import Evidence, Explanation, time_since
 from podling.machinery.pods import condition
 
@@ -48,6 +48,7 @@ QUESTIONS: tuple[Question, ...] = (
     explain_placement.unplaced,
     healthy,
     explain_placement.node_in_trouble,
+    explain_runtime.hanging,
     explain_placement.no_sandbox,
     explain_containers.waiting,
     explain_containers.no_volumes,

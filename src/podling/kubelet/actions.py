@@ -111,10 +111,19 @@ def plan_pod(
     init = plan_init(pod, observed, probes, resized)
     if init.failed:
         return replace(plan, kill_pod=True)
-    plan = replace(plan, kill=init.kill, start_init=init.start)
+    plan = replace(plan, kill=(*_superseded(observed), *init.kill), start_init=init.start)
     if init.initialized:
         plan = _plan_regular(pod, observed, probes, plan, resized)
     return _hold_back(plan, observed, backoff, now)
+
+
+def _superseded(observed: PodObservation) -> tuple[Kill, ...]:
+    """Running containers that have a successor. There are none, unless the runtime had lost sight of them."""
+    return tuple(
+        Kill(found.id, found.name, f"Container {found.name} has been replaced", KillReason.UNKNOWN_STATE)
+        for found in observed.running
+        if observed.newest(found.name) is not found
+    )
 
 
 def sandbox_changed(pod: Pod, observed: PodObservation) -> tuple[bool, int, str]:

@@ -38,6 +38,11 @@ class KubeletConfig:
     node_status_report_frequency: float = 300.0
     node_lease_duration_seconds: int = 40
 
+    # The runtime.
+    runtime_request_timeout: float = 120.0
+    """How long the runtime may take for one call; what takes its time by itself (pulls, commands, streams)
+    is not meant."""
+
     # Loops.
     sync_frequency: float = 60.0
     housekeeping_interval: float = 2.0

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from podling.api.core_v1 import Pod
-from podling.kubelet.blocking import to_the_end
 from podling.kubelet.container_spec import ContainerSpecs, Instance, NodeFacts
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.failures import StartFailure
@@ -18,6 +17,7 @@ from podling.kubelet.hooks import HookFailure, HookRunner
 from podling.kubelet.init_actions import KillReason
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import field_path
+from podling.kubelet.slow_calls import SlowCalls
 from podling.kubelet.termination import Killer, Order
 from podling.runtime.failures import RuntimeFailure
 
@@ -32,20 +32,27 @@ class ContainerStarter:
         self._killer = killer
 
     async def start(
-        self, sandbox_id: str, instance: Instance, node: NodeFacts, services: Mapping[str, str]
+        self,
+        sandbox_id: str,
+        instance: Instance,
+        node: NodeFacts,
+        services: Mapping[str, str],
+        calls: SlowCalls,
     ) -> str:
         """Start it; returns the container's id. Raises ``StartFailure``."""
         spec = await self._specs.build(instance, node, services)
         runtime = self._deps.runtime
         try:
-            container_id = await to_the_end(runtime.create_container(sandbox_id, spec))
+            async with calls.watch("CreateContainer"):
+                container_id = await runtime.create_container(sandbox_id, spec)
         except RuntimeFailure as error:
             raise StartFailure("CreateContainerError", str(error)) from error
         self._tell(instance, "Normal", "Created", "Container created")
         try:
             for lack in (await runtime.container_status(container_id)).warnings:
                 self._tell(instance, "Warning", "UnsupportedByRuntime", lack)
-            await to_the_end(runtime.start_container(container_id))
+            async with calls.watch("StartContainer"):
+                await runtime.start_container(container_id)
         except RuntimeFailure as error:
             raise StartFailure("RunContainerError", str(error)) from error
         self._tell(instance, "Normal", "Started", "Container started")

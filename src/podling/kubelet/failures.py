@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from podling.runtime.failures import DeadlineExceeded
+
+
+def rpc_text(error: Exception) -> str:
+    """The failure as events on sandboxes and on killing show it, where a missed deadline has its code."""
+    prefix = "rpc error: code = DeadlineExceeded desc = "
+    return f"{prefix if isinstance(error, DeadlineExceeded) else ''}{error}"
+
 
 class StartFailure(Exception):
     """A container could not be started. ``reason`` is its waiting reason, the text its message."""

@@ -49,6 +49,7 @@ from podling.kubelet.static_pods import StaticPods
 from podling.kubelet.status import Verdict
 from podling.kubelet.status_manager import StatusManager
 from podling.kubelet.termination import Killer
+from podling.kubelet.timed_runtime import TimedRuntime
 from podling.kubelet.volumes.manager import VolumeManager
 from podling.machinery.quantity import value
 from podling.runtime.base import ContainerEventType
@@ -59,19 +60,16 @@ logger = logging.getLogger(__name__)
 RUNTIME_CHECK_SECONDS = 5.0
 MIRROR_SECONDS = 1.0
 """How often the pictures of static pods in the API are compared with the pods."""
-_WAKING_EVENTS = (
-    ContainerEventType.EXITED,
-    ContainerEventType.REMOVED,
-    ContainerEventType.SANDBOX_STOPPED,
-)
-"""Others are the kubelet's own doing: the worker that did it knows."""
+_WAKING_EVENTS = (ContainerEventType.EXITED, ContainerEventType.SANDBOX_STOPPED)
+"""Others are the kubelet's own doing: the worker that did it knows, and would not rest if it were woken."""
 
 
 class Kubelet:
     """One node's agent. ``run`` works until cancelled and leaves containers running."""
 
     def __init__(self, deps: KubeletDeps) -> None:
-        self._deps = deps
+        timed = TimedRuntime(deps.runtime, deps.config.runtime_request_timeout)
+        self._deps = deps = replace(deps, runtime=timed)
         self.ready = asyncio.Event()
         """The node is Ready in the API and its pods are being looked after."""
         config = deps.config

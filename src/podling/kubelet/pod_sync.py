@@ -8,7 +8,7 @@ keep the others from it; why it could not is noted for its status, and when to t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,11 +18,10 @@ from podling import clock, ids
 from podling.api.core_v1 import Container, Pod, PodStatus
 from podling.kubelet.actions import Held, PodPlan
 from podling.kubelet.backoff import backoff_key
-from podling.kubelet.blocking import to_the_end
 from podling.kubelet.container_spec import Instance
-from podling.kubelet.container_statuses import WaitingReason
+from podling.kubelet.container_statuses import WaitingReason, default_waiting
 from podling.kubelet.durations import go_duration
-from podling.kubelet.failures import StartFailure, VolumeFailure
+from podling.kubelet.failures import StartFailure, VolumeFailure, rpc_text
 from podling.kubelet.images import ImageUnavailable, Wanted
 from podling.kubelet.memory import PodMemory
 from podling.kubelet.observation import PodObservation
@@ -30,6 +29,7 @@ from podling.kubelet.pod_spec import ephemeral_target, field_path, pod_text
 from podling.kubelet.runtime_class import missing_handler
 from podling.kubelet.sandbox_spec import HostnameTooLong, sandbox_spec
 from podling.kubelet.services import PodServices
+from podling.kubelet.slow_calls import SlowCalls
 from podling.kubelet.termination import Order
 from podling.kubelet.volumes.base import VolumeFacts
 from podling.kubelet.volumes.manager import retry_seconds
@@ -197,13 +197,18 @@ class PodSync:
         hostname = services.node().hostname
         try:
             spec = sandbox_spec(pod, plan.attempt, services.deps.config, services.directories, hostname)
-            sandbox = await to_the_end(self._runtime.run_sandbox(spec))
+            async with self._calls(plan.starts, current).watch("RunPodSandbox"):
+                sandbox = await self._runtime.run_sandbox(spec)
         except (RuntimeFailure, HostnameTooLong) as error:
-            self._sandbox_failed(current, str(error))
+            self._sandbox_failed(current, rpc_text(error))
             return None
         for lack in sandbox.warnings:
             services.deps.recorder.event(pod, "Warning", "UnsupportedByRuntime", lack)
         return sandbox
+
+    def _calls(self, containers: Sequence[Container], current: Pass) -> SlowCalls:
+        names = [container.name for container in containers]
+        return SlowCalls(names, default_waiting(current.pod), current.memory, current.progress)
 
     def _sandbox_failed(self, current: Pass, why: str) -> None:
         text = f"Failed to create pod sandbox: {why}"
@@ -230,7 +235,8 @@ class PodSync:
                 memory.backoff.advance(backoff_key(pod, container), ended.finished_at or now, now)
             memory.attempts[container.name] = instance.attempt
             services = await self._services.service_links(pod)
-            await self._services.starter.start(sandbox.id, instance, self._services.node(), services)
+            node, calls = self._services.node(), self._calls((container,), current)
+            await self._services.starter.start(sandbox.id, instance, node, services, calls)
         except StartFailure as failure:
             self._note_failure(container, failure, current)
         else:

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from podling import clock
 from podling.api.core_v1 import Container, Pod, PodSpec
 from podling.kubelet.deps import Recorder
+from podling.kubelet.failures import rpc_text
 from podling.kubelet.hooks import HookFailure, HookRunner
 from podling.kubelet.init_actions import KillReason
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import field_path, find_container, sidecars
 from podling.runtime.base import Container as Observed
 from podling.runtime.base import Runtime
-from podling.runtime.failures import NotFound
+from podling.runtime.failures import NotFound, RuntimeFailure
 
 MINIMUM_GRACE_SECONDS = 2
 """What a container gets between its stop signal and SIGKILL, however late it is."""
@@ -93,6 +94,13 @@ class Order:
     message: str = ""
 
 
+class KillFailure(RuntimeFailure):
+    """Something could not be killed, in the words of the kubelet's events."""
+
+    def __init__(self, what: str, name: str, error: RuntimeFailure) -> None:
+        super().__init__(f'failed to "{what}" for "{name}" with {what}Error: "{rpc_text(error)}"')
+
+
 class Killer:
     """Kills containers and whole pods with hooks, order and grace."""
 
@@ -103,14 +111,25 @@ class Killer:
         self._hooks_done: set[str] = set()
 
     async def kill_pod(self, pod: Pod, observed: PodObservation, override: float | None = None) -> None:
-        """Kill every container, then stop every sandbox. Raises ``RuntimeFailure``.
+        """Kill every container, then stop every sandbox, which ends whatever is left inside.
+
+        Raises ``RuntimeFailure`` with all that failed.
 
         ``override`` is the grace period in seconds that goes before all others.
         """
         orders = [Order(container) for container in observed.running]
-        await self.kill(pod, orders, observed, override)
+        failures: list[RuntimeFailure] = []
+        try:
+            await self.kill(pod, orders, observed, override)
+        except RuntimeFailure as error:
+            failures.append(error)
         for sandbox in observed.sandboxes:
-            await self._runtime.stop_sandbox(sandbox.id)
+            try:
+                await self._runtime.stop_sandbox(sandbox.id)
+            except RuntimeFailure as error:
+                failures.append(KillFailure("KillPodSandbox", pod.metadata.uid or "", error))
+        if failures:
+            raise failures[0] if len(failures) == 1 else RuntimeFailure(f"[{', '.join(map(str, failures))}]")
 
     async def kill(
         self, pod: Pod, orders: Sequence[Order], observed: PodObservation, override: float | None = None
@@ -155,6 +174,8 @@ class Killer:
             await self._runtime.stop_container(order.container.id, grace_seconds=stop_grace(left))
         except NotFound:
             pass
+        except RuntimeFailure as error:
+            raise KillFailure("KillContainer", order.container.name, error) from error
         finally:
             turns.gone(order.container.name)
         self._hooks_done.discard(order.container.id)

@@ -25,3 +25,10 @@ class ImageFailure(RuntimeFailure):
 
 class ExecTimeout(RuntimeFailure):
     """A command run by ``exec`` did not end in time and was killed."""
+
+
+class DeadlineExceeded(RuntimeFailure):
+    """The runtime did not answer within the time that its caller gave it."""
+
+    def __init__(self, message: str = "context deadline exceeded") -> None:
+        super().__init__(message)

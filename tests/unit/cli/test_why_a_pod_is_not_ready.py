@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ import pytest
 from podling.api.core_v1 import Event, Node, Pod
 from podling.cli.evidence import Evidence, Explanation
 from podling.cli.explain import explain
+from podling.kubelet.slow_calls import slow_message
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 EARLIER = "2026-01-01T11:58:00Z"
@@ -107,6 +108,13 @@ def test_a_container_that_cannot_start(reason: str, area: str) -> None:
     assert (answer.area, answer.reason, answer.container) == (area, reason, "main")
     assert answer.text == f"Container main cannot start: {reason}: because."
     assert answer.advice
+
+
+def test_a_runtime_that_does_not_answer() -> None:
+    message = slow_message("StartContainer", NOW - timedelta(seconds=75))
+    said = ask(BOUND, waiting("ContainerCreating", message))
+    assert (said.area, said.reason, said.container) == ("runtime", "ContainerCreating", "main")
+    assert "has not answered StartContainer for 75s" in said.text
 
 
 def test_a_volume_that_is_missing() -> None:

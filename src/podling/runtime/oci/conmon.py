@@ -17,13 +17,13 @@ from pathlib import Path
 
 import msgspec
 
-from podling.runtime.base import RuntimeFailure
+from podling.runtime.failures import DeadlineExceeded, RuntimeFailure
 from podling.runtime.oci import commands
 from podling.runtime.oci.detect import Engine
 from podling.runtime.oci.threads import in_thread
 
-CREATE_SECONDS = 120.0
-"""How long making one container may take before it is given up."""
+CREATE_SECONDS = 110.0
+"""How long making one container may take before it has failed: a little less than the kubelet waits."""
 
 
 class CreateFailure(RuntimeFailure):
@@ -84,7 +84,8 @@ def arguments(engine: Engine, container: Monitored, view: int | None) -> list[st
 async def create(engine: Engine, container: Monitored) -> int:
     """Start a monitor and make the container; returns its process' PID, which waits to be started.
 
-    Raises ``CreateFailure`` with the runtime's own words, ``RuntimeFailure`` when it hangs or breaks.
+    Raises ``CreateFailure`` with the runtime's own words, ``DeadlineExceeded`` when it hangs, and
+    ``RuntimeFailure`` when it breaks.
     """
     answer, answer_end = os.pipe()
     view: int | None = None
@@ -99,7 +100,7 @@ async def create(engine: Engine, container: Monitored) -> int:
             line = await _read_line(answer)
             await commands.wait(launched)
     except TimeoutError:
-        raise RuntimeFailure(f"{engine.name} create did not end within {CREATE_SECONDS:g} s") from None
+        raise DeadlineExceeded from None
     finally:
         os.close(answer)
         if view is not None:

@@ -160,10 +160,15 @@ class Containers:
         await commands.run(host.engine_command("start", record.id), hide=host.engine.hide_unified)
 
     async def _failed(self, record: ContainerRecord, error: BaseException) -> None:
-        """A start that failed leaves an exited container that says why; one that was cancelled, too."""
+        """A start that failed leaves an exited container that says why. One that was given up before the
+        program ran leaves the container as it was: it did not fail, and may yet be started."""
+        ran = bool(record.pid) and not self.ends.waits_at_door(record)
         if not isinstance(error, conmon.CreateFailure):
             await asyncio.to_thread(conmon.kill_all, record.id)
         await asyncio.to_thread(sweep_process, self._host, record)
+        if isinstance(error, asyncio.CancelledError) and not ran:
+            self.ends.undone(record)
+            return
         code, text = messages.START_ERROR_CODE, str(error) or type(error).__name__
         if isinstance(error, conmon.CreateFailure):
             text, code = messages.start_failure(text, self._command(record))

@@ -135,17 +135,27 @@ class Ends:
     async def _adopt_created(self, record: ContainerRecord) -> None:
         """Running if its process was let go just before we died. Else its start was cut off, or never
         begun: what was made of it is undone, and it stays what it is, a container that never ran."""
-        released = not (self._host.engine_root / record.id / "exec.fifo").exists()
-        if record.pid and released and birth(record.pid) == record.birth:
+        if record.pid and not self.waits_at_door(record) and birth(record.pid) == record.birth:
             running = replace(record, state=ContainerState.RUNNING, started_at=clock.now())
             await self._adopt_running(self._records.save(running))
             return
         await asyncio.to_thread(self._undo_start, record)
 
+    def waits_at_door(self, record: ContainerRecord) -> bool:
+        """Whether the container's process was made, and does not run its program yet."""
+        return (self._host.engine_root / record.id / "exec.fifo").exists()
+
     def _undo_start(self, record: ContainerRecord) -> None:
         """A monitor that is still at making the process outlived us: it goes first, or it would go on."""
         conmon.kill_all(record.id)
         sweep_process(self._host, record)
+        self.undone(record)
+
+    def undone(self, record: ContainerRecord) -> None:
+        """Nothing is left of a start: the container is as it was before."""
+        running = self._running.pop(record.id, None)
+        if running is not None:
+            running.close()
         (self._host.exits / record.id).unlink(missing_ok=True)
         if record.pid:
             self._records.save(replace(record, pid=0, birth=0))

@@ -1,14 +1,17 @@
 """The simulated runtime: containers that run nothing and live as their scripts say.
 
 Here belong the scripts (``script.py``), one container's scripted life (``life.py``), its log in
-memory (``memory_log.py``), the scripted registry (``images.py``) and the runtime that joins them
-(``runtime.py``). Everything happens on the event loop by timers: no threads, no files, no sockets,
-so whole days pass in milliseconds on the virtual-time loop, in the same order every time.
+memory (``memory_log.py``), the scripted registry (``images.py``), the runtime that joins them
+(``runtime.py``) and one that hangs and lies (``faults.py``). Everything happens on the event loop by
+timers: no threads, no files, no sockets, so whole days pass in milliseconds on the virtual-time loop,
+in the same order every time.
 
 Not here: faults of nodes and networks, checkers, and scenarios of whole clusters; they belong to
 ``podling.sim``, which builds on this runtime's doors.
 """
 
+from podling.runtime.sim.faults import Fault as Fault
+from podling.runtime.sim.faults import FaultyRuntime as FaultyRuntime
 from podling.runtime.sim.memory_log import MemoryLog as MemoryLog
 from podling.runtime.sim.runtime import SimRuntime as SimRuntime
 from podling.runtime.sim.script import ContainerScript as ContainerScript

@@ -1,0 +1,28 @@
+"""Troubles with the container runtime itself: calls that it does not answer."""
+
+from __future__ import annotations
+
+from podling.cli.evidence import Evidence, Explanation, all_statuses, time_since
+from podling.kubelet.slow_calls import slow_call
+
+
+def hanging(evidence: Evidence) -> Explanation | None:
+    """A container waits for a call into the runtime: which one, and for how long."""
+    for status in all_statuses(evidence.pod):
+        waiting = status.state.waiting
+        call = slow_call(waiting.message or "") if waiting is not None else None
+        if waiting is None or call is None:
+            continue
+        verb, since = call
+        text = (
+            f"Container {status.name} waits for the container runtime, which has not answered {verb} for "
+            f"{time_since(since, evidence.now)}; after two minutes it is given up and tried again."
+        )
+        return Explanation(
+            area="runtime",
+            reason=waiting.reason or "",
+            container=status.name,
+            text=text,
+            advice="Look at what hangs on the node: ps axf | grep -E 'conmon|crun|runc'",
+        )
+    return None

@@ -1,0 +1,244 @@
+"""The runtime as the kubelet calls it: every call has a deadline, and fails in one way only.
+
+A runtime that hangs must hold up nobody but the pod that asked. A call that is not answered in time is
+given up with ``DeadlineExceeded`` (``runtimeRequestTimeout``), and so is one that nobody waits for any
+more; what the runtime then does to undo it gets a moment, after which it is left to itself. A full disk
+and the like, which are the runtime's own, count as its failures: the pod that met them says so.
+
+Pulls and commands take the time they take, streams last, and events may stop: those have no deadline but
+what their callers set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from podling.runtime.base import (
+    Container,
+    ContainerEvent,
+    ContainerSpec,
+    ContainerStats,
+    LinuxResources,
+    Runtime,
+    RuntimeStatus,
+    Sandbox,
+    SandboxSpec,
+    Streams,
+)
+from podling.runtime.failures import DeadlineExceeded, ExecTimeout, ImageFailure, RuntimeFailure
+from podling.runtime.image_service import Credentials, Image, ImageService
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 2.0
+"""How long a sandbox or container that is being made is waited for after its pod is to end: made as a
+whole it is taken down in order, while one that hangs must not hold up the end."""
+UNDO_SECONDS = 10.0
+"""How long the runtime may take to undo a call that was given up before that is no longer waited for."""
+
+_OPTIONAL = ("log", "remove_log", "probe", "update_sandbox_resources")
+"""What only some runtimes have (``KeepsLogs``, ``AnswersProbes`` ...): passed on where it is there."""
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Failures of the machine under the runtime as the runtime's own; a client that left is none."""
+    try:
+        yield
+    except (TimeoutError, ConnectionError):
+        raise
+    except OSError as error:
+        text = (error.strerror or str(error) or type(error).__name__).lower()
+        raise RuntimeFailure(f"{error.filename}: {text}" if error.filename else text) from error
+
+
+class Deadlines:
+    """Waits for one runtime's answers, at most ``seconds`` for each."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._left: set[asyncio.Task[Any]] = set()
+
+    async def answer(self, work: Coroutine[Any, Any, T], more: float = 0.0) -> T:
+        """The answer, within the deadline and ``more`` seconds. Raises ``RuntimeFailure``."""
+        try:
+            async with asyncio.timeout(self._seconds + more):
+                with _told():
+                    return await work
+        except TimeoutError:
+            raise DeadlineExceeded from None
+
+    async def whole(self, work: Coroutine[Any, Any, T]) -> T:
+        """The answer of a call that makes something, which is not to be left half done: a cancelled caller
+        waits for its end if that comes soon, else the call is given up."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait([task], timeout=self._seconds)
+        except asyncio.CancelledError:
+            await self._give_up(task, PATIENCE_SECONDS)
+            raise
+        if not task.done():
+            await self._give_up(task)
+            raise DeadlineExceeded
+        with _told():
+            return task.result()
+
+    async def _give_up(self, task: asyncio.Task[Any], patience: float = 0.0) -> None:
+        task.add_done_callback(_looked_at)
+        try:
+            if patience:
+                await asyncio.wait([task], timeout=patience)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task], timeout=UNDO_SECONDS)
+        finally:
+            if not task.done():
+                if not task.cancelling():  # once: a second time would cut off what it does to undo itself
+                    task.cancel()
+                self._left.add(task)
+                task.add_done_callback(self._left.discard)
+                logger.warning("a call into the runtime was given up and does not end: %s", task.get_coro())
+
+
+def _looked_at(task: asyncio.Task[Any]) -> None:
+    """How it failed interests nobody any more."""
+    if not task.cancelled():
+        task.exception()
+
+
+class TimedRuntime:
+    """``Runtime`` that calls ``inner``."""
+
+    def __init__(self, inner: Runtime, seconds: float) -> None:
+        self._inner = inner
+        self._calls = Deadlines(seconds)
+        self.images: ImageService = TimedImages(inner.images, self._calls)
+        for name in _OPTIONAL:
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def start(self) -> None:
+        await self._inner.start()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def status(self) -> RuntimeStatus:
+        return await self._calls.answer(self._inner.status())
+
+    async def run_sandbox(self, spec: SandboxSpec) -> Sandbox:
+        return await self._calls.whole(self._inner.run_sandbox(spec))
+
+    async def stop_sandbox(self, sandbox_id: str) -> None:
+        await self._calls.answer(self._inner.stop_sandbox(sandbox_id))
+
+    async def remove_sandbox(self, sandbox_id: str) -> None:
+        await self._calls.answer(self._inner.remove_sandbox(sandbox_id))
+
+    async def list_sandboxes(self) -> tuple[Sandbox, ...]:
+        return await self._calls.answer(self._inner.list_sandboxes())
+
+    async def create_container(self, sandbox_id: str, spec: ContainerSpec) -> str:
+        return await self._calls.whole(self._inner.create_container(sandbox_id, spec))
+
+    async def start_container(self, container_id: str) -> None:
+        await self._calls.whole(self._inner.start_container(container_id))
+
+    async def stop_container(self, container_id: str, *, grace_seconds: float, signal: str = "") -> None:
+        stopping = self._inner.stop_container(container_id, grace_seconds=grace_seconds, signal=signal)
+        await self._calls.answer(stopping, more=grace_seconds)
+
+    async def remove_container(self, container_id: str) -> None:
+        await self._calls.answer(self._inner.remove_container(container_id))
+
+    async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
+        return await self._calls.answer(self._inner.list_containers(sandbox_id=sandbox_id))
+
+    async def container_status(self, container_id: str) -> Container:
+        return await self._calls.answer(self._inner.container_status(container_id))
+
+    async def exec(
+        self,
+        container_id: str,
+        command: Sequence[str],
+        io: Streams,
+        *,
+        tty: bool = False,
+        timeout: float | None = None,
+    ) -> int:
+        running = self._inner.exec(container_id, command, io, tty=tty, timeout=timeout)
+        if timeout is None:
+            return await running
+        try:
+            return await self._calls.answer(running, more=timeout)
+        except DeadlineExceeded:
+            raise ExecTimeout(f'command "{" ".join(command)}" timed out') from None
+
+    async def attach(self, container_id: str, io: Streams, *, tty: bool = False) -> None:
+        await self._inner.attach(container_id, io, tty=tty)
+
+    async def port_forward(
+        self,
+        sandbox_id: str,
+        port: int,
+        inbound: AsyncIterator[bytes],
+        send: Callable[[bytes], Awaitable[None]],
+    ) -> None:
+        await self._inner.port_forward(sandbox_id, port, inbound, send)
+
+    async def update_resources(self, container_id: str, resources: LinuxResources) -> None:
+        await self._calls.answer(self._inner.update_resources(container_id, resources))
+
+    async def reopen_log(self, container_id: str) -> None:
+        await self._calls.answer(self._inner.reopen_log(container_id))
+
+    async def stats(self) -> tuple[ContainerStats, ...]:
+        return await self._calls.answer(self._inner.stats())
+
+    def events(self) -> AsyncIterator[ContainerEvent]:
+        return self._inner.events()
+
+
+class TimedImages:
+    """``ImageService`` that calls ``inner``; what is wrong with an image keeps its own words."""
+
+    def __init__(self, inner: ImageService, calls: Deadlines) -> None:
+        self._inner = inner
+        self._calls = calls
+
+    async def image_status(self, name: str) -> Image | None:
+        try:
+            return await self._calls.answer(self._inner.image_status(name))
+        except ImageFailure:
+            raise
+        except RuntimeFailure as error:
+            raise ImageFailure(str(error), "ImageInspectError") from error
+
+    async def pull(self, name: str, credentials: Sequence[Credentials] = (), *, platform: str = "") -> Image:
+        try:
+            with _told():
+                return await self._inner.pull(name, credentials, platform=platform)
+        except ImageFailure:
+            raise
+        except RuntimeFailure as error:
+            raise ImageFailure(f'failed to pull and unpack image "{name}": {error}') from error
+
+    async def load(self, archive: Path, names: Sequence[str] = ()) -> tuple[Image, ...]:
+        return await self._inner.load(archive, names)
+
+    async def list_images(self) -> tuple[Image, ...]:
+        return await self._calls.answer(self._inner.list_images())
+
+    async def remove_image(self, name: str) -> None:
+        await self._calls.answer(self._inner.remove_image(name))

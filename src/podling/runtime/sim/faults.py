@@ -1,0 +1,115 @@
+"""A simulated runtime that hangs, fails and lies, call by call, as it is told to.
+
+    runtime.faults.append(Fault("start_container", pod="web", hangs=True))
+
+The first fault in the list that fits a call decides what becomes of it; a call that none fits is answered
+truly. Images are asked by ``images.pull`` and the like.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+from podling.runtime.base import ContainerEvent, ContainerSpec, SandboxSpec
+from podling.runtime.feed import Feed
+from podling.runtime.sim.runtime import SimRuntime
+from podling.runtime.sim.script import Scenario
+
+_VERBS = (
+    "status",
+    "run_sandbox",
+    "stop_sandbox",
+    "remove_sandbox",
+    "list_sandboxes",
+    "create_container",
+    "start_container",
+    "stop_container",
+    "remove_container",
+    "list_containers",
+    "container_status",
+    "exec",
+    "update_resources",
+    "stats",
+)
+_IMAGE_VERBS = ("image_status", "pull", "list_images", "remove_image")
+
+
+@dataclass(kw_only=True)
+class Fault:
+    """What is wrong with one verb, for the pods and containers whose names fit (``*`` and ``?``).
+
+    A call does not come back (``hangs``), raises ``error``, or is answered with what ``lie`` makes of the
+    truth; without any of them it is answered with None and nothing is done. ``done``: the call is carried
+    out all the same, before it hangs or fails. ``times``: how often, then all is well; None: always.
+    """
+
+    verb: str
+    pod: str = "*"
+    container: str = "*"
+    hangs: bool = False
+    error: Exception | None = None
+    lie: Callable[[Any], Any] | None = None
+    done: bool = False
+    times: int | None = None
+    met: int = 0
+    """How many calls it has decided."""
+
+    def fits(self, verb: str, pod: str, container: str) -> bool:
+        left = self.times is None or self.met < self.times
+        names = fnmatchcase(pod, self.pod) and fnmatchcase(container, self.container)
+        return left and verb == self.verb and names
+
+
+class FaultyRuntime(SimRuntime):
+    """``SimRuntime`` with ``faults``, which may change at any time."""
+
+    def __init__(self, scenario: Scenario | None = None, *, pod_cidr: str = "10.244.0.0/16") -> None:
+        super().__init__(scenario, pod_cidr=pod_cidr)
+        self.faults: list[Fault] = []
+        for verb in _VERBS:
+            setattr(self, verb, partial(self._call, verb, getattr(self, verb)))
+        for verb in _IMAGE_VERBS:
+            setattr(self.images, verb, partial(self._call, f"images.{verb}", getattr(self.images, verb)))
+
+    def events(self) -> AsyncIterator[ContainerEvent]:
+        """Events, or none at all as long as ``events`` is faulty."""
+        return Feed() if self._fault("events", "", "") is not None else super().events()
+
+    async def _call(
+        self, verb: str, truly: Callable[..., Coroutine[Any, Any, Any]], *args: Any, **named: Any
+    ) -> Any:
+        fault = self._fault(verb, *self._subject(args))
+        if fault is None:
+            return await truly(*args, **named)
+        answer = await truly(*args, **named) if fault.done or fault.lie else None
+        if fault.hangs:
+            await asyncio.Event().wait()
+        if fault.error is not None:
+            raise fault.error
+        return fault.lie(answer) if fault.lie else answer
+
+    def _fault(self, verb: str, pod: str, container: str) -> Fault | None:
+        found = next((fault for fault in self.faults if fault.fits(verb, pod, container)), None)
+        if found is not None:
+            found.met += 1
+        return found
+
+    def _subject(self, args: tuple[Any, ...]) -> tuple[str, str]:
+        """The names of the pod and the container that a call is about, as far as it is about one."""
+        pod = container = ""
+        for argument in args:
+            if isinstance(argument, SandboxSpec):
+                pod = argument.pod_name
+            elif isinstance(argument, ContainerSpec):
+                container = argument.name
+            elif isinstance(argument, str) and argument in self._sandboxes:
+                pod = self._sandboxes[argument].pod_name
+            elif isinstance(argument, str) and argument in self._lives:
+                life = self._lives[argument].container
+                pod, container = self._sandboxes[life.sandbox_id].pod_name, life.name
+        return pod, container

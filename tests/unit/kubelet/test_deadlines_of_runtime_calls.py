@@ -1,0 +1,96 @@
+"""How long the kubelet waits for the runtime, and what becomes of a call that it gives up."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from podling import clock
+from podling.kubelet.timed_runtime import PATIENCE_SECONDS, UNDO_SECONDS, Deadlines
+from podling.runtime.failures import DeadlineExceeded, RuntimeFailure
+
+
+class Work:
+    """A call that takes ``seconds``, and ``undo`` more when it is given up."""
+
+    def __init__(self, seconds: float, undo: float = 0.0) -> None:
+        self.seconds = seconds
+        self.undo = undo
+        self.how = "goes on"
+
+    async def run(self) -> str:
+        try:
+            await clock.sleep(self.seconds)
+        except asyncio.CancelledError:
+            await clock.sleep(self.undo)
+            self.how = "undone"
+            raise
+        self.how = "done"
+        return "made"
+
+
+async def cancelled_after(seconds: float, call: asyncio.Task[str]) -> float:
+    """Cancel ``call`` after ``seconds``; how long it then took to end."""
+    await clock.sleep(seconds)
+    began = clock.monotonic()
+    call.cancel()
+    with suppress(asyncio.CancelledError):
+        await call
+    return clock.monotonic() - began
+
+
+async def test_an_answer_in_time_is_given() -> None:
+    calls = Deadlines(120)
+    assert await calls.answer(Work(119).run()) == "made"
+    assert await calls.whole(Work(119).run()) == "made"
+    assert await calls.answer(Work(125).run(), more=30) == "made"
+
+
+@pytest.mark.parametrize("kind", ["answer", "whole"])
+async def test_a_call_without_an_answer_is_undone(kind: str) -> None:
+    work, began = Work(500, undo=3), clock.monotonic()
+    with pytest.raises(DeadlineExceeded, match=r"^context deadline exceeded$"):
+        await getattr(Deadlines(120), kind)(work.run())
+    assert (work.how, clock.monotonic() - began) == ("undone", 123)
+
+
+async def test_what_is_nearly_made_is_waited_for() -> None:
+    work = Work(10)
+    took = await cancelled_after(9, asyncio.create_task(Deadlines(120).whole(work.run())))
+    assert (work.how, took) == ("done", 1)
+
+
+async def test_what_hangs_is_given_up_with_its_caller() -> None:
+    work = Work(500, undo=1)
+    took = await cancelled_after(9, asyncio.create_task(Deadlines(120).whole(work.run())))
+    assert (work.how, took) == ("undone", PATIENCE_SECONDS + 1)
+
+
+async def test_what_cannot_be_undone_is_left_to_itself() -> None:
+    work = Work(500, undo=1000)
+    took = await cancelled_after(9, asyncio.create_task(Deadlines(120).whole(work.run())))
+    assert (work.how, took) == ("goes on", PATIENCE_SECONDS + UNDO_SECONDS)
+    await clock.sleep(1000)
+    assert work.how == "undone", "it was not cut off in the middle of its undoing"
+
+
+async def test_a_second_cancellation_waits_no_longer_and_cuts_nothing_off() -> None:
+    work = Work(500, undo=5)
+    call = asyncio.create_task(Deadlines(120).whole(work.run()))
+    await clock.sleep(1)
+    call.cancel()
+    await clock.sleep(PATIENCE_SECONDS + 1)
+    assert await cancelled_after(0, call) == 0
+    await clock.sleep(10)
+    assert work.how == "undone"
+
+
+async def test_troubles_of_the_machine_are_failures_of_the_runtime() -> None:
+    async def full() -> None:
+        raise OSError(28, "No space left on device", "/data/x")
+
+    for kind in ("answer", "whole"):
+        with pytest.raises(RuntimeFailure, match=r"^/data/x: no space left on device$"):
+            await getattr(Deadlines(1), kind)(full())
