@@ -82,8 +82,7 @@ class SimRuntime:
     # Sandboxes
 
     async def run_sandbox(self, spec: SandboxSpec) -> Sandbox:
-        script = annotated(PodScript, POD_ANNOTATION, spec.annotations)
-        script = script or self._scenario.pod(spec.pod_namespace, spec.pod_name) or PodScript()
+        script = self._pod_script(spec)
         await clock.sleep(script.sandbox_seconds)
         failures = script.sandbox_failures
         if script.sandbox_error and (failures is None or self._sandbox_failures[spec.pod_uid] < failures):
@@ -115,8 +114,9 @@ class SimRuntime:
         for life in list(self._in_sandbox[sandbox_id].values()):
             _kill(life)
         if sandbox.ready:
-            self._addresses.give_back(sandbox_id)
             self._sandboxes[sandbox_id] = replace(sandbox, ready=False)
+            await clock.sleep(self._pod_script(sandbox).sandbox_stop_seconds)
+            self._addresses.give_back(sandbox_id)
             self._feeds.report(
                 ContainerEvent(
                     type=ContainerEventType.SANDBOX_STOPPED,
@@ -130,6 +130,8 @@ class SimRuntime:
         if sandbox_id not in self._sandboxes:
             return
         await self.stop_sandbox(sandbox_id)
+        if sandbox_id not in self._sandboxes:
+            return  # somebody else removed it meanwhile
         for life in list(self._in_sandbox[sandbox_id].values()):
             self._forget(life)
         for path in self._log_sandbox.pop(sandbox_id, ()):
@@ -185,6 +187,8 @@ class SimRuntime:
         life = self._life(container_id)
         if life.state is not ContainerState.CREATED or life.starting:
             raise RuntimeFailure(f'container "{container_id}" is already {life.state.value.lower()}')
+        if not self._sandboxes[life.container.sandbox_id].ready:
+            raise RuntimeFailure(f'sandbox "{life.container.sandbox_id}" is not running')
         life.starting = True
         try:
             killed = await clock.wait_for(life.exited, life.script.start_seconds)
@@ -214,7 +218,9 @@ class SimRuntime:
             return
         if life.running or life.starting:
             raise RuntimeFailure(f'container "{container_id}" is running')
-        self._forget(life)
+        await clock.sleep(life.script.remove_seconds)
+        if container_id in self._lives:
+            self._forget(life)
 
     async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
         lives = self._in_sandbox.get(sandbox_id, {}) if sandbox_id else self._lives
@@ -265,6 +271,7 @@ class SimRuntime:
         await play_port(scripts[0], inbound, send)
 
     async def update_resources(self, container_id: str, resources: LinuxResources) -> None:
+        await clock.sleep(self._life(container_id).script.resize_seconds)
         life = self._life(container_id)
         known = life.container.resources or LinuxResources()
         changed = {
@@ -336,6 +343,10 @@ class SimRuntime:
             self._addresses.give_back(sandbox.id)
             self._sandboxes[sandbox.id] = replace(sandbox, ready=False)
         self._feeds.close()
+
+    def _pod_script(self, of: SandboxSpec | Sandbox) -> PodScript:
+        script = annotated(PodScript, POD_ANNOTATION, of.annotations)
+        return script or self._scenario.pod(of.pod_namespace, of.pod_name) or PodScript()
 
     def _reserve(self, sandbox: Sandbox, spec: ContainerSpec) -> None:
         """Refuse a second container of the same attempt, as containerd does by its names."""

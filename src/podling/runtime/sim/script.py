@@ -117,6 +117,9 @@ class ContainerScript(Script, frozen=True, kw_only=True):
     """Time from the signal to the exit."""
     stop_exit_code: int | None = None
     """The exit code after a signal; 128 + signal when absent."""
+    remove_seconds: float = 0
+    resize_seconds: float = 0
+    """How long new limits take to hold."""
     exec: tuple[ExecScript, ...] = ()
     probes: tuple[ProbeScript, ...] = ()
     logs: tuple[LogScript, ...] = ()
@@ -165,6 +168,8 @@ class PodScript(Script, frozen=True, kw_only=True):
     """The text with which ``run_sandbox`` fails."""
     sandbox_failures: int | None = None
     """How often it fails before it succeeds; ``None``: always, if there is a text."""
+    sandbox_stop_seconds: float = 0
+    """How long it takes to take the sandbox down once its containers have ended."""
 
 
 class PullFailure(Script, frozen=True, kw_only=True):
