@@ -24,6 +24,8 @@ class PodMemory:
     backoff: BackoffTable
     waiting: dict[str, WaitingReason] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
+    held_back: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    """By container name: until when it has to wait, and when that was last told."""
     attempts: dict[str, int] = field(default_factory=dict)
     """The highest attempt seen of each container, also of those removed since."""
     restarting_all: bool = False

@@ -117,10 +117,15 @@ class PodSync:
             await self._runtime.remove_container(container_id)
 
     def _note_held(self, pod: Pod, held: Held, memory: PodMemory) -> None:
-        name = held.container.name
-        path = field_path(pod.spec, name)
-        text = f"Back-off restarting failed container {name} in pod {pod_text(pod)}"
-        self._services.deps.recorder.event(pod, "Warning", "BackOff", text, field_path=path)
+        """Each wait is told when it begins and about once a minute, however often the pod is looked at."""
+        name, now = held.container.name, clock.now()
+        until, told_at = memory.held_back.get(name, (None, now))
+        interval = timedelta(seconds=self._services.deps.config.sync_frequency)
+        if until != held.until or now - told_at >= interval:
+            memory.held_back[name] = held.until, now
+            path = field_path(pod.spec, name)
+            text = f"Back-off restarting failed container {name} in pod {pod_text(pod)}"
+            self._services.deps.recorder.event(pod, "Warning", "BackOff", text, field_path=path)
         message = (
             f"back-off {go_duration(held.seconds)} restarting failed container={name} pod={pod_text(pod)}"
         )

@@ -25,7 +25,8 @@ from podling.kubelet.probe_view import ProbeResult, ProbeView
 from podling.kubelet.probes import ProbeKind, ProbeState, initial_state, observe, probe_of, thresholds
 from podling.machinery.pods import is_sidecar
 from podling.runtime.base import Container as Observed
-from podling.runtime.base import Runtime
+from podling.runtime.base import ContainerState, Runtime
+from podling.runtime.failures import NotFound, RuntimeFailure
 
 TRIES = 3
 """How often a probe that could not be made is tried before it is given up for this round."""
@@ -143,14 +144,28 @@ class Prober:
             except ProbeError as error:
                 failure = str(error)
                 continue
+            if not answer.success and not await self._runs(watched):
+                return None
             if answer.warning:
                 self._tell(watched, "ProbeWarning", f"{kind.value} probe warning: {answer.output}")
             elif not answer.success:
                 self._tell(watched, "Unhealthy", f"{kind.value} probe failed: {answer.output}")
             return answer
+        if not await self._runs(watched):
+            return None
         text = f"{kind.value} probe errored and resulted in unknown state: {failure}"
         self._tell(watched, "Unhealthy", text)
         return None
+
+    async def _runs(self, watched: _Watched) -> bool:
+        """Whether the container still runs: one that ended while it was asked is over, not unwell."""
+        try:
+            found = await self._runtime.container_status(watched.container_id)
+        except NotFound:
+            return False
+        except RuntimeFailure:
+            return True
+        return found.state is ContainerState.RUNNING
 
     def _tell(self, watched: _Watched, reason: str, message: str) -> None:
         path = field_path(watched.pod.spec, watched.container.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podling.api.core_v1 import Event, Node
+from podling.api.core_v1 import Event, Node, Pod
 from podling.kubelet.config import KubeletConfig
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, condition, pod, sim_node
@@ -141,3 +141,15 @@ async def test_a_forced_deletion_leaves_nothing_behind(node: SimNode) -> None:
     assert not await node.exists()
     await node.pass_time(5)
     assert await node.runtime.list_containers() == ()
+
+
+async def test_a_back_off_is_told_when_it_begins_and_about_once_a_minute(node: SimNode) -> None:
+    """However often the pod is looked at: its labels change all the time here."""
+    await node.create(pod(script={"runs": [{"seconds": 0, "exitCode": 1}]}))
+    for number in range(30):
+        await node.pass_time(1)
+        await node.client.patch(Pod, "web", {"metadata": {"labels": {"n": str(number)}}}, "default")
+    (told,) = [
+        event for event in (await node.client.list(Event, "default")).items if event.reason == "BackOff"
+    ]
+    assert told.count == 2, "the wait of 10 s and the one of 20 s"

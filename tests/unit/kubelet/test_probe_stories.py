@@ -222,3 +222,19 @@ async def test_readiness_is_probed_and_told_to_the_end(node: SimNode) -> None:
     found = await node.get()
     assert condition(found, "Ready") == "False ContainersNotReady"
     assert found.status.container_statuses[0].restart_count == 0
+
+
+async def test_a_container_that_ends_while_it_is_probed_is_not_called_ill(node: SimNode) -> None:
+    """Its end says all; a probe that was under way would only tell that nobody is there any more."""
+    probe = {"exec": {"command": ["ask"]}, "periodSeconds": 10, "timeoutSeconds": 5}
+    life = {"runs": [{"seconds": 2}], "exec": [{"seconds": 4, "exitCode": 1}]}
+    await node.create(
+        pod(
+            containers=container(readinessProbe=probe, livenessProbe=probe),
+            script=life,
+            restartPolicy="Never",
+        )
+    )
+    await node.pass_time(20)
+    assert (await node.get()).status.phase == "Succeeded"
+    assert not [told for told in await node.events() if told.startswith("Unhealthy")]
