@@ -1,7 +1,6 @@
-"""What a cluster told of its pods' lives, as text that can be compared between runtimes.
+"""What a cluster shows of its pods' lives: ``Recorder`` follows them all and keeps each status it is shown.
 
-``Recorder`` follows every pod of a cluster and writes down each status it is shown; ``told`` reads a pod's
-events. Times, ids and addresses are left out or given plain names: they differ from run to run.
+``normal`` and ``aspects`` give what differs from run to run (times, ids, addresses) plain names.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ import re
 import subprocess
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any
 
 from podling import clock
@@ -60,30 +57,6 @@ def aspects(pod: Plain) -> dict[str, str]:
         found[f"{name} ready"] = str(container["ready"])
         found[f"{name} started"] = str(container.get("started"))
     return found
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What one part of a status said, and for how many seconds."""
-
-    text: str
-    seconds: float
-
-
-BRIEF_SECONDS = 0.9
-"""A watcher may miss what lasts no longer: statuses tell where things stand, not every step on the way."""
-
-
-def same_course(one: list[Shown], other: list[Shown]) -> bool:
-    """Whether both say the same in the same order, but for what was brief; the ends are always the same."""
-    texts = [shown.text for shown in one], [shown.text for shown in other]
-    if not one or not other or texts[0][-1] != texts[1][-1]:
-        return False
-    unmatched: list[Shown] = []
-    for tag, begin, end, other_begin, other_end in SequenceMatcher(None, *texts, False).get_opcodes():
-        if tag != "equal":
-            unmatched += one[begin:end] + other[other_begin:other_end]
-    return all(shown.seconds < BRIEF_SECONDS for shown in unmatched)
 
 
 class Recorder:
@@ -140,29 +113,3 @@ class Recorder:
                 lines.append("; ".join(changed))
             before = now
         return lines
-
-    def courses(self, name: str) -> dict[str, list[Shown]]:
-        """A pod's life by what it is about."""
-        courses: dict[str, list[Shown]] = {}
-        began: dict[str, float] = {}
-        at = 0.0
-        for at, pod in self.seen.get(name, ()):
-            for about, text in aspects(pod).items():
-                course = courses.setdefault(about, [])
-                if course and course[-1].text != text:
-                    course[-1] = Shown(course[-1].text, at - began[about])
-                if not course or course[-1].text != text:
-                    course.append(Shown(text, 0.0))
-                    began[about] = at
-        return courses
-
-
-def told(cluster: RealCluster, pod: str) -> list[str]:
-    """The events of a pod in the order in which they were first told."""
-    found = cluster.get("events", f"--field-selector=involvedObject.name={pod}")["items"]
-    found.sort(key=lambda event: int(event["metadata"]["name"].rpartition(".")[2], 16))
-    return [
-        f"{event['type']} {event['reason']} {event['involvedObject'].get('fieldPath', '')}"
-        f" x{event.get('count') or 1}: {normal(event['message'])}"
-        for event in found
-    ]
