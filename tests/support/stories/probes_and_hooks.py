@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.support.pod_traces import Step, Story
 from tests.support.stories.words import (
-    PERIOD_SECONDS,
     STOPS,
     STUBBORN,
+    UNHURRIED,
     UNTIL_STOPPED,
     at,
     container,
@@ -91,18 +91,17 @@ STORIES = {
         {
             "containers": [
                 container(
-                    "mkdir /tmp/www; echo well >/tmp/www/health; trap 'exit 0' TERM;"
-                    " busybox httpd -p 8080 -h /tmp/www; sleep 4; rm /tmp/www/health;"
-                    " while :; do sleep 0.1; done",
+                    "mkdir /tmp/www; echo well >/tmp/www/health; busybox httpd -p 8080 -h /tmp/www;"
+                    f" (sleep 4; rm /tmp/www/health) & {UNTIL_STOPPED}",
                     ports=[{"name": "web", "containerPort": 8080}],
                     readinessProbe={
                         "tcpSocket": {"port": "web"},
-                        "periodSeconds": PERIOD_SECONDS,
+                        **UNHURRIED,
                         "initialDelaySeconds": 1,
                     },
                     livenessProbe={
                         "httpGet": {"port": "web", "path": "/health"},
-                        "periodSeconds": PERIOD_SECONDS,
+                        **UNHURRIED,
                         "initialDelaySeconds": 1,
                         "failureThreshold": 2,
                     },

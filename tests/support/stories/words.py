@@ -15,8 +15,9 @@ IMAGE = "podling.local/host"
 UNTIL_STOPPED = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
 STUBBORN = "trap '' TERM; while :; do sleep 0.1; done"
 ENDS_SLOWLY = "trap 'sleep 1.2; exit 0' TERM; while :; do sleep 0.1; done"
-PERIOD_SECONDS = 2
-"""Of every probe. What changes what a probe finds, and what ends a container, happens between two of them."""
+UNHURRIED: Plain = {"periodSeconds": 2, "timeoutSeconds": 10}
+"""Every probe. What changes what it finds, and what ends a container, happens between two of them; how long
+a command takes on a busy machine is no part of any story."""
 STOPS: Plain = {"stopExitCode": 0, "stopSeconds": 0.1}
 
 
@@ -31,7 +32,7 @@ def container(script: str, name: str = "main", **more: Any) -> Plain:
 
 
 def probe(command: str, **more: Any) -> Plain:
-    return {"exec": {"command": ["sh", "-c", command]}, "periodSeconds": PERIOD_SECONDS, **more}
+    return {"exec": {"command": ["sh", "-c", command]}, **UNHURRIED, **more}
 
 
 def lives(seconds: float, exit_code: int = 0) -> Plain:
