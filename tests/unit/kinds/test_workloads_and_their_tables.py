@@ -229,8 +229,8 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
         [
             (
                 "spec.podManagementPolicy",
-                UNSUPPORTED,
-                'Unsupported value: "Chaotic": supported values: "OrderedReady", "Parallel"',
+                INVALID,
+                "Invalid value: \"Chaotic\": must be 'OrderedReady' or 'Parallel'",
             )
         ],
     ),

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from podling.api.apps_v1 import DaemonSet, DaemonSetUpdateStrategy, RollingUpdateDaemonSet
+from podling.api.apps_v1 import (
+    DaemonSet,
+    DaemonSetStatus,
+    DaemonSetUpdateStrategy,
+    RollingUpdateDaemonSet,
+)
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import (
@@ -22,12 +27,23 @@ from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.deployments import ROLLING_UPDATE, at_most_all, is_zero
 from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
 from podling.apiserver.kinds.pod_defaults import default_pod_template
-from podling.apiserver.kinds.workloads import SPEC, selector_errors, template_errors, template_warnings
-from podling.machinery import fields
+from podling.apiserver.kinds.workloads import (
+    SPEC,
+    collision_errors,
+    selector_errors,
+    template_errors,
+    template_warnings,
+)
+from podling.machinery import codec, fields
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
 ON_DELETE = "OnDelete"
+COUNTS = (
+    "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
+    "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable",
+    "collisionCount",
+)  # fmt: skip
 
 
 class DaemonSetRules(KindRules[DaemonSet]):
@@ -64,7 +80,7 @@ class DaemonSetRules(KindRules[DaemonSet]):
 
     def validate_update(self, new: DaemonSet, old: DaemonSet, context: Context) -> Errors:
         if context.subresource == "status":
-            return []
+            return _status_errors(new.status, old.status)
         errors = self.validate(new, context)
         return errors + checks.immutable(SPEC.child("selector"), new.spec.selector, old.spec.selector)
 
@@ -87,6 +103,14 @@ class DaemonSetRules(KindRules[DaemonSet]):
         )
 
 
+def _status_errors(status: DaemonSetStatus, old: DaemonSetStatus) -> Errors:
+    plain = codec.to_plain(status)
+    errors: Errors = []
+    for name in COUNTS:
+        errors += checks.non_negative(Path("status").child(name), plain.get(name))
+    return errors + collision_errors(status, old)
+
+
 def _default_strategy(strategy: DaemonSetUpdateStrategy) -> DaemonSetUpdateStrategy:
     strategy = fill_empty(strategy, type=ROLLING_UPDATE)
     if strategy.type != ROLLING_UPDATE:
@@ -105,8 +129,8 @@ def _strategy_errors(path: Path, strategy: DaemonSetUpdateStrategy) -> Errors:
     rolling, here = strategy.rolling_update, path.child("rollingUpdate")
     unavailable, surge = here.child("maxUnavailable"), here.child("maxSurge")
     errors = checks.int_or_percent(unavailable, rolling.max_unavailable)
-    errors += at_most_all(unavailable, rolling.max_unavailable)
-    errors += checks.int_or_percent(surge, rolling.max_surge) + at_most_all(surge, rolling.max_surge)
+    errors += checks.int_or_percent(surge, rolling.max_surge)
+    errors += at_most_all(unavailable, rolling.max_unavailable) + at_most_all(surge, rolling.max_surge)
     if is_zero(rolling.max_unavailable) and is_zero(rolling.max_surge):
         errors.append(fields.required(unavailable, "cannot be 0 when maxSurge is 0"))
     elif not is_zero(rolling.max_unavailable) and not is_zero(rolling.max_surge):

@@ -26,6 +26,7 @@ from podling.apiserver.kinds.workloads import (
     SPEC,
     ready_of,
     selector_errors,
+    status_errors,
     template_errors,
     template_warnings,
 )
@@ -35,6 +36,18 @@ from podling.machinery.tables import Column
 
 RECREATE = "Recreate"
 ROLLING_UPDATE = "RollingUpdate"
+PARTS = {
+    "updatedReplicas": "updated_replicas",
+    "readyReplicas": "ready_replicas",
+    "availableReplicas": "available_replicas",
+}
+"""Of a Deployment's status: what is counted among its replicas."""
+COUNTS = {
+    "observedGeneration": "observed_generation",
+    "unavailableReplicas": "unavailable_replicas",
+    "terminatingReplicas": "terminating_replicas",
+    "collisionCount": "collision_count",
+}
 
 
 class DeploymentRules(KindRules[Deployment]):
@@ -75,7 +88,7 @@ class DeploymentRules(KindRules[Deployment]):
 
     def validate_update(self, new: Deployment, old: Deployment, context: Context) -> Errors:
         if context.subresource == "status":
-            return []
+            return status_errors(new.status, old.status, PARTS, COUNTS, "readyReplicas")
         errors = self.validate(new, context)
         return errors + checks.immutable(SPEC.child("selector"), new.spec.selector, old.spec.selector)
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from podling.api.apps_v1 import ReplicaSet
-from podling.api.core_v1 import ReplicationController
+from podling.api.core_v1 import PodTemplateSpec, ReplicationController
 from podling.api.meta_v1 import LabelSelector
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
@@ -31,11 +31,11 @@ from podling.apiserver.kinds.workloads import (
     SCALE,
     SPEC,
     selector_errors,
+    status_errors,
     template_errors,
     template_warnings,
 )
 from podling.machinery import fields
-from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
 COLUMNS = (
@@ -47,36 +47,52 @@ COLUMNS = (
     *POD_TEMPLATE_COLUMNS,
 )
 
-_COUNTS = (
-    ("fullyLabeledReplicas", "fully_labeled_replicas"),
-    ("readyReplicas", "ready_replicas"),
-    ("availableReplicas", "available_replicas"),
-)
+PARTS = {
+    "fullyLabeledReplicas": "fully_labeled_replicas",
+    "readyReplicas": "ready_replicas",
+    "availableReplicas": "available_replicas",
+}
+"""Of the status: what is counted among the replicas."""
+COUNTS = {"observedGeneration": "observed_generation"}
+
+R = TypeVar("R", ReplicaSet, ReplicationController)
 
 
-def status_errors(status: Any) -> Errors:
-    """Counts are not negative, and parts are not more than the whole."""
-    path = Path("status")
-    errors = checks.non_negative(path.child("replicas"), status.replicas)
-    for name, attribute in _COUNTS:
-        count = getattr(status, attribute) or 0
-        errors += checks.non_negative(path.child(name), count)
-        if count > status.replicas:
-            errors.append(fields.invalid(path.child(name), count, "cannot be greater than status.replicas"))
-    available = status.available_replicas or 0
-    if available > (status.ready_replicas or 0):
-        where = path.child("availableReplicas")
-        errors.append(fields.invalid(where, available, "cannot be greater than readyReplicas"))
-    return errors
+class _ReplicaRules(KindRules[R]):
+    """What both kinds have: a number of pods from a template, that number as a scale, and one table."""
 
-
-class ReplicaSetRules(KindRules[ReplicaSet]):
     status_subresource = True
     generation = True
     subresources = MappingProxyType({"scale": SCALE})
     columns = COLUMNS
     field_labels = ("status.replicas",)
 
+    def validate_update(self, new: R, old: R, context: Context) -> Errors:
+        if context.subresource == "status":
+            return status_errors(new.status, old.status, PARTS, COUNTS, "readyReplicas")
+        return self.validate(new, context)
+
+    def warnings(self, obj: R, old: R | None, context: Context) -> list[str]:
+        return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
+
+    def selectable_fields(self, obj: R) -> dict[str, str]:
+        return {"status.replicas": str(obj.status.replicas)}
+
+    def row(self, obj: R, now: datetime) -> Sequence[Any]:
+        template: PodTemplateSpec | None = obj.spec.template
+        selector: LabelSelector | dict[str, str] = obj.spec.selector
+        return (
+            obj.metadata.name,
+            obj.spec.replicas or 0,
+            obj.status.replicas,
+            obj.status.ready_replicas or 0,
+            age(obj, now),
+            *(template_cells(template.spec) if template is not None else ("", "")),
+            selector_text(selector) if isinstance(selector, LabelSelector) else label_text(selector),
+        )
+
+
+class ReplicaSetRules(_ReplicaRules[ReplicaSet]):
     def default(self, obj: ReplicaSet) -> ReplicaSet:
         spec = fill_absent(obj.spec, replicas=1)
         if spec.template is not None:
@@ -91,36 +107,13 @@ class ReplicaSetRules(KindRules[ReplicaSet]):
         return errors + template_errors(spec.template, spec.selector, "ReplicaSet")
 
     def validate_update(self, new: ReplicaSet, old: ReplicaSet, context: Context) -> Errors:
+        errors = super().validate_update(new, old, context)
         if context.subresource == "status":
-            return status_errors(new.status)
-        errors = self.validate(new, context)
+            return errors
         return errors + checks.immutable(SPEC.child("selector"), new.spec.selector, old.spec.selector)
 
-    def warnings(self, obj: ReplicaSet, old: ReplicaSet | None, context: Context) -> list[str]:
-        return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
 
-    def selectable_fields(self, obj: ReplicaSet) -> dict[str, str]:
-        return {"status.replicas": str(obj.status.replicas)}
-
-    def row(self, obj: ReplicaSet, now: datetime) -> Sequence[Any]:
-        template = obj.spec.template
-        return (
-            obj.metadata.name,
-            obj.spec.replicas or 0,
-            obj.status.replicas,
-            obj.status.ready_replicas or 0,
-            age(obj, now),
-            *(template_cells(template.spec) if template is not None else ("", "")),
-            selector_text(obj.spec.selector),
-        )
-
-
-class ReplicationControllerRules(KindRules[ReplicationController]):
-    status_subresource = True
-    generation = True
-    subresources = MappingProxyType({"scale": SCALE})
-    columns = COLUMNS
-    field_labels = ("status.replicas",)
+class ReplicationControllerRules(_ReplicaRules[ReplicationController]):
     orphans_dependents = True
 
     def default(self, obj: ReplicationController) -> ReplicationController:
@@ -144,23 +137,3 @@ class ReplicationControllerRules(KindRules[ReplicationController]):
         errors += checks.non_negative(SPEC.child("replicas"), spec.replicas)
         selector = LabelSelector(match_labels=dict(spec.selector))
         return errors + template_errors(spec.template, selector, "ReplicationController")
-
-    def validate_update(
-        self, new: ReplicationController, old: ReplicationController, context: Context
-    ) -> Errors:
-        return status_errors(new.status) if context.subresource == "status" else self.validate(new, context)
-
-    def selectable_fields(self, obj: ReplicationController) -> dict[str, str]:
-        return {"status.replicas": str(obj.status.replicas)}
-
-    def row(self, obj: ReplicationController, now: datetime) -> Sequence[Any]:
-        template = obj.spec.template
-        return (
-            obj.metadata.name,
-            obj.spec.replicas or 0,
-            obj.status.replicas,
-            obj.status.ready_replicas or 0,
-            age(obj, now),
-            *(template_cells(template.spec) if template is not None else ("", "")),
-            label_text(obj.spec.selector),
-        )

@@ -25,7 +25,6 @@ from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, age, template_cells, wide
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.deployments import ROLLING_UPDATE, at_most_all, is_zero
-from podling.apiserver.kinds.differences import describe
 from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
 from podling.apiserver.kinds.pod_defaults import default_pod_template
 from podling.apiserver.kinds.workloads import (
@@ -33,6 +32,7 @@ from podling.apiserver.kinds.workloads import (
     SPEC,
     ready_of,
     selector_errors,
+    status_errors,
     template_errors,
     template_warnings,
 )
@@ -42,7 +42,15 @@ from podling.machinery.tables import Column
 
 ON_DELETE = "OnDelete"
 MANAGEMENT_POLICIES = ("OrderedReady", "Parallel")
-RETENTION = ("Delete", "Retain")
+RETENTION = ("Retain", "Delete")
+PARTS = {
+    "readyReplicas": "ready_replicas",
+    "currentReplicas": "current_replicas",
+    "updatedReplicas": "updated_replicas",
+    "availableReplicas": "available_replicas",
+}
+"""Of a StatefulSet's status: what is counted among its replicas."""
+COUNTS = {"observedGeneration": "observed_generation", "collisionCount": "collision_count"}
 MUTABLE = (
     "replicas", "ordinals", "template", "update_strategy", "revision_history_limit",
     "persistent_volume_claim_retention_policy", "min_ready_seconds",
@@ -86,27 +94,16 @@ class StatefulSetRules(KindRules[StatefulSet]):
         return change(obj, spec=spec)
 
     def validate(self, obj: StatefulSet, context: Context) -> Errors:
-        spec = obj.spec
-        policy, where = spec.pod_management_policy, SPEC.child("podManagementPolicy")
-        errors = checks.required_one_of(where, policy, MANAGEMENT_POLICIES)
-        errors += _strategy_errors(SPEC.child("updateStrategy"), spec.update_strategy)
-        errors += _retention_errors(SPEC.child("persistentVolumeClaimRetentionPolicy"), spec)
-        errors += checks.non_negative(SPEC.child("replicas"), spec.replicas)
-        errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
-        if spec.ordinals is not None:
-            errors += checks.non_negative(SPEC.child("ordinals.start"), spec.ordinals.start)
-        errors += selector_errors(spec.selector, "statefulset")
-        errors += template_errors(_with_claimed_volumes(spec), spec.selector, "StatefulSet")
-        return errors + checks.non_negative(SPEC.child("revisionHistoryLimit"), spec.revision_history_limit)
+        return _spec_errors(obj.spec, None)
 
     def validate_update(self, new: StatefulSet, old: StatefulSet, context: Context) -> Errors:
         if context.subresource == "status":
-            return []
-        errors = self.validate(new, context)
+            return status_errors(new.status, old.status, PARTS, COUNTS, "status.readyReplicas")
+        errors = _spec_errors(new.spec, old.spec)
         kept = {name: getattr(old.spec, name) for name in MUTABLE}
         rest = change(new.spec, **kept)
         if rest != old.spec:
-            errors.append(fields.forbidden(SPEC, f"{ONLY_THESE}\n{describe(old.spec, rest)}"))
+            errors.append(fields.forbidden(SPEC, ONLY_THESE))
         return errors
 
     def warnings(self, obj: StatefulSet, old: StatefulSet | None, context: Context) -> list[str]:
@@ -119,6 +116,27 @@ class StatefulSetRules(KindRules[StatefulSet]):
             age(obj, now),
             *template_cells(obj.spec.template.spec),
         )
+
+
+def _spec_errors(spec: StatefulSetSpec, old: StatefulSetSpec | None) -> Errors:
+    """``old`` is the stored spec: what of it did not change is not looked at again."""
+    policy, where = spec.pod_management_policy, SPEC.child("podManagementPolicy")
+    errors: Errors = []
+    if not policy:
+        errors.append(fields.required(where))
+    elif policy not in MANAGEMENT_POLICIES:
+        errors.append(fields.invalid(where, policy, "must be 'OrderedReady' or 'Parallel'"))
+    errors += _strategy_errors(SPEC.child("updateStrategy"), spec.update_strategy)
+    errors += _retention_errors(SPEC.child("persistentVolumeClaimRetentionPolicy"), spec)
+    errors += checks.non_negative(SPEC.child("replicas"), spec.replicas)
+    errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
+    if spec.ordinals is not None:
+        errors += checks.non_negative(SPEC.child("ordinals.start"), spec.ordinals.start)
+    errors += selector_errors(spec.selector, "statefulset")
+    errors += template_errors(_with_claimed_volumes(spec), spec.selector, "StatefulSet")
+    if spec.service_name and (old is None or old.service_name != spec.service_name):
+        errors += checks.dns_subdomain(SPEC.child("serviceName"), spec.service_name)
+    return errors + checks.non_negative(SPEC.child("revisionHistoryLimit"), spec.revision_history_limit)
 
 
 _NO_RETENTION = StatefulSetPersistentVolumeClaimRetentionPolicy()
@@ -159,6 +177,8 @@ def _strategy_errors(path: Path, strategy: StatefulSetUpdateStrategy) -> Errors:
             return []
         text = "only allowed for updateStrategy 'RollingUpdate'"
         return [fields.invalid(path.child("rollingUpdate"), rolling, text)]
+    if not strategy.type:
+        return [fields.required(path)]
     if strategy.type != ROLLING_UPDATE:
         text = "must be 'RollingUpdate' or 'OnDelete'"
         return [fields.invalid(path, strategy, text)]
@@ -178,6 +198,9 @@ def _strategy_errors(path: Path, strategy: StatefulSetUpdateStrategy) -> Errors:
 def _retention_errors(path: Path, spec: StatefulSetSpec) -> Errors:
     policy = spec.persistent_volume_claim_retention_policy
     if policy is None:
-        return [fields.required(path)]
-    errors = checks.required_one_of(path.child("whenDeleted"), policy.when_deleted, RETENTION)
-    return errors + checks.required_one_of(path.child("whenScaled"), policy.when_scaled, RETENTION)
+        return []
+    return [
+        fields.not_supported(path.child(name), value, RETENTION)
+        for name, value in (("whenDeleted", policy.when_deleted), ("whenScaled", policy.when_scaled))
+        if value not in RETENTION
+    ]

@@ -6,6 +6,7 @@ Upstream: ``ValidatePodTemplateSpecForReplicaSet`` and ``ValidateDeploymentSpec`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from podling.api.autoscaling_v1 import Scale, ScaleSpec, ScaleStatus
@@ -64,6 +65,38 @@ def selector_match_errors(template: PodTemplateSpec, selector: LabelSelector | N
         return []
     where = TEMPLATE.child("metadata", "labels")
     return [fields.invalid(where, labels, "`selector` does not match template `labels`")]
+
+
+def status_errors(
+    status: Any, old: Any, parts: Mapping[str, str], counts: Mapping[str, str], ready: str
+) -> Errors:
+    """Counts are not negative, parts are not more than the whole, and collisions are not forgotten.
+
+    ``parts`` and ``counts`` are JSON names to attributes: what ``replicas`` is the whole of, and the rest.
+    ``ready`` is what the message calls the number of ready pods.
+    """
+    path = Path("status")
+    errors: Errors = []
+    for name, attribute in ({"replicas": "replicas"} | dict(parts) | dict(counts)).items():
+        errors += checks.non_negative(path.child(name), getattr(status, attribute))
+    for name, attribute in parts.items():
+        count = getattr(status, attribute) or 0
+        if count > (status.replicas or 0):
+            errors.append(fields.invalid(path.child(name), count, "cannot be greater than status.replicas"))
+    available = status.available_replicas or 0
+    if available > (status.ready_replicas or 0):
+        where = path.child("availableReplicas")
+        errors.append(fields.invalid(where, available, f"cannot be greater than {ready}"))
+    return errors + collision_errors(status, old)
+
+
+def collision_errors(status: Any, old: Any) -> Errors:
+    """The count of name collisions only rises."""
+    before, after = getattr(old, "collision_count", None), getattr(status, "collision_count", None)
+    if before is None or (after or 0) >= before:
+        return []
+    where = Path("status").child("collisionCount")
+    return [fields.invalid(where, after or 0, "cannot be decremented")]
 
 
 def template_warnings(template: PodTemplateSpec | None, old: PodTemplateSpec | None) -> list[str]:
