@@ -1,15 +1,16 @@
 """The only door to randomness: identifiers, name suffixes, jitter and secrets.
 
 A loop that owns a seeded generator (the virtual-time loop of ``podling.sim``) offers it as
-``random_source``; elsewhere randomness comes from the operating system. Secrets always do.
+``random_source``; elsewhere a generator of the process' own makes it, seeded by the operating system.
+Secrets always come from there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import secrets
-import uuid
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -18,7 +19,12 @@ T = TypeVar("T")
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated names: no vowels and no look-alikes (apimachinery util/rand)."""
 
-_system = random.SystemRandom()
+_UUID_FIXED = 0xF000 << 64 | 0xC000 << 48
+"""The bits of a UUID that are not random: its version and its variant (RFC 9562)."""
+_UUID_VERSION_4 = 0x4000 << 64 | 0x8000 << 48
+
+_system = random.Random()
+os.register_at_fork(after_in_child=_system.seed)
 
 
 def _source() -> random.Random:
@@ -32,7 +38,8 @@ def _source() -> random.Random:
 
 def uid() -> str:
     """A new object UID (UUID version 4)."""
-    return str(uuid.UUID(int=_source().getrandbits(128), version=4))
+    digits = f"{_source().getrandbits(128) & ~_UUID_FIXED | _UUID_VERSION_4:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def suffix(length: int = 5) -> str:

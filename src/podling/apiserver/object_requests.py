@@ -68,7 +68,9 @@ class ObjectRequests:
             "delete": self._delete,
             "deletecollection": self._delete_collection,
         }[verb]
-        # A client that goes away does not stop a write half-way.
+        if not target.subresource and verb != "deletecollection":
+            return await change(request, target, user)  # one write: it happens or it does not
+        # A client that goes away does not stop several of them half-way.
         return await asyncio.shield(change(request, target, user))
 
     async def _get(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:

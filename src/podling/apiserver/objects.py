@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.machinery import codec
 from podling.store.base import Entry
 
 
-class Stored:
+class Stored(Struct, eq=False, gc=False):
     """What is derived from one entry's bytes: the object, and later its other representations."""
 
-    __slots__ = ("_forms", "metadata_bytes", "object")
-
-    def __init__(self, obj: Any = None) -> None:
-        self.object = obj
-        self._forms: dict[str, Any] | None = None
-        self.metadata_bytes: bytes | None = None
-        """The object as ``PartialObjectMetadata``, once somebody has asked for it."""
+    object: Any = None
+    metadata_bytes: bytes | None = None
+    """The object as ``PartialObjectMetadata``, once somebody has asked for it."""
+    _forms: dict[str, Any] | None = None
 
     @property
     def forms(self) -> dict[str, Any]:

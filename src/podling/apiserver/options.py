@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from podling.api.meta_v1 import DeleteOptions, Preconditions
 from podling.client.base import PatchType
@@ -110,6 +111,9 @@ def write_options(
 
     ``agent``: the ``User-Agent``, whose first word is the field manager of writers that name none.
     """
+    applies = patch_type is PatchType.APPLY
+    if not query and not applies:
+        return WriteOptions(field_manager=_agent_name(agent))
     manager, validation = query.get("fieldManager", ""), query.get("fieldValidation", "")
     dry_run = _dry_run(query)
     found = _dry_run_errors(dry_run)
@@ -122,15 +126,15 @@ def write_options(
     if validation not in FIELD_VALIDATIONS:
         found.append(fields.not_supported(Path("fieldValidation"), validation, FIELD_VALIDATIONS))
     force = flag(query, "force")
-    if patch_type is PatchType.APPLY and not manager:
+    if applies and not manager:
         found.append(fields.required(Path("fieldManager"), "is required for apply patch"))
-    if patch_type is not None and patch_type is not PatchType.APPLY and query.get("force"):
+    if patch_type is not None and not applies and query.get("force"):
         found.append(fields.forbidden(Path("force"), "may not be specified for non-apply patch"))
     _refuse(f"{verb.capitalize()}Options", found)
-    applies = patch_type is PatchType.APPLY
     return WriteOptions(bool(dry_run), manager or _agent_name(agent), validation or "Warn", force, applies)
 
 
+@lru_cache(maxsize=256)
 def _agent_name(agent: str) -> str:
     """``kubectl/v1.32.4 (linux/amd64) ...`` is ``kubectl``."""
     name = re.split(r"[/\s]", agent, maxsplit=1)[0]

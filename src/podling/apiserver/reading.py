@@ -3,26 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from podling.api.core_v1 import LimitRange, ResourceQuota
+from podling.api.networking_v1 import IngressClass
+from podling.api.scheduling_v1 import PriorityClass
+from podling.api.storage_v1 import StorageClass
 from podling.apiserver.objects import object_of
 from podling.client.base import ApiObject
 from podling.machinery.scheme import resource_of
-from podling.store.base import Store
+from podling.store.base import Store, Watch, WatchOverflow
 
 T = TypeVar("T", bound=ApiObject)
 
+FOLLOWED = (LimitRange, ResourceQuota, PriorityClass, StorageClass, IngressClass)
+"""Kinds that admission lists for every pod (or claim, or ingress), and that hardly ever change."""
+
 
 class StoredObjects:
-    """``admission.base.Objects`` over a store."""
+    """``admission.base.Objects`` over a store. ``close`` it to end the watches that it keeps."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._followed: dict[type[Any], _Followed] = {kind: _Followed(store, kind) for kind in FOLLOWED}
+
+    def close(self) -> None:
+        for each in self._followed.values():
+            each.close()
 
     def get(self, kind: type[T], name: str, namespace: str = "") -> T | None:
         entry = self._store.peek(resource_of(kind).key(namespace, name))
         return None if entry is None else object_of(entry, kind)
 
     async def list(self, kind: type[T], namespace: str = "") -> Sequence[T]:
-        page = await self._store.list(resource_of(kind).namespace_prefix(namespace))
-        return tuple(object_of(entry, kind) for entry in page.entries)
+        followed = self._followed.get(kind)
+        if followed is not None:
+            return await followed.list(namespace)
+        return await _listed(self._store, kind, namespace)
+
+
+class _Followed:
+    """The lists of one kind that somebody asked for, as long as nothing of that kind changes."""
+
+    def __init__(self, store: Store, kind: type[Any]) -> None:
+        self._store = store
+        self._kind = kind
+        self._watch: Watch | None = None
+        self._lists: dict[str, Sequence[Any]] = {}
+
+    async def list(self, namespace: str) -> Sequence[Any]:
+        if self._changed():
+            self._lists = {}
+        lists = self._lists
+        found = lists.get(namespace)
+        if found is None:
+            found = lists[namespace] = await _listed(self._store, self._kind, namespace)
+        return found
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def _changed(self) -> bool:
+        """Whether anything changed since the last question, or may have."""
+        try:
+            if self._watch is not None:
+                return bool(self._watch.ready())
+        except WatchOverflow:
+            self._watch = None
+        prefix = resource_of(self._kind).key_prefix
+        self._watch = self._store.watch(prefix, after=self._store.revision)
+        return True
+
+
+async def _listed(store: Store, kind: type[T], namespace: str) -> Sequence[T]:
+    page = await store.list(resource_of(kind).namespace_prefix(namespace))
+    return tuple(object_of(entry, kind) for entry in page.entries)

@@ -113,6 +113,7 @@ class ApiServer:
         await self.aggregation.backend.close()
         self.catalogue.close()
         self.authorizer.close()
+        self.objects.close()
 
     def discovered(self) -> tuple[Resource, ...]:
         """What is served beside the built-in resources, here or by others."""

@@ -13,7 +13,7 @@ unless the writer named the revision it means. A write that changes nothing stor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -79,9 +79,9 @@ class Writes:
             raise errors.failure(500, "", "resourceVersion should not be set on objects to be created")
         obj = rules.default(metadata.in_namespace(body, target.namespace))
         obj = recorded(None, obj, target, (options, user), now)  # what admission adds is nobody's
-        name = obj.metadata.name or ""
-        request = self._request(Operation.CREATE, replace(target, name=name), user, now, options)
-        admitted = await self._admission.admit(replace(request, object=obj))
+        request = self._request(Operation.CREATE, target, user, now, options)
+        request = structs.replace(request, name=obj.metadata.name or "", object=obj)
+        admitted = await self._admission.admit(request)
         if admitted is not obj:
             obj = rules.default(admitted)
         context = Context(
@@ -93,7 +93,7 @@ class Writes:
             if attempt == 0:
                 self._check_new(resource, rules, new, context)
                 options.warnings.extend(rules.warnings(new, None, context))
-            await self._admission.validate(replace(request, name=new.metadata.name, object=new))
+            await self._admission.validate(structs.replace(request, name=new.metadata.name, object=new))
             try:
                 return await self._store_new(resource, new, dry_run=options.dry_run)
             except Conflict:
@@ -154,7 +154,7 @@ class Writes:
             return metadata.carry_over(wanted, old)
         obj = rules.default(wanted)
         request = self._request(Operation.UPDATE, target, update.user, now, update.options)
-        admitted = await self._admission.admit(replace(request, object=obj, old=old))
+        admitted = await self._admission.admit(structs.replace(request, object=obj, old=old))
         if admitted is not obj:
             obj = rules.default(admitted)
         context = Context(now, update.user.name, target.subresource, update.options.dry_run)
@@ -169,7 +169,7 @@ class Writes:
         _refuse(target.resource, new, found)
         update.options.warnings.extend(rules.warnings(new, old, context))
         new = recorded(old, new, target, (update.options, update.user), now)
-        await self._admission.validate(replace(request, object=new, old=old))
+        await self._admission.validate(structs.replace(request, object=new, old=old))
         return new
 
     async def _replace(self, resource: Resource, entry: Entry, new: Any) -> Any:
@@ -190,8 +190,8 @@ class Writes:
     async def admitted(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
         """The body of a POST to a subresource after admission."""
         request = self._request(Operation.CREATE, target, user, clock.now(), options)
-        body = await self._admission.admit(replace(request, object=body))
-        await self._admission.validate(replace(request, object=body))
+        body = await self._admission.admit(structs.replace(request, object=body))
+        await self._admission.validate(structs.replace(request, object=body))
         return body
 
     async def remove(self, target: Target, user: User, options: DeleteOptions) -> Any:
@@ -203,7 +203,7 @@ class Writes:
             old = object_of(entry, resource.storage_resource.type)
             deletion.check_preconditions(resource, old.metadata, options)
             request = self._request(Operation.DELETE, target, user, now, WriteOptions(dry_run=dry_run))
-            await self._admission.validate(replace(request, old=old))
+            await self._admission.validate(structs.replace(request, old=old))
             plan = deletion.plan_deletion(old, options, rules, now)
             if plan.outcome is Outcome.KEEP:
                 return old

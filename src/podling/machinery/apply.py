@@ -13,9 +13,11 @@ Source of the rules: ``structured-merge-diff/merge`` and ``apimachinery/pkg/util
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.api.meta_v1 import StatusCause, StatusDetails
 from podling.machinery import codec, custom, fieldsets
@@ -43,8 +45,7 @@ _NOBODYS = frozenset(
 """Fields that nobody owns: they identify the object, or the server alone writes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(Struct, frozen=True):
     """Who writes, when, and which part of the object."""
 
     manager: str
@@ -56,8 +57,7 @@ class Writer:
     the status subresource. Nobody comes to own them by it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One entry of ``metadata.managedFields``."""
 
     manager: str
@@ -66,7 +66,7 @@ class Entry:
     subresource: str
     time: str
     fields: FieldSet
-    rest: dict[str, Any] = field(default_factory=dict)
+    rest: dict[str, Any] = {}
     """The part of its ``fieldsV1`` that was not looked into, because the write does not touch it."""
 
     @property
@@ -126,6 +126,9 @@ def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> A
     given = new.get("metadata", {}).get("managedFields")
     if given == [{}]:
         return _with_entries(new, [])
+    me = Entry(writer.manager, UPDATE, writer.api_version, writer.subresource, _text(writer.now), NOTHING)
+    if live is None and not given:
+        return _with_entries(new, [replace(me, rest=_all_of(new, shape, writer))])
     before, after = _unmanaged(live or _zero(shape)), _unmanaged(new)
     touched = {
         f"f:{name}"
@@ -134,7 +137,6 @@ def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> A
     }
     known = live.get("metadata", {}).get("managedFields") if live else None
     entries = _entries(given, touched if given == known else None) or _entries(known, touched)
-    me = Entry(writer.manager, UPDATE, writer.api_version, writer.subresource, _text(writer.now), NOTHING)
     if live is None and not entries:
         return _with_entries(new, [replace(me, rest=_all_of(after, shape, writer))])
     comparison = fieldsets.compare(_only(before, touched), _only(after, touched), shape)

@@ -65,31 +65,35 @@ def _summary(data: bytes) -> str:
     return shown + " ..." if len(data) > _SUMMARY_LENGTH else shown
 
 
-class _Pairs:
-    """Builds objects for the fast parser and notices when a key comes twice."""
+class _RepeatedKey(Exception):
+    """An object names a key twice."""
 
-    __slots__ = ("repeated",)
 
-    def __init__(self) -> None:
-        self.repeated = False
-
-    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        built = dict(pairs)
-        if len(built) != len(pairs):
-            self.repeated = True
-        return built
+def _built(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        raise _RepeatedKey
+    return built
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
 
 
+_parse = json.JSONDecoder(object_pairs_hook=_built, parse_constant=_refuse_constant).decode
+_parse_lenient = json.JSONDecoder(parse_constant=_refuse_constant).decode
+"""Of a key that comes twice the last value counts."""
+
+
 def _read_json(data: bytes, kind: str) -> Body:
     # Go reads bytes that are no UTF-8 as the replacement character; so do we.
     text = data.decode(errors="replace")
-    pairs = _Pairs()
+    repeated = False
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant)
+        try:
+            value = _parse(text)
+        except _RepeatedKey:
+            value, repeated = _parse_lenient(text), True
     except RecursionError:
         raise _refused(data, kind, jsonscan.TOO_DEEP) from None
     except ValueError as error:
@@ -99,7 +103,7 @@ def _read_json(data: bytes, kind: str) -> Body:
     _check_object(value, data, kind)
     if _half_character(text):
         value = _whole_characters(value)
-    if not pairs.repeated:
+    if not repeated:
         return Body(value)
     return Body(value, tuple(f'duplicate field "{path}"' for path in jsonscan.duplicate_keys(text)))
 

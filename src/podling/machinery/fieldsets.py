@@ -200,19 +200,16 @@ def tree_of(value: Any, shape: Shape, zero: Any = None) -> dict[str, Any]:
         return {}
     tree: dict[str, Any] = {}
     present = zero if isinstance(zero, dict) else {}
-    for element, item, inner in sorted(parts(value, shape, ()), key=_element):
+    for element, item, inner in parts(value, shape, ()):
         start = present.get(element[2:])
         if item == start:
             continue
         # Two items with one key are together one leaf.
-        below = tree[element] = {} if element in tree else tree_of(item, inner, start)
+        leaf = element in tree or not isinstance(item, dict | list)
+        below = tree[element] = {} if leaf else tree_of(item, inner, start)
         if below and start is None:
             below["."] = {}
-    return tree
-
-
-def _element(part: tuple[str, Any, Shape]) -> str:
-    return part[0]
+    return dict(sorted(tree.items()))
 
 
 def decode(tree: Mapping[str, Any]) -> FieldSet:

@@ -28,6 +28,7 @@ _HTTP_PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+"
 _PERCENT = "[0-9]+%"
 
 LABEL_VALUE_MAX_LENGTH = 63
+QUALIFIED_NAME_MAX_LENGTH = 63
 DNS_LABEL_MAX_LENGTH = 63
 DNS_SUBDOMAIN_MAX_LENGTH = 253
 
@@ -74,8 +75,6 @@ _RELAXED_ENV_VAR_TEXT = (
 _HTTP_HEADER_TEXT = "a valid HTTP header must consist of alphanumeric characters or '-'"
 _PERCENT_TEXT = "a valid percent string must be a numeric string followed by an ending '%'"
 
-_KEY_NAME_EXAMPLES = ("MyName", "my.name", "123-abc")
-
 
 def _matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
     return re.compile(pattern).fullmatch
@@ -107,6 +106,9 @@ def regex_error(message: str, pattern: str, *examples: str) -> str:
         return f"{message} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{message} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+_KEY_NAME_ERROR = regex_error(_KEY_NAME_TEXT, _KEY_NAME, "MyName", "my.name", "123-abc")
 
 
 def inclusive_range_error(low: int, high: int) -> str:
@@ -164,11 +166,10 @@ def dns_1035_label_errors(value: str) -> list[str]:
 
 def qualified_name_errors(value: str) -> list[str]:
     """``name`` or ``prefix/name``: label keys, annotation keys, resource names, taint keys."""
-    pattern = regex_error(_KEY_NAME_TEXT, _KEY_NAME, *_KEY_NAME_EXAMPLES)
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         return [
-            f"a valid label key {pattern} with an optional DNS subdomain prefix and '/' "
+            f"a valid label key {_KEY_NAME_ERROR} with an optional DNS subdomain prefix and '/' "
             "(e.g. 'example.com/MyName')"
         ]
     errors = []
@@ -179,9 +180,9 @@ def qualified_name_errors(value: str) -> list[str]:
     if not name:
         errors.append("name part must be non-empty")
     else:
-        errors += [f"name part {error}" for error in _longer_than(name, 63)]
+        errors += [f"name part {error}" for error in _longer_than(name, QUALIFIED_NAME_MAX_LENGTH)]
     if not _is_key_name(name):
-        errors.append(f"name part {pattern}")
+        errors.append(f"name part {_KEY_NAME_ERROR}")
     return errors
 
 

@@ -15,9 +15,10 @@ The store knows nothing of Kubernetes: keys are paths, values are bytes.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 Encode = Callable[[int], bytes]
 """Makes the value once the revision is known, because objects carry their revision inside."""
@@ -71,20 +72,20 @@ class StoreDamaged(StoreError):
     """The store's files are not what a store wrote: damaged, or not a store at all."""
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
+class Entry(Struct, eq=False, gc=False):
     """One key's value as of one revision. Never changed after it was made, but for ``memo``.
 
     ``memo`` is where the layer above keeps what it derived from ``value`` (the decoded object, say):
     the store carries it along and never looks at it. ``put`` may be given it so that what was just
-    encoded need not be decoded again.
+    encoded need not be decoded again. It must not lead back to the entry: stores hold very many entries, and
+    the garbage collector, which would have to walk through all of them, leaves them alone.
     """
 
     key: str
     value: bytes
     revision: int
     create_revision: int
-    memo: Any = field(default=None, repr=False)
+    memo: Any = None
 
 
 class EventType(Enum):
@@ -92,8 +93,7 @@ class EventType(Enum):
     DELETE = "DELETE"
 
 
-@dataclass(slots=True, frozen=True, eq=False)
-class Event:
+class Event(Struct, frozen=True, eq=False, gc=False):
     """One change. For a deletion ``entry`` holds the last state as ``delete`` encoded it.
 
     ``previous`` is the entry that the change replaced; ``None`` for a creation. It may also be
@@ -109,8 +109,7 @@ class Event:
         return self.entry.revision
 
 
-@dataclass(slots=True, frozen=True)
-class Page:
+class Page(Struct, frozen=True):
     """Entries in key order, all as of ``revision``; ``remaining`` counts those left out by a limit."""
 
     entries: tuple[Entry, ...]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import chain
 
 BLOCK_LENGTH = 512
@@ -19,6 +20,7 @@ BLOCK_LENGTH = 512
 _HIGHEST = chr(sys.maxunicode)
 
 
+@lru_cache(maxsize=1024)
 def prefix_end(prefix: str) -> str | None:
     """The smallest key after every key that starts with ``prefix``; ``None`` when nothing comes after."""
     head = prefix.rstrip(_HIGHEST)
@@ -82,7 +84,8 @@ class SortedKeys:
         start, first = self._position(low)
         end, last = self._position(high)
         if start >= end:
-            return iter(self._blocks[start][first:last] if start == end < len(self._blocks) else ())
+            few = start == end and first < last
+            return iter(self._blocks[start][first:last] if few else ())
         whole = self._blocks[start + 1 : end]
         tail = self._blocks[end][:last] if last else []
         return chain(self._blocks[start][first:], chain.from_iterable(whole), tail)

@@ -41,6 +41,8 @@ class State:
     def page(self, prefix: str, revision: int | None, limit: int, after: str) -> Page:
         """See ``Store.list``."""
         low, high = max(prefix, just_after(after)) if after else prefix, prefix_end(prefix)
+        if revision is None and limit <= 0:  # everything, now: nothing to undo, nothing left to count
+            return Page(tuple(self._walk(low, high)), self.history.revision)
         as_of = self.history.revision if revision is None else revision
         self.history.check(as_of)
         replaced = self.history.replaced_since(as_of, prefix) if as_of < self.history.revision else {}

@@ -60,6 +60,25 @@ def test_errors(error: ApiError, code: int, reason: str, message: str) -> None:
     assert error.status.status == "Failure"
 
 
+def test_a_path_is_made_once_however_often_it_is_named() -> None:
+    """Validation names each field of each object, and nearly always in vain."""
+    spec = Path("spec")
+    assert spec.child("containers").index(0) is spec.child("containers").index(0)
+    assert spec.child("template", "spec") is spec.child("template").child("spec")
+    assert (str(spec), str(Path().child("spec")), str(spec.child(""))) == ("spec", "spec", "spec")
+
+
+def test_the_paths_that_are_remembered_are_bounded() -> None:
+    """Positions and keys come from users: whatever they send, a path keeps only so many."""
+    ports = Path("ports")
+    texts = [str(ports.index(position)) for position in range(2 * fields.MAX_KEPT_STEPS)]
+    assert texts == [f"ports[{position}]" for position in range(2 * fields.MAX_KEPT_STEPS)]
+    last = 2 * fields.MAX_KEPT_STEPS - 1
+    assert ports.index(0) is ports.index(0)
+    assert ports.index(last) is not ports.index(last)
+    assert ports.index(last) == ports.index(last)
+
+
 def test_an_invalid_object_has_a_cause_for_each_field() -> None:
     path = Path("spec").child("containers").index(0)
     found = [fields.required(path.child("name")), fields.invalid(path.child("image"), 5, "must be a string")]

@@ -18,7 +18,7 @@ from podling.store.base import (
     StoreLocked,
     WriteFailed,
 )
-from podling.store.logfile import LogFile
+from podling.store.logfile import ROWS_AT_ONCE, LogFile
 
 
 def changes() -> Iterator[Event]:
@@ -157,3 +157,20 @@ def test_a_failed_transaction_leaves_nothing_behind(file: LogFile) -> None:
     assert file.read().events[-1].revision == 6
     file.append([taken])
     assert file.read().events[-1].revision == 7
+
+
+@pytest.mark.parametrize("more", [0, 1, ROWS_AT_ONCE + 1])
+def test_a_batch_of_any_length_is_written_whole_or_not_at_all(path: Path, more: int) -> None:
+    """Also when only its last change cannot be written, and it takes several statements."""
+    file = LogFile(path)
+    batch = [put(revision) for revision in range(1, ROWS_AT_ONCE + more + 1)]
+    with pytest.raises(WriteFailed):
+        file.append([*batch[:-1], put(1)])
+    assert file.read().events == []
+    file.append(batch)
+    assert [event.revision for event in file.read().events] == [event.revision for event in batch]
+    file.close()
+
+
+def put(revision: int) -> Event:
+    return Event(EventType.PUT, Entry(f"/key/{revision}", b"value", revision, revision), None)

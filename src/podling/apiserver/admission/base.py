@@ -12,10 +12,11 @@ Upstream counterpart: ``staging/src/k8s.io/apiserver/pkg/admission`` and ``plugi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct, structs
 
 from podling.client.base import ApiObject
 from podling.client.local import User
@@ -32,8 +33,7 @@ class Operation(Enum):
     CONNECT = "CONNECT"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """What a plugin may know. ``object`` is the new state (None for a deletion), ``old`` the stored one
     (None for a creation); for subresources that take a body of their own (``binding``, ``eviction``) and for
     CONNECT, ``object`` is that body or those options and ``old`` is the parent where it is known."""
@@ -48,7 +48,7 @@ class Request:
     user: User
     now: datetime
     dry_run: bool = False
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
     """Texts for the response's ``Warning`` headers: append to it."""
 
     @property
@@ -106,7 +106,7 @@ class Chain:
         for plugin in plugins:
             admitted = await plugin.admit(request, self._objects)
             if admitted is not request.object:
-                request = replace(request, object=admitted)
+                request = structs.replace(request, object=admitted)
         return request.object
 
     async def validate(self, request: Request) -> None:

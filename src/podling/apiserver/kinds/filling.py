@@ -7,6 +7,7 @@ Two notions of *absent* exist in Kubernetes' types and both matter: a pointer is
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_
 from typing import Any, TypeVar
 
 from msgspec import structs
@@ -29,11 +30,15 @@ def fill_empty(obj: S, **defaults: Any) -> S:
 
 def change(obj: S, **values: Any) -> S:
     """``obj`` with these values; the very same object when nothing differs by identity."""
-    changed = {name: value for name, value in values.items() if getattr(obj, name) is not value}
-    return structs.replace(obj, **changed) if changed else obj
+    for name, value in values.items():
+        if getattr(obj, name) is not value:
+            return structs.replace(obj, **values)
+    return obj
 
 
 def each(items: tuple[T, ...], function: Callable[[T], T]) -> tuple[T, ...]:
     """``function`` applied to every item; the very same tuple when no item changed."""
+    if not items:
+        return items
     changed = tuple(map(function, items))
-    return items if all(new is old for new, old in zip(changed, items, strict=True)) else changed
+    return items if all(map(is_, changed, items)) else changed

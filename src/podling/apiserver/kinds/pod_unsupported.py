@@ -11,7 +11,7 @@ one walk per row.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from podling.api.core_v1 import PodSpec
 
@@ -50,9 +50,21 @@ UNSUPPORTED: tuple[str, ...] = (
 Tree = dict[str, "Tree"]
 
 
+class _Look(NamedTuple):
+    """One step of the rows: where to look, and what to do with what is there."""
+
+    field: str
+    each: bool
+    """Look into every element."""
+    when_false: bool
+    """The field says something when it is false, and else nothing."""
+    below: tuple[_Look, ...]
+    """Where to look in what was found; nowhere for the end of a row."""
+
+
 def unsupported_fields(spec: PodSpec) -> list[str]:
     """One warning for each field set that has no effect here."""
-    return [f"{shown}: not honoured by this cluster" for shown in _present(spec, _TREE, "spec")]
+    return [f"{shown}: not honoured by this cluster" for shown in _present(spec, _LOOKS, "spec")]
 
 
 def _tree_of(rows: tuple[str, ...]) -> Tree:
@@ -64,22 +76,33 @@ def _tree_of(rows: tuple[str, ...]) -> Tree:
     return tree
 
 
-_TREE = _tree_of(UNSUPPORTED)
+def _looks_of(tree: Tree) -> tuple[_Look, ...]:
+    return tuple(
+        _Look(
+            field=step.removesuffix("[*]").removesuffix("=false"),
+            each=step.endswith("[*]"),
+            when_false=step.endswith("=false"),
+            below=_looks_of(branch),
+        )
+        for step, branch in tree.items()
+    )
 
 
-def _present(value: Any, tree: Tree, shown: str) -> Iterator[str]:
-    """The JSON paths of what the tree leads to and which is set."""
-    for step, branch in tree.items():
-        name = step.removesuffix("[*]").removesuffix("=false")
-        found = getattr(value, name)
-        if found is not False if step.endswith("=false") else not found:
+_LOOKS = _looks_of(_tree_of(UNSUPPORTED))
+
+
+def _present(value: Any, looks: tuple[_Look, ...], shown: str) -> Iterator[str]:
+    """The JSON paths of what is looked for and is set."""
+    for field, each, when_false, below in looks:
+        found = getattr(value, field)
+        if found is not False if when_false else not found:
             continue
-        here = f"{shown}.{_json_name(type(value), name)}"
-        if step.endswith("[*]"):
+        here = f"{shown}.{_json_name(type(value), field)}"
+        if each:
             for position, element in enumerate(found):
-                yield from _present(element, branch, f"{here}[{position}]")
-        elif branch:
-            yield from _present(found, branch, here)
+                yield from _present(element, below, f"{here}[{position}]")
+        elif below:
+            yield from _present(found, below, here)
         else:
             yield here
 

@@ -60,6 +60,7 @@ SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 _USE_SECCOMP_FIELD = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
+_POD = Path()
 _WHOLE_RESOURCES = ("memory", "ephemeral-storage")
 
 
@@ -73,7 +74,7 @@ def pod_warnings(pod: Pod, old: Pod | None) -> list[str]:
                 "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
                 f"a DNS label is recommended: [{' '.join(problems)}]"
             )
-    return found + spec_warnings(Path(), pod.spec, pod.metadata)
+    return found + spec_warnings(_POD, pod.spec, pod.metadata)
 
 
 def spec_warnings(path: Path, spec: PodSpec, metadata: ObjectMeta) -> list[str]:
@@ -139,13 +140,15 @@ def _pod_affinity(path: Path, affinity: PodAffinity | PodAntiAffinity | None) ->
 
 def _annotations(path: Path, spec: PodSpec, metadata: ObjectMeta) -> Iterator[str]:
     annotations = metadata.annotations
+    if not annotations:
+        return
     for key, text in DEPRECATED_ANNOTATIONS.items():
         if key in annotations:
             yield f"{path.key(key)}: {text}"
     context = spec.security_context
     if SECCOMP_POD in annotations and (context is None or context.seccomp_profile is None):
         yield f"{path.key(SECCOMP_POD)}: {_USE_SECCOMP_FIELD}"
-    for container, _ in each_container(spec, Path()):
+    for container, _ in each_container(spec, _POD):
         key = SECCOMP_CONTAINER + container.name
         own = container.security_context
         if key in annotations and (own is None or own.seccomp_profile is None):
@@ -153,6 +156,8 @@ def _annotations(path: Path, spec: PodSpec, metadata: ObjectMeta) -> Iterator[st
 
 
 def _volumes(path: Path, spec: PodSpec) -> Iterator[str]:
+    if not spec.volumes:
+        return
     for position, volume in enumerate(spec.volumes):
         for attribute, name, text in DEPRECATED_VOLUMES:
             if getattr(volume, attribute) is not None:
@@ -201,6 +206,8 @@ def _lists(path: Path, spec: PodSpec) -> Iterator[str]:
 
 
 def _fractions(path: Path, resources: Mapping[str, str]) -> Iterator[str]:
+    if not resources:
+        return
     for name in _WHOLE_RESOURCES:
         if name in resources and parse(resources[name]).milli_value % 1000:
             value = json.dumps(str(parse(resources[name])))
