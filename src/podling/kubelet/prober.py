@@ -45,6 +45,8 @@ class _Watched:
     states: dict[ProbeKind, ProbeState] = field(default_factory=dict)
     tasks: dict[ProbeKind, asyncio.Task[None]] = field(default_factory=dict)
     started: asyncio.Event = field(default_factory=asyncio.Event)
+    met_its_end: set[ProbeKind] = field(default_factory=set)
+    """Probes that found the container ended, of which the kubelet should hear in other ways."""
 
 
 class Prober:
@@ -144,28 +146,38 @@ class Prober:
             except ProbeError as error:
                 failure = str(error)
                 continue
-            if not answer.success and not await self._runs(watched):
+            if not answer.success and await self._just_ended(watched, kind):
                 return None
             if answer.warning:
                 self._tell(watched, "ProbeWarning", f"{kind.value} probe warning: {answer.output}")
             elif not answer.success:
                 self._tell(watched, "Unhealthy", f"{kind.value} probe failed: {answer.output}")
             return answer
-        if not await self._runs(watched):
+        if await self._just_ended(watched, kind):
             return None
         text = f"{kind.value} probe errored and resulted in unknown state: {failure}"
         self._tell(watched, "Unhealthy", text)
         return None
 
-    async def _runs(self, watched: _Watched) -> bool:
-        """Whether the container still runs: one that ended while it was asked is over, not unwell."""
+    async def _just_ended(self, watched: _Watched, kind: ProbeKind) -> bool:
+        """Whether the container ended while it was asked, or just before: then it is over, not unwell.
+
+        That holds for one answer. Should the kubelet still be told that it runs when the next probe is due,
+        then it is told wrong, and the probe counts.
+        """
+        if kind in watched.met_its_end:
+            return False
         try:
             found = await self._runtime.container_status(watched.container_id)
         except NotFound:
-            return False
+            pass
         except RuntimeFailure:
-            return True
-        return found.state is ContainerState.RUNNING
+            return False
+        else:
+            if found.state is ContainerState.RUNNING:
+                return False
+        watched.met_its_end.add(kind)
+        return True
 
     def _tell(self, watched: _Watched, reason: str, message: str) -> None:
         path = field_path(watched.pod.spec, watched.container.name)
