@@ -36,8 +36,10 @@ from podling.kubelet.restart_policy import should_start
 from podling.machinery.pods import is_sidecar
 from podling.runtime.base import Container as Observed
 from podling.runtime.base import ContainerState as RuntimeState
+from podling.runtime.signals import signal_name
 
 STATUS_UNKNOWN = "ContainerStatusUnknown"
+USUAL_STOP_SIGNAL = "SIGTERM"
 VANISHED = "The container could not be located when the pod was deleted.  The container used to be Running"
 
 
@@ -110,6 +112,7 @@ def _from_runtime(
         restart_count=restarts,
         state=_state(newest, before, facts),
         last_state=last_state,
+        stop_signal=_stop_signal(container, newest),
     )
     if newest.state is RuntimeState.RUNNING:
         status = structs.replace(
@@ -120,6 +123,15 @@ def _from_runtime(
             user=_user(newest),
         )
     return status
+
+
+def _stop_signal(container: Container, newest: Observed) -> str | None:
+    """The signal that ends the container, where pod or image ask for another than the usual one."""
+    if not newest.stop_signal:
+        return None
+    asked = container.lifecycle.stop_signal if container.lifecycle is not None else None
+    name = signal_name(newest.stop_signal)
+    return name if asked or name != USUAL_STOP_SIGNAL else None
 
 
 def _actual(

@@ -29,6 +29,15 @@ def signal_number(name: str) -> int:
     raise RuntimeFailure(f'unknown signal "{name}"')
 
 
+def signal_name(name: str) -> str:
+    """The signal's full name, however it was written; raises ``RuntimeFailure`` as ``signal_number``."""
+    number = signal_number(name)
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIGRTMIN+{number - (_realtime('SIGRTMIN') or 0)}"
+
+
 def _realtime(name: str) -> int | None:
     value = getattr(signal, name, None)  # absent on macOS
     return None if value is None else int(value)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from msgspec import structs
+
 from podling.api.core_v1 import Event, Node, Pod
 from podling.kubelet.config import KubeletConfig
+from podling.runtime.sim import ImageScript, Scenario
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, condition, pod, sim_node
 
@@ -122,6 +126,47 @@ async def test_deletion_gives_the_container_its_grace(node: SimNode) -> None:
     assert await node.runtime.list_containers() == ()
     assert await node.runtime.list_sandboxes() == ()
     assert "Killing: Stopping container app" in await node.events()
+
+
+@pytest.mark.parametrize(
+    ("image", "asked", "told", "exit_code"),
+    [
+        ("app:1", None, None, 143),
+        ("quits:1", None, "SIGQUIT", 131),
+        ("app:1", "SIGUSR1", "SIGUSR1", 138),
+        ("quits:1", "SIGTERM", "SIGTERM", 143),
+        ("app:1", "SIGRTMIN+3", "SIGRTMIN+3", 165),
+    ],
+)
+async def test_which_signal_ends_a_container(
+    cluster: ControlPlane, tmp_path: Path, image: str, asked: str | None, told: str | None, exit_code: int
+) -> None:
+    images = {"docker.io/library/quits:1": ImageScript(stop_signal="3")}
+    async with sim_node(cluster, tmp_path, Scenario(images=images)) as node:
+        lifecycle = {"lifecycle": {"stopSignal": asked}} if asked else {}
+        container = {"name": "app", "image": image, **lifecycle}
+        await node.create(pod(containers=[container], os={"name": "linux"}, activeDeadlineSeconds=5))
+        await node.pass_time(1)
+        assert (await node.get()).status.container_statuses[0].stop_signal == told
+        await node.pass_time(10)
+        ended = (await node.get()).status.container_statuses[0].state.terminated
+        assert ended is not None
+        assert ended.exit_code == exit_code
+
+
+async def test_a_deadline_may_be_set_and_moved_forward_while_the_pod_runs(node: SimNode) -> None:
+    await node.create(pod())
+    await node.pass_time(100)
+    for seconds in (500, 150):
+        found = await node.get()
+        spec = structs.replace(found.spec, active_deadline_seconds=seconds)
+        await node.client.update(structs.replace(found, spec=spec))
+        await node.pass_time(20)
+        assert (await node.get()).status.phase == "Running"
+    await node.pass_time(20)
+    found = await node.get()
+    assert (found.status.phase, found.status.reason) == ("Failed", "DeadlineExceeded")
+    assert found.status.observed_generation == found.metadata.generation == 3
 
 
 async def test_a_stubborn_container_is_killed_after_its_grace(node: SimNode) -> None:
