@@ -38,6 +38,19 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
         running.remove()
 
 
+@pytest.fixture(scope="session")
+def sim_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    """A running cluster whose pods are simulated: for what clients see, on every machine with kubectl."""
+    if not shutil.which("kubectl"):
+        pytest.skip("needs kubectl")
+    running = RealCluster(tmp_path_factory.mktemp("simulated"), "sim", "--port", "0")
+    running.up()
+    try:
+        yield running
+    finally:
+        running.remove()
+
+
 @pytest.fixture
 def own_cluster(tmp_path: Path) -> Iterator[RealCluster]:
     """A cluster of the test's own, not yet started, to be killed and restarted at will."""

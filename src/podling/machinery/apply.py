@@ -282,11 +282,16 @@ def _conflict(conflicts: list[tuple[Entry, fieldsets.Path]]) -> ApiError:
         text = f"1 conflict: {causes[0].message}: {causes[0].field_}"
     else:
         by_owner: dict[str, list[str]] = {}
-        for owner, path in sorted(conflicts, key=lambda each: each[0].identity):
+        for owner, path in sorted(conflicts, key=lambda each: _sort_key(each[0])):
             by_owner.setdefault(_name_of(owner), []).append(f"- {fieldsets.text_of(path)}")
         listed = (f"conflicts with {name}:\n" + "\n".join(paths) for name, paths in by_owner.items())
         text = f"{len(conflicts)} conflicts: " + "\n".join(listed)
     return failure(409, "Conflict", f"Apply failed with {text}", StatusDetails(causes=causes))
+
+
+def _sort_key(owner: Entry) -> tuple[str, str, str, str]:
+    """Owners come in the order of their entries as JSON, where the name is first and ends with a quote."""
+    return f'{owner.manager}"', owner.operation, owner.identity[-1], owner.subresource
 
 
 def _name_of(owner: Entry) -> str:
