@@ -134,6 +134,33 @@ def test_it_is_explained(cluster: RealCluster) -> None:
     assert "When it runs." in text
 
 
+def test_it_is_explained_to_the_bottom(cluster: RealCluster) -> None:
+    nested = definition()
+    properties = nested["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    part = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": {"type": "string", "description": "What it is called."},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+    }
+    properties["spec"]["properties"]["parts"] = {"type": "array", "description": "All of it.", "items": part}
+    assert send(cluster, "apply", nested).code == 0
+    text = cluster.kubectl("explain", "ct.spec.parts")
+    assert "FIELD: parts <[]Object>" in text
+    assert "All of it." in text
+    assert "name\t<string> -required-\n    What it is called." in text
+    whole = cluster.kubectl("explain", "crontab", "--recursive")
+    for line in ("  spec\t<Object>", "    parts\t<[]Object>", "      labels\t<map[string]string>"):
+        assert f"{line}\n" in whole
+    assert "  apiVersion\t<string>\n" in whole
+    for path in ("apiVersion", "metadata"):
+        of_ours, of_theirs = (cluster.kubectl("explain", f"{kind}.{path}") for kind in ("ct", "cm"))
+        texts = [text.partition("DESCRIPTION:")[2].strip() for text in (of_ours, of_theirs)]
+        assert texts[0] == texts[1], "in the same words as of any kind"
+
+
 def test_unknown_fields_are_refused_or_warned_of(cluster: RealCluster) -> None:
     refused = send(cluster, "create", crontab("a", crnSpec="typo"))
     assert 'strict decoding error: unknown field "spec.crnSpec"' in refused.err

@@ -123,6 +123,35 @@ GENERATORS: dict[str, tuple[str, str, Any]] = {
         1,
     ),
     "priorityclass made --value=7 --preemption-policy=Never": ("priorityclass", "value", 7),
+    "poddisruptionbudget made --selector=app=none --min-available=50%": (
+        "poddisruptionbudget",
+        "spec.minAvailable",
+        "50%",
+    ),
+    "service loadbalancer made --tcp=80": ("service", "spec.type", "LoadBalancer"),
+    "role made --verb=get --resource=pods --resource-name=one --resource-name=two": (
+        "role",
+        "rules",
+        [{"apiGroups": [""], "resourceNames": ["one", "two"], "resources": ["pods"], "verbs": ["get"]}],
+    ),
+    "clusterrole made --verb=get --non-resource-url=/metrics": (
+        "clusterrole",
+        "rules",
+        [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+    ),
+    "clusterrole made --aggregation-rule=collect=yes": (
+        "clusterrole",
+        "aggregationRule",
+        {"clusterRoleSelectors": [{"matchLabels": {"collect": "yes"}}]},
+    ),
+    "quota made --hard=pods=3 --scopes=BestEffort": ("quota", "spec.scopes", ["BestEffort"]),
+    "secret generic made --type=example.com/key --from-literal=a=1": ("secret", "type", "example.com/key"),
+    "namespace made": ("namespace", "status.phase", "Active"),
+    "ingress made --rule=foo.com/*=web:80 --default-backend=web:80 --annotation=a=b": (
+        "ingress",
+        "spec.defaultBackend",
+        {"service": {"name": "web", "port": {"number": 80}}},
+    ),
     "ingress made --rule=foo.com/bar*=web:80,tls=cert --class=none": (
         "ingress",
         "spec.tls",

@@ -86,6 +86,9 @@ def apply_patch(old: Any, wanted: Patch, kind: type[Any], options: WriteOptions)
     accepted = [each for each in PatchType if not (is_custom(kind) and each is PatchType.STRATEGIC)]
     if wanted.type not in accepted:
         raise errors.unsupported_media_type([each.value for each in accepted])
+    looked_at = options.field_validation != "Ignore"
+    if looked_at and wanted.type in (PatchType.JSON, PatchType.MERGE):
+        patch.check_decodes(wanted.body, "array" if wanted.type is PatchType.JSON else "object")
     if wanted.type is PatchType.JSON:
         result = patch.json_patch(plain, wanted.body)
     elif wanted.type is PatchType.MERGE:

@@ -50,6 +50,35 @@ def patched_object(
         raise invalid("", "", "", [fields.invalid(fields.Path("patch"), shown, why)]) from None
 
 
+_GO_TYPES = {"array": "[]interface {}", "object": "map[string]interface {}"}
+
+
+def check_decodes(patch: Any, expected: str) -> None:
+    """400 where a patch is looked at for fields said twice, and is not even an ``array`` or ``object``."""
+    found = _json_type(patch)
+    if found not in (expected, "null"):
+        wanted = _GO_TYPES[expected]
+        raise bad_request(
+            f"error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}"
+        )
+
+
+def _json_type(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
 def merge_patch(plain: Any, patch: Any) -> Any:
     """RFC 7386: objects merge, null deletes, everything else replaces. Raises ``ApiError`` 400."""
     if not isinstance(patch, dict):
