@@ -135,6 +135,25 @@ async def test_a_process_that_was_being_made_is_undone(here: Node) -> None:
     await again.runtime.close()
 
 
+async def test_a_process_that_was_let_go_and_ended_before_anybody_noted_it_has_run(here: Node) -> None:
+    sandbox = await here.pod()
+    container = await here.create(sandbox, "sh", "-c", "exit 3")
+    containers = here.runtime._on.containers
+    made = await containers._make(containers.need(container))
+    await containers._release(made)
+    while not await asyncio.to_thread((here.state / "exits" / container).exists):
+        pass
+    containers.records.save(made)  # as it was on the disk when the manager died
+    await here.runtime.close()
+    again = here.again()
+    await again.start()
+    status = await again.ended(container)
+    assert (status.state, status.exit_code) == (ContainerState.EXITED, 3)
+    await again.runtime.remove_sandbox(sandbox.id)
+    assert again.traces() == []
+    await again.runtime.close()
+
+
 async def test_after_a_reboot_nothing_runs_and_pods_are_not_ready(here: Node) -> None:
     """A reboot takes processes, namespaces and mounts, and leaves what is on disk."""
     sandbox = await here.pod()

@@ -13,6 +13,9 @@ from podling.cli.options import Failure, data_directory_option
 from podling.cluster.directory import DataDirectory, DirectoryInUse
 
 STOP_SECONDS = 30.0
+"""How long the cluster's process may take to let go of everything before it is killed; its containers do
+not mind either way."""
+KILL_SECONDS = 10.0
 
 
 @click.command()
@@ -46,11 +49,11 @@ def _stop_process(pid: int) -> None:
     except ProcessLookupError:
         return
     try:
-        signal.pidfd_send_signal(handle, signal.SIGTERM)
-        if not select.select([handle], [], [], STOP_SECONDS)[0]:
-            raise Failure(
-                f"process {pid} did not stop within {STOP_SECONDS:.0f} s; end it with: kill -9 {pid}"
-            )
+        for number, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
+            signal.pidfd_send_signal(handle, number)
+            if select.select([handle], [], [], seconds)[0]:
+                return
+        raise Failure(f"process {pid} does not end: it hangs in the kernel")
     except ProcessLookupError:
         return
     finally:

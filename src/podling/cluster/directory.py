@@ -111,7 +111,8 @@ class DataDirectory:
             except BlockingIOError:
                 raise DirectoryInUse(self.path, self._recorded_pid()) from None
             pid_file = self.path / "podling.pid"
-            pid_file.write_text(f"{os.getpid()}\n")
+            with contextlib.suppress(OSError):  # a full disk must not keep anybody from making room
+                pid_file.write_text(f"{os.getpid()}\n")
             try:
                 yield
             finally:

@@ -127,11 +127,21 @@ class BridgeNetwork:
             await asyncio.gather(rules, return_exceptions=True)
 
     async def remove(self) -> None:
-        """Take everything down, once no pod is left: ``podling down``."""
+        """Take everything down, once no pod is left: ``podling down``. Raises ``RuntimeFailure`` for the
+        first thing that stays; it does not keep the others."""
         await self.close()
-        await firewall.remove(self._names.table)
-        await firewall.close_forwarding(self._names.bridge)
-        await in_thread(self._tear_down)
+        failures: list[Exception] = []
+        for part in (
+            firewall.remove(self._names.table),
+            firewall.close_forwarding(self._names.bridge),
+            in_thread(self._tear_down),
+        ):
+            try:
+                await part
+            except (RuntimeFailure, OSError) as error:
+                failures.append(error)
+        if failures:
+            raise RuntimeFailure(f"the pod network cannot be removed: {failures[0]}") from failures[0]
         self._subnet = None
         self._problem = "the pod network has been removed"
 

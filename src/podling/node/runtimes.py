@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from podling.runtime.base import Runtime
+from podling.runtime.base import Runtime, RuntimeFailure
 from podling.runtime.images.store import ImageStore
 
 if TYPE_CHECKING:
     from podling.runtime.oci.runtime import OciRuntime
+
+logger = logging.getLogger(__name__)
+
+ORDERLY_SECONDS = 30.0
+"""How long a runtime may take to end all its containers, beside their grace period."""
 
 STATE = Path("/run/podling")
 """What need not outlive a reboot: namespaces, mounts, sockets."""
@@ -60,7 +66,32 @@ def make_runtime(plan: NodePlan, images: ImageStore) -> Runtime:
 
 async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> int:
     """End every container of a node that no process runs, and remove all that it left outside of its
-    directory; returns how many pods ran. Raises ``RuntimeFailure``."""
+    directory; returns how many pods ran. Raises ``RuntimeFailure`` for what could not be ended.
+
+    A runtime that hangs, fails or is gone does not keep its containers alive: what it does not end within
+    its time is ended without it.
+    """
+    try:
+        async with asyncio.timeout(grace_seconds + ORDERLY_SECONDS):
+            pods = await _end_in_order(plan, images, grace_seconds)
+    except (RuntimeFailure, OSError) as error:  # a TimeoutError is an OSError
+        if plan.runtime != "oci":
+            raise
+        logger.warning("the runtime does not end its containers, so they are ended without it: %s", error)
+        pods = await asyncio.to_thread(_end_by_force, plan, images, grace_seconds)
+    if sys.platform == "linux":
+        from podling.runtime.oci.rootfs import unmount_everything_under
+
+        unmount_everything_under(plan.root)  # volumes in memory, which root can make beside processes too
+    if plan.runtime == "oci":
+        from podling.network.pod_network import BridgeNetwork
+
+        await BridgeNetwork(plan.state / "network", plan.identity).remove()
+        shutil.rmtree(plan.state, ignore_errors=True)
+    return pods
+
+
+async def _end_in_order(plan: NodePlan, images: ImageStore, grace_seconds: float) -> int:
     runtime = make_runtime(plan, images)
     await runtime.start()
     try:
@@ -72,15 +103,28 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
         for sandbox in sandboxes:
             await runtime.stop_sandbox(sandbox.id)
             await runtime.remove_sandbox(sandbox.id)
+        if plan.runtime == "oci":
+            await cast("OciRuntime", runtime).remove()
     finally:
         await runtime.close()
-    if plan.runtime == "oci":
-        await _remove_from_machine(plan, images)
-    elif sys.platform == "linux":
-        from podling.runtime.oci.rootfs import unmount_everything_under
-
-        unmount_everything_under(plan.root)  # volumes in memory, which root can make beside processes too
     return len({sandbox.pod_uid for sandbox in sandboxes if sandbox.ready})
+
+
+def _end_by_force(plan: NodePlan, images: ImageStore, grace_seconds: float) -> int:
+    from podling.runtime.oci import detect
+    from podling.runtime.oci.cgroups import Cgroups
+    from podling.runtime.oci.force import end_by_force
+
+    root, parent = plan.root / "oci", f"/podling-{plan.identity}"
+    try:
+        folder = root / "containers"
+        containers = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        pods = end_by_force(Cgroups(detect.cgroup_mode()), parent, root, plan.state, grace_seconds)
+        for container in containers:
+            images.forget_holder(container)
+    except OSError as error:
+        raise RuntimeFailure(f"not all of node {plan.name} could be ended: {error}") from error
+    return pods
 
 
 def _oci(plan: NodePlan, images: ImageStore) -> OciRuntime:
@@ -89,16 +133,3 @@ def _oci(plan: NodePlan, images: ImageStore) -> OciRuntime:
 
     network = BridgeNetwork(plan.state / "network", plan.identity)
     return OciRuntime(plan.root / "oci", plan.state, images, network, cluster_id=plan.identity)
-
-
-async def _remove_from_machine(plan: NodePlan, images: ImageStore) -> None:
-    """Bridge, rules, cgroups, mounts: what a node keeps outside of its directory while pods may run."""
-    from podling.network.pod_network import BridgeNetwork
-    from podling.runtime.oci.rootfs import unmount_everything_under
-
-    runtime = _oci(plan, images)
-    await runtime.start()
-    await runtime.remove()
-    await BridgeNetwork(plan.state / "network", plan.identity).remove()
-    unmount_everything_under(plan.root)  # volumes in memory
-    shutil.rmtree(plan.state, ignore_errors=True)

@@ -101,6 +101,28 @@ async def test_what_a_crash_left_is_not_seen_and_removed(store: ImageStore, tmp_
     assert not (store.root / "layers" / "nameless").exists()
 
 
+async def test_what_a_cut_off_writer_left_is_no_hold(store: ImageStore, tmp_path: Path) -> None:
+    (image,) = await store.load(archive(tmp_path / "image.tar", "app:1", BASE))
+    store.hold("whole", image.id)
+    holders = store.root / "holders"
+    (holders / ".half.new").write_bytes((holders / "whole").read_bytes())
+    (holders / "broken").write_bytes(b'{"ima')
+    again = ImageStore(store.root)
+    assert [found.id for found in await again.list_images() if not found.pinned] == [image.id]
+    assert [path.name for path in holders.iterdir()] == ["whole"]
+    assert again.held_layers("whole")
+
+
+async def test_a_damaged_catalog_costs_the_images_and_nothing_else(store: ImageStore, tmp_path: Path) -> None:
+    (image,) = await store.load(archive(tmp_path / "image.tar", "app:1", BASE))
+    store.hold("running", image.id)
+    (store.root / "catalog.json").write_bytes(b"not JSON")
+    again = ImageStore(store.root)
+    assert [found.id for found in await again.list_images() if not found.pinned] == []
+    assert all(layer.is_dir() for layer in again.held_layers("running"))
+    assert (await again.load(tmp_path / "image.tar"))[0].id == image.id
+
+
 async def test_the_same_tag_for_another_image_moves(store: ImageStore, tmp_path: Path) -> None:
     (first,) = await store.load(archive(tmp_path / "a.tar", "app", BASE))
     (second,) = await store.load(archive(tmp_path / "b.tar", "app", TOP))

@@ -14,6 +14,7 @@ renamed; a crash leaves only things without a name, which the next start removes
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import threading
@@ -32,6 +33,8 @@ from podling.runtime.images.host import HOST_IMAGE, build_host_image
 from podling.runtime.images.records import Catalog, Hold, ImageContent, ImageRecord
 from podling.runtime.images.unpack import unpack
 from podling.runtime.platform import architecture
+
+logger = logging.getLogger(__name__)
 
 
 class ImageStore:
@@ -139,6 +142,11 @@ class ImageStore:
             (self.root / "holders" / name).unlink(missing_ok=True)
         if any(hold.image not in records_ for hold in holds):
             await asyncio.to_thread(self._sweep)
+
+    def forget_holder(self, holder: str) -> None:
+        """Give up what ``holder`` holds, in a store that nobody has opened; its layers go when it is."""
+        for path in (self.root / "holders").glob(f"{holder}*"):
+            path.unlink(missing_ok=True)
 
     def content(self, image_id: str) -> ImageContent:
         """An image's layers and configuration. Raises ``NotFound``."""
@@ -271,9 +279,17 @@ class ImageStore:
         catalog = Catalog()
         path = self.root / "catalog.json"
         if path.exists():
-            catalog = msgspec.json.decode(path.read_bytes(), type=Catalog)
+            try:
+                catalog = msgspec.json.decode(path.read_bytes(), type=Catalog)
+            except msgspec.MsgspecError as error:
+                logger.error("%s is damaged, so all images have to be pulled again: %s", path, error)
         for file in (self.root / "holders").iterdir():
-            self._holds[file.name] = msgspec.json.decode(file.read_bytes(), type=Hold)
+            try:
+                if file.name.startswith("."):
+                    raise msgspec.DecodeError("it was never finished")
+                self._holds[file.name] = msgspec.json.decode(file.read_bytes(), type=Hold)
+            except msgspec.MsgspecError:  # its writer was cut off: the container was never made
+                file.unlink()
         host = self._host()
         return {record.id: record for record in (*catalog.images, host)}
 
@@ -304,5 +320,9 @@ def _directories(path: Path) -> Iterable[Path]:
 
 def _write(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.new")
-    temporary.write_bytes(data)
+    try:
+        temporary.write_bytes(data)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
     temporary.replace(path)

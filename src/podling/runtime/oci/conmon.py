@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import subprocess
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from podling.runtime.failures import DeadlineExceeded, RuntimeFailure
-from podling.runtime.oci import commands
+from podling.runtime.oci import commands, processes
 from podling.runtime.oci.detect import Engine
 from podling.runtime.oci.threads import in_thread
 
@@ -111,18 +109,11 @@ async def create(engine: Engine, container: Monitored) -> int:
 
 
 def kill_all(container_id: str) -> None:
-    """SIGKILL every process that has a container's id among its arguments: its monitor, and the OCI
-    runtime under it. For a creation that hangs; what is killed has detached itself from us."""
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
-            continue
-        try:
-            arguments = Path(entry.path, "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue  # it ended meanwhile
-        if container_id.encode() in arguments and int(entry.name) != os.getpid():
-            with suppress(ProcessLookupError):
-                os.kill(int(entry.name), signal.SIGKILL)
+    """SIGKILL every process that has a container's id among its arguments, with all that it started: its
+    monitor, and the OCI runtime under it. For a creation that hangs; what is killed has detached itself
+    from us."""
+    name = container_id.encode()
+    processes.kill(processes.families(processes.all_processes(), lambda found: name in found.arguments))
 
 
 def _launch(

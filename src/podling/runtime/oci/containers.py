@@ -123,7 +123,7 @@ class Containers:
             except BaseException as error:
                 await self._failed(record, error)
                 raise
-            self.records.save(replace(record, state=ContainerState.RUNNING, started_at=clock.now()))
+            self.records.note(replace(record, state=ContainerState.RUNNING, started_at=clock.now()))
         report(self._host, record, ContainerEventType.STARTED)
 
     async def _make(self, record: ContainerRecord) -> ContainerRecord:
@@ -162,7 +162,7 @@ class Containers:
     async def _failed(self, record: ContainerRecord, error: BaseException) -> None:
         """A start that failed leaves an exited container that says why. One that was given up before the
         program ran leaves the container as it was: it did not fail, and may yet be started."""
-        ran = bool(record.pid) and not self.ends.waits_at_door(record)
+        ran = self.ends.was_let_go(record)
         if not isinstance(error, conmon.CreateFailure):
             await asyncio.to_thread(conmon.kill_all, record.id)
         await asyncio.to_thread(sweep_process, self._host, record)
@@ -223,7 +223,7 @@ class Containers:
                 await asyncio.to_thread(self._host.cgroups.apply, record.cgroup, resources)
             except OSError as error:
                 raise RuntimeFailure(f"cannot change the resources of {record.name}: {error}") from error
-            self.records.save(replace(record, resources=merged(record.resources, resources)))
+            self.records.note(replace(record, resources=merged(record.resources, resources)))
 
     async def remove(self, container_id: str) -> None:
         """Remove a container that does not run; succeeds when it is gone already."""

@@ -7,10 +7,7 @@ everything that it left running is killed and the kernel's count of kills for wa
 from __future__ import annotations
 
 import asyncio
-import os
-import select
 from collections.abc import Coroutine
-from contextlib import suppress
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -19,7 +16,8 @@ from podling import clock
 from podling.runtime.base import ContainerEvent, ContainerEventType, ContainerState
 from podling.runtime.oci import conmon
 from podling.runtime.oci.events import Running
-from podling.runtime.oci.host import Host, birth, open_process
+from podling.runtime.oci.host import Host, open_process
+from podling.runtime.oci.processes import wait_for_ends
 from podling.runtime.oci.records import ContainerRecord, Records
 from podling.runtime.oci.rootfs import remove_tree
 
@@ -102,7 +100,7 @@ class Ends:
 
     def record(self, record: ContainerRecord) -> None:
         """Save the record of a container that has ended, and tell everybody who waits for it."""
-        self._records.save(record)
+        self._records.note(record)
         running = self._running.pop(record.id, None)
         if running is not None:
             running.recorded.set()
@@ -133,17 +131,19 @@ class Ends:
         await self._finish(container_id)
 
     async def _adopt_created(self, record: ContainerRecord) -> None:
-        """Running if its process was let go just before we died. Else its start was cut off, or never
-        begun: what was made of it is undone, and it stays what it is, a container that never ran."""
-        if record.pid and not self.waits_at_door(record) and birth(record.pid) == record.birth:
+        """Running, or run, if its process was let go just before we died. Else its start was cut off, or
+        never begun: what was made of it is undone, and it stays what it is, a container that never ran."""
+        if self.was_let_go(record):
             running = replace(record, state=ContainerState.RUNNING, started_at=clock.now())
-            await self._adopt_running(self._records.save(running))
+            await self._adopt_running(self._records.note(running))
             return
         await asyncio.to_thread(self._undo_start, record)
 
-    def waits_at_door(self, record: ContainerRecord) -> bool:
-        """Whether the container's process was made, and does not run its program yet."""
-        return (self._host.engine_root / record.id / "exec.fifo").exists()
+    def was_let_go(self, record: ContainerRecord) -> bool:
+        """Whether the container's process was made and left the door at which it had waited: then its
+        program ran, whether it still does or not."""
+        place = self._host.engine_root / record.id
+        return bool(record.pid) and place.exists() and not (place / "exec.fifo").exists()
 
     def _undo_start(self, record: ContainerRecord) -> None:
         """A monitor that is still at making the process outlived us: it goes first, or it would go on."""
@@ -158,7 +158,7 @@ class Ends:
             running.close()
         (self._host.exits / record.id).unlink(missing_ok=True)
         if record.pid:
-            self._records.save(replace(record, pid=0, birth=0))
+            self._records.note(replace(record, pid=0, birth=0))
 
     async def close(self) -> None:
         for task in list(self._tasks):
@@ -192,19 +192,6 @@ def sweep_process(host: Host, record: ContainerRecord) -> None:
     for _ in range(100):
         if not host.cgroups.kill(record.cgroup):
             break
-        _wait_for_ends(host.cgroups.processes(record.cgroup))
+        wait_for_ends(host.cgroups.processes(record.cgroup), 1.0)
     host.cgroups.remove(record.cgroup)
     remove_tree(host.engine_root / record.id)
-
-
-def _wait_for_ends(pids: list[int]) -> None:
-    """Block a moment until killed processes are gone from their cgroup."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            descriptor = os.pidfd_open(pid)
-            try:
-                poll = select.poll()
-                poll.register(descriptor, select.POLLIN)
-                poll.poll(1000)
-            finally:
-                os.close(descriptor)

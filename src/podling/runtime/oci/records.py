@@ -7,6 +7,7 @@ atomically; they are not forced to disk, since after a power cut no container ru
 
 from __future__ import annotations
 
+import logging
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from podling.runtime.base import Container, ContainerState, LinuxResources, NamespaceOptions, Sandbox
+
+logger = logging.getLogger(__name__)
 
 RECORD = "record.json"
 
@@ -163,6 +166,16 @@ class Records(Generic[R]):
         temporary.replace(directory / RECORD)
         self._all[record.id] = record
         return record
+
+    def note(self, record: R) -> R:
+        """Save what has happened already, which a full disk does not undo: then it is known at least until
+        the next start, which finds out for itself."""
+        self._all[record.id] = record
+        try:
+            return self.save(record)
+        except OSError as error:
+            logger.warning("the record of %s cannot be written: %s", record.id, error)
+            return record
 
     def forget(self, id_: str) -> None:
         """Remove a record with its whole directory."""

@@ -130,7 +130,7 @@ class Sandboxes:
         await end_init(self._host, record)
         await self._disconnect(record)
         await in_thread(lambda: namespaces.remove_place(self._host.place(record.id)))
-        self.records.save(replace(record, stopped=True))
+        self.records.note(replace(record, stopped=True))
         if was_ready:
             self._host.feeds.report(
                 ContainerEvent(

@@ -1,0 +1,69 @@
+"""Ending a node's containers without its runtime: what ``podling down`` does when all else fails.
+
+Nothing is asked of conmon, crun or runc, whose hanging or absence may be the very trouble, and nothing is
+written, for the disk may be full. Processes are found by their cgroup, and monitors and the OCI runtime by
+the node's own directory among their arguments. Every step can be made again by the next call.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import msgspec
+
+from podling import clock
+from podling.runtime.oci.cgroups import Cgroups
+from podling.runtime.oci.processes import all_processes, families, kill, wait_for_ends
+from podling.runtime.oci.records import RECORD, SandboxRecord
+from podling.runtime.oci.rootfs import remove_tree, unmount_everything_under
+
+_TRIES = 20
+_END_SECONDS = 0.5
+"""How long the kernel gets for one killed process, in each try."""
+
+
+def end_by_force(cgroups: Cgroups, cgroup: str, root: Path, state: Path, grace_seconds: float) -> int:
+    """End every process of the node and remove its mounts, cgroups and directories; returns how many pods
+    it had. ``cgroup`` is the parent of the pods' cgroups.
+
+    Raises ``OSError`` for what is left after all.
+    """
+    pods = {record.pod_uid for record in _sandboxes(root) if not record.stopped}
+    marker = os.fsencode(f"{state}/")
+    # Monitors go last in the orderly way. Here they go first, for nobody reads what they would say, and
+    # a runtime that hangs under one would go on with making a container.
+    kill(families(all_processes(), lambda process: any(marker in part for part in process.arguments)))
+    inside = cgroups.processes(cgroup)
+    if grace_seconds > 0:
+        kill(inside, signal.SIGTERM)
+        _wait_together(inside, grace_seconds)
+    for _ in range(_TRIES):
+        if not cgroups.kill(cgroup):
+            break
+        wait_for_ends(cgroups.processes(cgroup), _END_SECONDS)
+    for directory in (state, root):
+        unmount_everything_under(directory)
+    for directory in (state, root / "containers", root / "sandboxes"):
+        remove_tree(directory)
+    if not cgroups.remove(cgroup):
+        raise OSError(f"processes in the cgroup {cgroup} do not end: {cgroups.processes(cgroup)}")
+    return len(pods)
+
+
+def _wait_together(pids: list[int], seconds: float) -> None:
+    """Wait for all of them, no longer than ``seconds`` altogether."""
+    deadline = clock.monotonic() + seconds
+    for pid in pids:
+        wait_for_ends([pid], max(0.0, deadline - clock.monotonic()))
+
+
+def _sandboxes(root: Path) -> list[SandboxRecord]:
+    found = []
+    for path in (root / "sandboxes").glob(f"*/{RECORD}"):
+        try:
+            found.append(msgspec.json.decode(path.read_bytes(), type=SandboxRecord))
+        except (OSError, msgspec.MsgspecError):
+            continue
+    return found
