@@ -210,3 +210,33 @@ def test_subresources_take_every_form(served: ServedCluster, custom: bool) -> No
     assert table["rows"][0]["cells"][0] == "scaled"
     changed = served.request("PATCH", f"{path}/status", b"{}", accept=TABLE, content_type=merge).json
     assert changed["kind"] == "Table"
+
+
+def test_a_list_is_never_older_than_what_was_written_before(served: ServedCluster) -> None:
+    """Lists are kept until something is written: anything, because each names the store's revision."""
+    served.request("POST", MAPS, body=config_map("listed", a="1"))
+    first = served.request("GET", MAPS)
+    assert served.request("GET", MAPS).json["items"] == first.json["items"]
+    change = {"content_type": "application/merge-patch+json", "body": '{"data":{"a":"2"}}'}
+    changed = served.request("PATCH", f"{MAPS}/listed", **change).json
+    after = served.request("GET", MAPS).json
+    assert [each["data"] for each in after["items"] if each["metadata"]["name"] == "listed"] == [{"a": "2"}]
+    assert int(after["metadata"]["resourceVersion"]) >= int(changed["metadata"]["resourceVersion"])
+
+
+def test_a_kept_list_is_shown_only_to_those_who_may_list(served: ServedCluster) -> None:
+    assert served.request("GET", MAPS).code == 200
+    refused = served.request("GET", MAPS, impersonate_user="jane")
+    assert (refused.code, refused.json["reason"]) == (403, "Forbidden")
+
+
+def test_kept_lists_are_told_apart(served: ServedCluster) -> None:
+    """By what is listed, by its form, and by everything that the query says."""
+    served.request("POST", MAPS, body=config_map("told-apart"))
+    served.request("POST", MAPS.replace("default", "kube-system"), body=config_map("elsewhere"))
+    everywhere, here = served.request("GET", "/api/v1/configmaps"), served.request("GET", MAPS)
+    assert len(everywhere.json["items"]) > len(here.json["items"])
+    table = served.request("GET", MAPS, accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+    assert table.json["kind"] == "Table"
+    one = served.request("GET", f"{MAPS}?fieldSelector=metadata.name%3Dtold-apart")
+    assert [each["metadata"]["name"] for each in one.json["items"]] == ["told-apart"]

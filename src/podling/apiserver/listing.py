@@ -108,17 +108,19 @@ async def _search(
     found: list[Entry] = []
     while True:
         page = await store.list(prefix, revision=revision, limit=limit * PAGE_FACTOR, after=after)
-        revision = page.revision
-        for position, entry in enumerate(page.entries):
-            if not wanted.matches(object_of(entry, kind)):
-                continue
-            found.append(entry)
-            if len(found) == limit:
-                left = page.remaining + len(page.entries) - position - 1
-                return _answer(tuple(found), page, prefix, more=left > 0)
-        if not page.remaining:
+        revision, left = page.revision, page.remaining + len(page.entries)
+        async for block in in_turns(page.entries):
+            for entry in block:
+                left -= 1
+                if not wanted.matches(object_of(entry, kind)):
+                    continue
+                found.append(entry)
+                if len(found) == limit:
+                    return _answer(tuple(found), page, prefix, more=left > 0)
+        if not left:
             return Selected(tuple(found), page.revision)
         after = page.entries[-1].key
+        await clock.sleep(0)
 
 
 def _answer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any
 
 from aiohttp import web
@@ -13,6 +14,7 @@ from podling import clock, ids
 from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
 from podling.apiserver import listing, protobuf, replies
 from podling.apiserver import options as request_options
+from podling.apiserver.kept_lists import KeptLists
 from podling.apiserver.kinds.base import KindRules
 from podling.apiserver.metrics import RequestMetrics
 from podling.apiserver.negotiation import JSON, PLAIN, Form, Wanted, negotiate
@@ -43,6 +45,7 @@ class ObjectRequests:
         self._registry = registry
         self._metrics = metrics
         self._watches: dict[ObjectWatch, None] = {}
+        self._lists = KeptLists()
         self._closed = False
 
     def close(self) -> None:
@@ -90,13 +93,22 @@ class ObjectRequests:
 
     async def _list(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""))
+        whole = wanted == PLAIN and not request.query_string and target.resource.storage is None
+        if whole:
+            self._registry.authorize(user, "list", target)
+            kept = self._lists.find(target, self._registry.store.revision)
+            if kept is not None:
+                return await reply(request, kept)
         renderer = self._renderer(target, wanted, request.query)
         selected = await self._registry.select(target, user, request_options.list_options(request.query))
         entries = selected.entries
         if target.resource.storage:
             entries = tuple(entry_of(self._registry.reads.shown(target.resource, entry)) for entry in entries)
         pieces = renderer.pieces(entries, selected.metadata, clock.now())
-        return await replies.reply_pieces(request, pieces, wanted.media_type)
+        begun = list(islice(pieces, 2))
+        if whole and len(begun) == 1:
+            self._lists.keep(target, selected.revision, begun[0])
+        return await replies.reply_pieces(request, chain(begun, pieces), wanted.media_type)
 
     async def _watch(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""))

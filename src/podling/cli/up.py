@@ -21,6 +21,7 @@ import click
 from podling import clock
 from podling.cli.options import Failure, data_directory_option
 from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryInUse, DirectoryUnusable
+from podling.cluster.memory import settle
 
 if TYPE_CHECKING:
     from podling.cluster.cluster import Cluster
@@ -170,6 +171,7 @@ async def _serve(cluster: Cluster, kubeconfig: Path | None, progress: Progress) 
         written = cluster.write_kubeconfig(kubeconfig)
         await cluster.nodes_ready(stop)
         progress.ready(_next_steps(cluster, written))
+        settle()
         await cluster.run_until(stop)
     finally:
         await cluster.stop()
