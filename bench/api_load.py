@@ -119,7 +119,7 @@ ASKED = (
         headers=("User-Agent: bench/1.0",), posts=True,
     ),
 )  # fmt: skip
-"""Who names itself is recorded as the owner of the fields it sets (``managedFields``); ``wrk`` does not by itself."""
+"""Who has a name is recorded as the owner of the fields it sets (``managedFields``); ``wrk`` has none."""
 
 
 async def beside_bare(folder: Path) -> list[Figure]:
@@ -151,7 +151,7 @@ async def bare_handler(served: Served) -> AsyncIterator[int]:
 
 
 async def rated(asked: Asked, served: Served, bare_port: int, folder: Path) -> Figure:
-    """Floor and server in turns, so that both meet the same machine; the round with the median ratio counts."""
+    """Floor and server in turns, so that both meet the same machine; the median ratio counts."""
     rounds: list[tuple[float, float]] = []
     for number in range(ROUNDS):
         options = [each for header in asked.headers for each in ("-H", header)]

@@ -1,8 +1,8 @@
 """Short lists as they were last sent, for as long as nothing is written.
 
-Whoever lists does it beside others: dashboards ask again and again, and after a restart everybody comes back at
-once and reads the same. A list names the store's revision, so any write makes every kept list worthless; they
-are then let go of together.
+Whoever lists does it beside others: dashboards ask again and again, and after a restart everybody comes back
+at once and reads the same. A list names the store's revision, so any write makes every kept list worthless;
+they are then let go of together.
 """
 
 from __future__ import annotations

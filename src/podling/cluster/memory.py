@@ -5,15 +5,15 @@ from __future__ import annotations
 import gc
 
 YOUNG_OBJECTS = 10_000
-"""The collector looks at new objects when there are so many. Requests make hundreds that are gone before it comes,
-if it does not come too often (Python's own number is 700)."""
+"""The collector looks at new objects when there are so many. A request makes hundreds, which are gone before
+it comes if it does not come too often (Python's own number is 700)."""
 
 
 def settle() -> None:
     """Take what starting has made out of the garbage collector's sight: it stays until the end.
 
-    A full collection looks through every function, module and type again, which holds the event loop for longer
-    than any request does. The cluster's objects are none of its business either: they cannot form cycles.
+    A full collection looks through every function, module and type again, which holds the event loop for
+    longer than any request does. The cluster's objects are not looked at in any case: they form no cycles.
     """
     gc.collect()
     gc.freeze()
