@@ -217,8 +217,8 @@ def test_a_list_is_never_older_than_what_was_written_before(served: ServedCluste
     served.request("POST", MAPS, body=config_map("listed", a="1"))
     first = served.request("GET", MAPS)
     assert served.request("GET", MAPS).json["items"] == first.json["items"]
-    change = {"content_type": "application/merge-patch+json", "body": '{"data":{"a":"2"}}'}
-    changed = served.request("PATCH", f"{MAPS}/listed", **change).json
+    patch, merge = '{"data":{"a":"2"}}', "application/merge-patch+json"
+    changed = served.request("PATCH", f"{MAPS}/listed", body=patch, content_type=merge).json
     after = served.request("GET", MAPS).json
     assert [each["data"] for each in after["items"] if each["metadata"]["name"] == "listed"] == [{"a": "2"}]
     assert int(after["metadata"]["resourceVersion"]) >= int(changed["metadata"]["resourceVersion"])
