@@ -113,7 +113,7 @@ def kill_all(container_id: str) -> None:
     monitor, and the OCI runtime under it. For a creation that hangs; what is killed has detached itself
     from us."""
     name = container_id.encode()
-    processes.kill(processes.families(processes.all_processes(), lambda found: name in found.arguments))
+    processes.end(lambda found: name in found.arguments)
 
 
 def _launch(

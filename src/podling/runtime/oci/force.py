@@ -15,7 +15,7 @@ import msgspec
 
 from podling import clock
 from podling.runtime.oci.cgroups import Cgroups
-from podling.runtime.oci.processes import all_processes, families, kill, wait_for_ends
+from podling.runtime.oci.processes import end, kill, wait_for_ends
 from podling.runtime.oci.records import RECORD, SandboxRecord
 from podling.runtime.oci.rootfs import remove_tree, unmount_everything_under
 
@@ -34,7 +34,7 @@ def end_by_force(cgroups: Cgroups, cgroup: str, root: Path, state: Path, grace_s
     marker = os.fsencode(f"{state}/")
     # Monitors go last in the orderly way. Here they go first, for nobody reads what they would say, and
     # a runtime that hangs under one would go on with making a container.
-    kill(families(all_processes(), lambda process: any(marker in part for part in process.arguments)))
+    end(lambda process: any(marker in part for part in process.arguments))
     inside = cgroups.processes(cgroup)
     if grace_seconds > 0:
         kill(inside, signal.SIGTERM)

@@ -9,6 +9,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
+_TRIES = 10
+_END_SECONDS = 0.5
+"""How long the kernel gets for one killed process, in each try."""
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -58,6 +62,17 @@ def kill(pids: Iterable[int], number: int = signal.SIGKILL) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def end(member: Callable[[Process], bool]) -> None:
+    """SIGKILL the families of all that ``member`` picks, and wait for their ends, until there are none: one
+    of them may have been starting another."""
+    for _ in range(_TRIES):
+        found = families(all_processes(), member)
+        if not found:
+            return
+        kill(found)
+        wait_for_ends(found, _END_SECONDS)
 
 
 def wait_for_ends(pids: Iterable[int], seconds: float) -> None:
