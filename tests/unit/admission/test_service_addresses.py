@@ -104,7 +104,7 @@ async def test_the_address_never_changes(cluster: ControlPlane) -> None:
     with pytest.raises(ApiError) as caught:
         await cluster.client.update(changed)
     assert str(caught.value) == (
-        'Service "web" is invalid: spec.clusterIPs[0]: Invalid value: "10.96.0.78": may not change once set'
+        'Service "web" is invalid: spec.clusterIPs[0]: Invalid value: ["10.96.0.78"]: may not change once set'
     )
 
 

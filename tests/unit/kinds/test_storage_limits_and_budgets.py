@@ -88,7 +88,7 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
             (
                 "spec.limits[0].default[cpu]",
                 INVALID,
-                'Invalid value: "1": min value 2 is greater than default value 1',
+                'Invalid value: "2": min value 2 is greater than default value 1',
             ),
         ],
     ),

@@ -17,7 +17,8 @@ from podling import clock, ids
 from podling.api.core_v1 import Service, ServicePort, ServiceSpec
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
 from podling.apiserver.kinds.filling import change, fill_empty
-from podling.apiserver.kinds.service_validation import HEADLESS, is_headless, needs_health_check
+from podling.apiserver.kinds.service_addresses import HEADLESS, is_headless
+from podling.apiserver.kinds.service_validation import needs_health_check
 from podling.apiserver.kinds.services import with_allocated, without_leftovers
 from podling.machinery import errors, fields, names
 from podling.machinery.fields import FieldError, Path

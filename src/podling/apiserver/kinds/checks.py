@@ -8,6 +8,7 @@ Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/v
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ POSITIVE = "must be greater than zero"
 IMMUTABLE = "field is immutable"
 FILE_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 MAX_INT32 = 2**31 - 1
+_LOCAL_MULTICAST = {4: ipaddress.ip_network("224.0.0.0/24"), 6: ipaddress.ip_network("ff02::/16")}
 MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 
@@ -88,6 +90,23 @@ def label_name(path: Path, key: str) -> Errors:
 
 def ip(path: Path, value: str) -> Errors:
     return invalid_each(path, value, names.ip_errors(value))
+
+
+def ordinary_ip(path: Path, value: str) -> Errors:
+    """Not an address that means something special to every host; one that is none passes (see ``ip``)."""
+    parsed = names.parse_ip(value)
+    if parsed is None:
+        return []
+    problems = (
+        (parsed.is_unspecified, f"may not be unspecified ({value})"),
+        (parsed.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (parsed.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+        (
+            parsed in _LOCAL_MULTICAST[parsed.version],
+            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+        ),
+    )
+    return [fields.invalid(path, value, text) for wrong, text in problems if wrong]
 
 
 def domain_prefixed_path(path: Path, value: str) -> Errors:

@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from podling.api.core_v1 import EndpointAddress, Endpoints, EndpointSubset
-from podling.api.discovery_v1 import Endpoint, EndpointSlice
+from podling.api.discovery_v1 import Endpoint, EndpointSlice, ForNode, ForZone
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, NONE, UNSET, age
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
-from podling.machinery import fields
+from podling.machinery import fields, names
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
@@ -25,6 +25,8 @@ ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 MAX_ENDPOINTS = 1000
 MAX_ADDRESSES = 100
 MAX_PORTS = 20_000
+MAX_HINTS = 8
+MAX_TOPOLOGY_LABELS = 16
 SHOWN = 3
 """How many addresses or ports a row shows before it counts the rest."""
 
@@ -70,6 +72,8 @@ def _subset_errors(path: Path, subset: EndpointSubset) -> Errors:
             errors += checks.dns_label(here.child("name"), port.name)
         errors += checks.port_number(here.child("port"), port.port)
         errors += checks.required_one_of(here.child("protocol"), port.protocol, PROTOCOLS)
+        if port.app_protocol is not None:
+            errors += checks.label_name(here.child("appProtocol"), port.app_protocol)
     return errors
 
 
@@ -77,9 +81,9 @@ def _address_errors(path: Path, address: EndpointAddress) -> Errors:
     errors = checks.ip(path.child("ip"), address.ip)
     if address.hostname:
         errors += checks.dns_label(path.child("hostname"), address.hostname)
-    if address.node_name:
+    if address.node_name is not None:
         errors += checks.dns_subdomain(path.child("nodeName"), address.node_name)
-    return errors
+    return errors + checks.ordinary_ip(path.child("ip"), address.ip)
 
 
 def _endpoints_text(obj: Endpoints) -> str:
@@ -128,7 +132,7 @@ class EndpointSliceRules(KindRules[EndpointSlice]):
         errors = checks.required_one_of(Path("addressType"), obj.address_type, ADDRESS_TYPES)
         if len(obj.endpoints) > MAX_ENDPOINTS:
             errors.append(fields.too_many(Path("endpoints"), len(obj.endpoints), MAX_ENDPOINTS))
-            return errors
+            return errors + _slice_port_errors(obj)
         for position, endpoint in enumerate(obj.endpoints):
             errors += _endpoint_errors(Path("endpoints").index(position), endpoint, obj.address_type)
         return errors + _slice_port_errors(obj)
@@ -151,10 +155,10 @@ class EndpointSliceRules(KindRules[EndpointSlice]):
 
 def _endpoint_errors(path: Path, endpoint: Endpoint, address_type: str) -> Errors:
     here = path.child("addresses")
-    if not endpoint.addresses:
-        return [fields.required(here, "must contain at least 1 address")]
     errors: Errors = []
-    if len(endpoint.addresses) > MAX_ADDRESSES:
+    if not endpoint.addresses:
+        errors.append(fields.required(here, "must contain at least 1 address"))
+    elif len(endpoint.addresses) > MAX_ADDRESSES:
         errors.append(fields.too_many(here, len(endpoint.addresses), MAX_ADDRESSES))
     for position, address in enumerate(endpoint.addresses):
         if address_type == "FQDN":
@@ -164,11 +168,45 @@ def _endpoint_errors(path: Path, endpoint: Endpoint, address_type: str) -> Error
         if not problems and (":" in address) != (address_type == "IPv6"):
             text = f"must be an {address_type} address"
             problems = [fields.invalid(here.index(position), address, text)]
-        errors += problems
+        errors += problems + checks.ordinary_ip(here.index(position), address)
     if endpoint.node_name is not None:
         errors += checks.dns_subdomain(path.child("nodeName"), endpoint.node_name)
     if endpoint.hostname is not None:
         errors += checks.dns_label(path.child("hostname"), endpoint.hostname)
+    errors += _topology_errors(path.child("deprecatedTopology"), endpoint)
+    if endpoint.hints is not None:
+        errors += _zone_hint_errors(path.child("hints", "forZones"), endpoint.hints.for_zones)
+        errors += _node_hint_errors(path.child("hints", "forNodes"), endpoint.hints.for_nodes)
+    return errors
+
+
+def _topology_errors(path: Path, endpoint: Endpoint) -> Errors:
+    labels = endpoint.deprecated_topology
+    errors: Errors = []
+    if len(labels) > MAX_TOPOLOGY_LABELS:
+        errors.append(fields.too_many(path, len(labels), MAX_TOPOLOGY_LABELS))
+    return errors + checks.labels(path, labels)
+
+
+def _zone_hint_errors(path: Path, zones: Sequence[ForZone]) -> Errors:
+    if len(zones) > MAX_HINTS:
+        return [fields.too_many(path, len(zones), MAX_HINTS)]
+    errors: Errors = []
+    for position, zone in enumerate(zones):
+        here = path.index(position).child("name")
+        errors += [fields.duplicate(here, zone.name)] if zone in zones[:position] else []
+        errors += checks.invalid_each(here, zone.name, names.label_value_errors(zone.name))
+    return errors
+
+
+def _node_hint_errors(path: Path, nodes: Sequence[ForNode]) -> Errors:
+    if len(nodes) > MAX_HINTS:
+        return [fields.too_many(path, len(nodes), MAX_HINTS)]
+    errors: Errors = []
+    for position, node in enumerate(nodes):
+        here = path.index(position).child("name")
+        errors += [fields.duplicate(here, node.name)] if node in nodes[:position] else []
+        errors += checks.dns_subdomain(here, node.name)
     return errors
 
 

@@ -11,16 +11,11 @@ from datetime import datetime
 from typing import Any
 
 from podling.api.core_v1 import Event, ObjectReference
-from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import UNKNOWN, age_since, as_stored, wide
 from podling.apiserver.kinds.checks import Errors
-from podling.machinery import fields
-from podling.machinery.fields import Path
+from podling.apiserver.kinds.event_validation import event_change_errors, event_errors, new_event_errors
 from podling.machinery.tables import Column
-
-MAX_WORD = 128
-MAX_MESSAGE = 1024
 
 _REFERENCE = (
     ("kind", "kind"), ("namespace", "namespace"), ("name", "name"), ("uid", "uid"),
@@ -48,20 +43,10 @@ class EventRules(KindRules[Event]):
     )  # fmt: skip
 
     def validate(self, obj: Event, context: Context) -> Errors:
-        """The namespace is that of the object, or ``default`` for objects without one."""
-        wanted = obj.involved_object.namespace or ""
-        namespace = obj.metadata.namespace or ""
-        errors: Errors = []
-        if not wanted:
-            if namespace not in ("default", *(("kube-system",) if obj.event_time else ())):
-                text = "does not match event.namespace"
-                errors.append(fields.invalid(Path("involvedObject.namespace"), wanted, text))
-        elif wanted != namespace:
-            text = "does not match event.namespace"
-            errors.append(fields.invalid(Path("involvedObject.namespace"), wanted, text))
-        if obj.event_time is not None:
-            errors += _new_style(obj)
-        return errors
+        return event_errors(obj, "reportingComponent")
+
+    def validate_update(self, new: Event, old: Event, context: Context) -> Errors:
+        return self.validate(new, context)
 
     def selectable_fields(self, obj: Event) -> dict[str, str]:
         found = {
@@ -100,25 +85,14 @@ class EventRules(KindRules[Event]):
         )
 
 
-def _new_style(obj: Event) -> Errors:
-    """Rules for events that carry ``eventTime``: they come from the newer recorders."""
-    errors: Errors = []
-    for name, value in (
-        ("reportingController", obj.reporting_component),
-        ("reportingInstance", obj.reporting_instance),
-        ("action", obj.action),
-        ("reason", obj.reason),
-    ):
-        if not value:
-            errors.append(fields.required(Path(name)))
-        elif name == "reportingController":
-            errors += checks.label_name(Path(name), value)
-        elif len(value.encode()) > MAX_WORD:
-            text = f"can have at most {MAX_WORD} characters"
-            errors.append(fields.invalid(Path(name), "", text))
-    if len((obj.message or "").encode()) > MAX_MESSAGE:
-        errors.append(fields.invalid(Path("message"), "", f"can have at most {MAX_MESSAGE} characters"))
-    return errors
+class NewEventRules(EventRules):
+    """Events of ``events.k8s.io``, which is stricter than the core group."""
+
+    def validate(self, obj: Event, context: Context) -> Errors:
+        return event_errors(obj, "reportingController") + new_event_errors(obj)
+
+    def validate_update(self, new: Event, old: Event, context: Context) -> Errors:
+        return event_errors(new, "reportingController") + event_change_errors(new, old)
 
 
 def _times(obj: Event, now: datetime) -> tuple[str, str]:

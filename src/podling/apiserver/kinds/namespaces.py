@@ -58,12 +58,12 @@ class NamespaceRules(KindRules[Namespace]):
         return change(new, spec=change(new.spec, finalizers=old.spec.finalizers), status=old.status)
 
     def validate(self, obj: Namespace, context: Context) -> Errors:
-        return _finalizer_errors(obj)
+        return _finalizer_errors(obj, indexed=False)
 
     def validate_update(self, new: Namespace, old: Namespace, context: Context) -> Errors:
         if context.subresource == "status":
             return _phase_errors(new)
-        return _finalizer_errors(new)
+        return _finalizer_errors(new, indexed=True) if context.subresource == "finalize" else []
 
     def held(self, obj: Namespace) -> bool:
         return bool(obj.spec.finalizers)
@@ -78,10 +78,11 @@ class NamespaceRules(KindRules[Namespace]):
         return obj.metadata.name, obj.status.phase, age(obj, now)
 
 
-def _finalizer_errors(obj: Namespace) -> Errors:
+def _finalizer_errors(obj: Namespace, *, indexed: bool) -> Errors:
+    path = Path("spec.finalizers")
     errors: Errors = []
     for position, finalizer in enumerate(obj.spec.finalizers):
-        here = Path("spec.finalizers").index(position)
+        here = path.index(position) if indexed else path
         errors += checks.label_name(here, finalizer)
         if "/" not in finalizer and finalizer != FINALIZER:
             text = "name is neither a standard finalizer name nor is it fully qualified"

@@ -10,7 +10,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from podling.api.core_v1 import LimitRange, LimitRangeItem, ResourceQuota, ResourceQuotaSpec
+from podling.api.core_v1 import (
+    LimitRange,
+    LimitRangeItem,
+    ResourceQuota,
+    ResourceQuotaSpec,
+    ScopedResourceSelectorRequirement,
+)
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, UNKNOWN, age
@@ -25,7 +31,7 @@ from podling.apiserver.kinds.resource_validation import (
 )
 from podling.machinery import fields
 from podling.machinery.fields import Path
-from podling.machinery.quantity import Quantity, of, parse
+from podling.machinery.quantity import ZERO, Quantity, of, parse
 from podling.machinery.tables import Column
 
 LIMITS = Path("spec.limits")
@@ -43,6 +49,21 @@ SCOPES = (
     "CrossNamespacePodAffinity", "VolumeAttributesClass",
 )  # fmt: skip
 _EXCLUSIVE = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+_EXISTENCE_SCOPES = (*SCOPES[:4], "CrossNamespacePodAffinity")
+_EFFORT_SCOPES = ("BestEffort",)
+_POD_SCOPES = ("Terminating", "NotTerminating", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity")
+POD_RESOURCES = frozenset({
+    "cpu", "memory", "ephemeral-storage", "pods", "requests.cpu", "requests.memory",
+    "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage",
+})  # fmt: skip
+"""What is counted of pods, and can be limited for some of them alone."""
+
+_NOT_APPLICABLE = "unsupported scope applied to resource"
+_ONLY_EXISTS = (
+    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
+    "ResourceQuotaScopeCrossNamespacePodAffinity"
+)
 
 
 class LimitRangeRules(KindRules[LimitRange]):
@@ -122,12 +143,19 @@ def _consistent(path: Path, item: LimitRangeItem, name: str) -> Errors:
     ):
         if low is not None and high is not None and low > high:
             text = f"{low_name} value {low} is greater than {high_name} value {high}"
-            shown = str(least if field == "min" else request if field == "defaultRequest" else default)
-            errors.append(fields.invalid(path.child(field).key(name), shown, text))
+            # Of a default, upstream shows the bound that it is beyond.
+            shown = request if field == "defaultRequest" else high if high_name == "max" else low
+            shown = least if field == "min" else shown
+            errors.append(fields.invalid(path.child(field).key(name), str(shown), text))
     ratio = _amount(item.max_limit_request_ratio, name)
     if ratio is not None and ratio < of(1):
         where = path.child("maxLimitRequestRatio").key(name)
         errors.append(fields.invalid(where, str(ratio), f"ratio {ratio} is less than 1"))
+    if ratio is not None and least is not None and most is not None and least > ZERO:
+        highest = most.milli_value / least.milli_value
+        if ratio.milli_value / 1000 > highest:
+            text = f"ratio {ratio} is greater than max/min = {highest:f}"
+            errors.append(fields.invalid(path.child("maxLimitRequestRatio").key(name), str(ratio), text))
     if default is not None and request is not None and default != request and not may_overcommit(name):
         text = f"default value {default} must equal to defaultRequest value {request} in {name}"
         errors.append(fields.invalid(path.child("defaultRequest").key(name), str(request), text))
@@ -148,16 +176,12 @@ class ResourceQuotaRules(KindRules[ResourceQuota]):
     )
 
     def validate(self, obj: ResourceQuota, context: Context) -> Errors:
-        path = Path("spec.hard")
-        errors: Errors = []
-        for name, value in obj.spec.hard.items():
-            errors += quota_name_errors(path.key(name), name)
-            errors += quantity_errors(path.key(name), name, parse(value))
-        return errors + _scope_errors(obj.spec)
+        return _amount_errors(Path("spec.hard"), obj.spec.hard) + _scope_errors(obj.spec)
 
     def validate_update(self, new: ResourceQuota, old: ResourceQuota, context: Context) -> Errors:
         if context.subresource == "status":
-            return []
+            errors = _amount_errors(Path("status.hard"), new.status.hard)
+            return errors + _amount_errors(Path("status.used"), new.status.used)
         errors = self.validate(new, context)
         if sorted(new.spec.scopes) != sorted(old.spec.scopes):
             errors.append(fields.invalid(Path("spec.scopes"), new.spec.scopes, checks.IMMUTABLE))
@@ -180,32 +204,70 @@ def quota_name_errors(path: Path, name: str) -> Errors:
     return [*errors, fields.invalid(path, name, "must be a standard resource for quota")]
 
 
+def _amount_errors(path: Path, amounts: Mapping[str, str]) -> Errors:
+    errors: Errors = []
+    for name, value in sorted(amounts.items()):
+        errors += quota_name_errors(path.key(name), name)
+        errors += quantity_errors(path.key(name), name, parse(value))
+    return errors
+
+
 def _scope_errors(spec: ResourceQuotaSpec) -> Errors:
     path = Path("spec.scopes")
     errors: Errors = []
     for scope in spec.scopes:
         if scope not in SCOPES:
             errors.append(fields.invalid(path, spec.scopes, "unsupported scope"))
-    for pair in _EXCLUSIVE:
-        if set(pair) <= set(spec.scopes):
-            errors.append(fields.invalid(path, spec.scopes, "conflicting scopes"))
+        errors += [fields.invalid(path, spec.scopes, _NOT_APPLICABLE) for _ in _out_of_scope(scope, spec)]
+    errors += _conflicts(spec, set(spec.scopes))
     if spec.scope_selector is None:
         return errors
     here = Path("spec.scopeSelector.matchExpressions")
     for requirement in spec.scope_selector.match_expressions:
-        if requirement.scope_name not in SCOPES:
-            errors.append(
-                fields.invalid(here.child("scopeName"), requirement.scope_name, "unsupported scope")
-            )
-        if requirement.operator in ("In", "NotIn"):
-            if not requirement.values:
-                text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-                errors.append(fields.required(here.child("values"), text))
-        elif requirement.operator in ("Exists", "DoesNotExist"):
-            if requirement.values:
-                text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-                errors.append(fields.invalid(here.child("values"), requirement.values, text))
-        else:
-            text = "not a valid selector operator"
-            errors.append(fields.invalid(here.child("operator"), requirement.operator, text))
+        scope = requirement.scope_name
+        if scope not in SCOPES:
+            errors.append(fields.invalid(here.child("scopeName"), scope, "unsupported scope"))
+        errors += [
+            fields.invalid(here, spec.scope_selector, _NOT_APPLICABLE) for _ in _out_of_scope(scope, spec)
+        ]
+        errors += _operator_errors(here, requirement)
+    chosen = {requirement.scope_name for requirement in spec.scope_selector.match_expressions}
+    return errors + _conflicts(spec, chosen)
+
+
+def _conflicts(spec: ResourceQuotaSpec, chosen: set[str]) -> Errors:
+    path = Path("spec.scopes")
+    return [
+        fields.invalid(path, spec.scopes, "conflicting scopes") for pair in _EXCLUSIVE if set(pair) <= chosen
+    ]
+
+
+def _out_of_scope(scope: str, spec: ResourceQuotaSpec) -> list[str]:
+    """The limited resources that ``scope`` says nothing about."""
+    if scope in _POD_SCOPES:
+        valid = POD_RESOURCES
+    elif scope in _EFFORT_SCOPES:
+        valid = frozenset({"pods"})
+    elif scope == "VolumeAttributesClass":
+        valid = frozenset({"persistentvolumeclaims", "requests.storage"})
+    else:
+        return []
+    return [name for name in sorted(spec.hard) if name in QUOTA_RESOURCES and name not in valid]
+
+
+def _operator_errors(path: Path, requirement: ScopedResourceSelectorRequirement) -> Errors:
+    where, values, operator = path.child("operator"), requirement.values, requirement.operator
+    errors: Errors = []
+    if requirement.scope_name in _EXISTENCE_SCOPES and operator != "Exists":
+        errors.append(fields.invalid(where, operator, _ONLY_EXISTS))
+    if operator in ("In", "NotIn"):
+        if not values:
+            text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            errors.append(fields.required(path.child("values"), text))
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            errors.append(fields.invalid(path.child("values"), values, text))
+    else:
+        errors.append(fields.invalid(where, operator, "not a valid selector operator"))
     return errors

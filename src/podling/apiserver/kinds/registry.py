@@ -70,7 +70,7 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
     ),
     ("coordination.k8s.io", "leases"): ("accounts", "LeaseRules"),
     ("discovery.k8s.io", "endpointslices"): ("endpoints", "EndpointSliceRules"),
-    ("events.k8s.io", "events"): ("events", "EventRules"),
+    ("events.k8s.io", "events"): ("events", "NewEventRules"),
     ("networking.k8s.io", "ingressclasses"): ("network_classes", "IngressClassRules"),
     ("networking.k8s.io", "ingresses"): ("ingresses", "IngressRules"),
     ("networking.k8s.io", "ipaddresses"): ("network_classes", "IPAddressRules"),

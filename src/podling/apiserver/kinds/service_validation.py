@@ -6,28 +6,27 @@ Upstream: ``ValidateService`` and ``ValidateServiceUpdate`` in
 
 from __future__ import annotations
 
-import ipaddress
-
-from podling.api.core_v1 import Service, ServicePort, ServiceSpec
+from podling.api.core_v1 import LoadBalancerIngress, Service, ServicePort, ServiceSpec
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.service_addresses import (
+    HEADLESS,
+    address_change_errors,
+    address_errors,
+    is_headless,
+)
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 
 SPEC = Path("spec")
-HEADLESS = "None"
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 TRAFFIC_POLICIES = ("Cluster", "Local")
-FAMILIES = ("IPv4", "IPv6")
-FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
+IP_MODES = ("Proxy", "VIP")
 DISTRIBUTIONS = ("PreferClose", "PreferSameNode", "PreferSameZone")
 LONGEST_AFFINITY = 86400
+KUBELET_PORT = 10250
 
 _FOR_LOAD_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
-
-
-def is_headless(spec: ServiceSpec) -> bool:
-    return spec.cluster_ip == HEADLESS or spec.cluster_ips[:1] == (HEADLESS,)
 
 
 def externally_accessible(spec: ServiceSpec) -> bool:
@@ -47,7 +46,7 @@ def validate_service(service: Service) -> Errors:
     errors += _port_errors(SPEC.child("ports"), spec)
     errors += checks.labels(SPEC.child("selector"), spec.selector)
     errors += _affinity_errors(spec)
-    errors += _address_errors(spec)
+    errors += address_errors(spec)
     for position, address in enumerate(spec.external_ips):
         errors += _external_ip(SPEC.child("externalIPs").index(position), address)
     errors += checks.required_one_of(SPEC.child("type"), spec.type, TYPES)
@@ -57,11 +56,16 @@ def validate_service(service: Service) -> Errors:
 
 
 def _type_errors(spec: ServiceSpec) -> Errors:
-    if spec.type in ("LoadBalancer", "NodePort") and is_headless(spec):
-        text = f"may not be set to 'None' for {spec.type} services"
-        return [fields.invalid(SPEC.child("clusterIPs").index(0), HEADLESS, text)]
+    if spec.type == "LoadBalancer":
+        text = f"may not expose port {KUBELET_PORT} externally since it is used by kubelet"
+        errors = [
+            fields.invalid(SPEC.child("ports").index(position), port.port, text)
+            for position, port in enumerate(spec.ports)
+            if port.port == KUBELET_PORT
+        ]
+        return errors + _headless_errors(spec)
     if spec.type != "ExternalName":
-        return []
+        return _headless_errors(spec) if spec.type == "NodePort" else []
     text = "may not be set for ExternalName services"
     errors = [
         fields.forbidden(SPEC.child(name), text)
@@ -75,6 +79,13 @@ def _type_errors(spec: ServiceSpec) -> Errors:
     name = (spec.external_name or "").removesuffix(".")
     where = SPEC.child("externalName")
     return errors + (checks.dns_subdomain(where, name) if name else [fields.required(where)])
+
+
+def _headless_errors(spec: ServiceSpec) -> Errors:
+    if not is_headless(spec):
+        return []
+    text = f"may not be set to 'None' for {spec.type} services"
+    return [fields.invalid(SPEC.child("clusterIPs").index(0), HEADLESS, text)]
 
 
 def _port_errors(path: Path, spec: ServiceSpec) -> Errors:
@@ -93,14 +104,16 @@ def _port_errors(path: Path, spec: ServiceSpec) -> Errors:
         errors += checks.port_or_name(here.child("targetPort"), port.target_port)
         if port.app_protocol is not None:
             errors += checks.label_name(here.child("appProtocol"), port.app_protocol)
-        if spec.type == "ClusterIP" and port.node_port:
-            text = "may not be used when `type` is 'ClusterIP'"
-            errors.append(fields.forbidden(here.child("nodePort"), text))
     return errors
 
 
 def _repeated_ports(path: Path, spec: ServiceSpec) -> Errors:
     errors: Errors = []
+    if spec.type == "ClusterIP":
+        text = "may not be used when `type` is 'ClusterIP'"
+        for position, port in enumerate(spec.ports):
+            where = path.index(position).child("nodePort")
+            errors += [fields.forbidden(where, text)] if port.node_port else []
     node_ports: set[tuple[str | None, int]] = set()
     ports: set[tuple[str | None, int]] = set()
     for position, port in enumerate(spec.ports):
@@ -130,42 +143,8 @@ def _affinity_errors(spec: ServiceSpec) -> Errors:
     return errors
 
 
-def _address_errors(spec: ServiceSpec) -> Errors:
-    """Cluster addresses and families; the first address is also in ``clusterIP``."""
-    errors: Errors = []
-    for position, family in enumerate(spec.ip_families):
-        errors += checks.required_one_of(SPEC.child("ipFamilies").index(position), family, FAMILIES)
-        if family in spec.ip_families[:position]:
-            errors.append(fields.duplicate(SPEC.child("ipFamilies").index(position), family))
-    errors += checks.one_of(SPEC.child("ipFamilyPolicy"), spec.ip_family_policy, FAMILY_POLICIES)
-    here = SPEC.child("clusterIPs")
-    if spec.cluster_ip and spec.cluster_ips and spec.cluster_ips[0] != spec.cluster_ip:
-        errors.append(fields.invalid(here, spec.cluster_ips, "first value must match `clusterIP`"))
-    if len(spec.cluster_ips) > 1 and HEADLESS in spec.cluster_ips:
-        text = "'None' must be the first and only value"
-        errors.append(fields.invalid(here, spec.cluster_ips, text))
-    elif len(spec.cluster_ips) > 2:
-        text = "may only hold up to 2 values"
-        errors.append(fields.invalid(here, spec.cluster_ips, text))
-    for position, address in enumerate(spec.cluster_ips):
-        if address and address != HEADLESS:
-            errors += checks.ip(here.index(position), address)
-    return errors
-
-
 def _external_ip(path: Path, address: str) -> Errors:
-    """Not an address that means something special to every host."""
-    parsed = names.parse_ip(address)
-    if parsed is None:
-        return checks.ip(path, address)
-    local = ipaddress.ip_network("224.0.0.0/24" if parsed.version == 4 else "ff02::/16")
-    problems = (
-        (parsed.is_unspecified, f"may not be unspecified ({address})"),
-        (parsed.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
-        (parsed.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
-        (parsed in local, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
-    )
-    return [fields.invalid(path, address, text) for wrong, text in problems if wrong]
+    return checks.ip(path, address) or checks.ordinary_ip(path, address)
 
 
 def _load_balancer(spec: ServiceSpec) -> Errors:
@@ -195,25 +174,27 @@ def _traffic(spec: ServiceSpec) -> Errors:
     elif spec.external_traffic_policy:
         text = "may only be set for externally-accessible services"
         errors.append(fields.invalid(where, spec.external_traffic_policy, text))
-    if spec.health_check_node_port and not needs_health_check(spec):
+    here, port = SPEC.child("healthCheckNodePort"), spec.health_check_node_port
+    if needs_health_check(spec):
+        # The port of a new Service is drawn afterwards, where none was asked for.
+        errors += checks.port_number(here, port) if port else []
+    elif port:
         text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        errors.append(fields.invalid(SPEC.child("healthCheckNodePort"), spec.health_check_node_port, text))
+        errors.append(fields.invalid(here, port, text))
     where = SPEC.child("internalTrafficPolicy")
+    if spec.internal_traffic_policy is None and spec.type in ("ClusterIP", "LoadBalancer", "NodePort"):
+        errors.append(fields.required(where))
     errors += checks.one_of(where, spec.internal_traffic_policy, TRAFFIC_POLICIES)
     return errors + checks.one_of(SPEC.child("trafficDistribution"), spec.traffic_distribution, DISTRIBUTIONS)
 
 
 def validate_service_change(new: Service, old: Service) -> Errors:
-    """The first address and family stay, unless the Service comes from or goes to ``ExternalName``."""
-    errors: Errors = []
-    if "ExternalName" not in (new.spec.type, old.spec.type):
-        for name, after, before in (
-            ("clusterIPs", new.spec.cluster_ips, old.spec.cluster_ips),
-            ("ipFamilies", new.spec.ip_families, old.spec.ip_families),
-        ):
-            if before and after[:1] != before[:1]:
-                text = "may not change once set"
-                errors.append(fields.invalid(SPEC.child(name).index(0), after[0] if after else None, text))
+    """What may not change once it is there, and what is wrong with the result."""
+    errors = address_change_errors(new.spec, old.spec)
+    if new.spec.type == old.spec.type == "LoadBalancer":
+        where, name = SPEC.child("loadBalancerClass"), new.spec.load_balancer_class
+        if name != old.spec.load_balancer_class:
+            errors.append(fields.invalid(where, name, "may not change once set"))
     if (
         needs_health_check(new.spec)
         and needs_health_check(old.spec)
@@ -221,3 +202,31 @@ def validate_service_change(new: Service, old: Service) -> Errors:
     ):
         errors.append(fields.forbidden(SPEC.child("healthCheckNodePort"), checks.IMMUTABLE))
     return errors + validate_service(new)
+
+
+def validate_service_status(service: Service) -> Errors:
+    """Where a load balancer answers: only those have one."""
+    path, points = Path("status.loadBalancer.ingress"), service.status.load_balancer.ingress
+    if points and service.spec.type != "LoadBalancer":
+        return [fields.forbidden(path, 'may only be used when `spec.type` is "LoadBalancer"')]
+    errors: Errors = []
+    for position, point in enumerate(points):
+        here = path.index(position)
+        errors += _ip_mode_errors(here, point)
+        if point.hostname:
+            where = here.child("hostname")
+            errors += checks.dns_subdomain(where, point.hostname)
+            if names.parse_ip(point.hostname) is not None:
+                errors.append(fields.invalid(where, point.hostname, "must be a DNS name, not an IP address"))
+    return errors
+
+
+def _ip_mode_errors(path: Path, point: LoadBalancerIngress) -> Errors:
+    where = path.child("ipMode")
+    if not point.ip:
+        text = "may not be specified when `ip` is not set"
+        return [] if point.ip_mode is None else [fields.forbidden(where, text)]
+    errors = checks.ip(path.child("ip"), point.ip)
+    if point.ip_mode is None:
+        return [*errors, fields.required(where, "must be specified when `ip` is set")]
+    return errors + checks.one_of(where, point.ip_mode, IP_MODES)

@@ -28,6 +28,7 @@ from podling.apiserver.kinds.service_validation import (
     externally_accessible,
     validate_service,
     validate_service_change,
+    validate_service_status,
 )
 from podling.machinery import names
 from podling.machinery.tables import Column
@@ -84,7 +85,9 @@ class ServiceRules(KindRules[Service]):
         return validate_service(obj)
 
     def validate_update(self, new: Service, old: Service, context: Context) -> Errors:
-        return [] if context.subresource == "status" else validate_service_change(new, old)
+        if context.subresource == "status":
+            return validate_service_status(new)
+        return validate_service_change(new, old)
 
     def selectable_fields(self, obj: Service) -> dict[str, str]:
         return {"spec.clusterIP": obj.spec.cluster_ip or "", "spec.type": obj.spec.type or ""}
