@@ -51,9 +51,13 @@ def grace_seconds(
     return MINIMUM_GRACE_SECONDS
 
 
-def stop_grace(grace: float) -> float:
-    """What the runtime is given at last."""
-    return max(grace, MINIMUM_GRACE_SECONDS)
+def stop_grace(left: float) -> float:
+    """What the runtime is given at last, when so much of the grace period is left.
+
+    Two seconds at least, but only once: of a grace period that was over before (this kubelet resumes what
+    another one began) what passed since is taken off.
+    """
+    return max(left, MINIMUM_GRACE_SECONDS + min(left, 0.0), 0.0)
 
 
 def waits_for(spec: PodSpec, name: str) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ attempts never start it anew (``pkg/kubelet/pod_workers.go``).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -97,11 +96,11 @@ def advance(state: State, pod: Pod, demand: Demand, now: datetime, *, resumed: b
     if isinstance(state, Syncing):
         if not ends(pod, demand):
             return state
-        grace = effective_grace(pod, demand, None)
-        deadline = pod.metadata.deletion_timestamp
+        grace, since, deadline = effective_grace(pod, demand, None), now, pod.metadata.deletion_timestamp
         if resumed and deadline is not None:
-            grace = max(1, min(grace, math.ceil((deadline - now).total_seconds())))
-        return Terminating(now, grace, demand.gone)
+            granted = timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
+            since = min(now, deadline - granted)
+        return Terminating(since, grace, demand.gone)
     if isinstance(state, Terminating):
         grace = min(state.grace, effective_grace(pod, demand, state.grace))
         return replace(state, grace=grace, gone=state.gone or demand.gone)
@@ -109,6 +108,6 @@ def advance(state: State, pod: Pod, demand: Demand, now: datetime, *, resumed: b
 
 
 def remaining(state: Terminating, now: datetime) -> float:
-    """Seconds of grace that are left; nothing if they are used up."""
+    """Seconds of grace that are left; less than nothing if they are used up."""
     deadline = state.since + timedelta(seconds=state.grace)
-    return max(0.0, (deadline - now).total_seconds())
+    return (deadline - now).total_seconds()

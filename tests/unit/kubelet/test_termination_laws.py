@@ -1,0 +1,125 @@
+"""Laws of the end: on random pods and random troubles, nothing outlives its grace period by more than 2 s."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from podling import clock
+from podling.api.core_v1 import Pod
+from podling.kubelet.termination import waits_for
+from podling.runtime.base import ContainerEventType
+from podling.sim import loop
+from podling.testing import memory_cluster
+from tests.support.kubelet_node import SimNode, pod, sim_node
+
+FLOOR = 2.0
+"""What a container gets between its stop signal and SIGKILL, however late it is."""
+MOMENT = 0.1
+"""What the kubelet itself may take between one thing and the next."""
+
+
+@st.composite
+def endings(draw: st.DrawFn) -> Pod:
+    """A pod of containers and sidecars that go, or do not go, in all sorts of ways."""
+    lives = st.fixed_dictionaries(
+        {
+            "stopSeconds": st.sampled_from([0, 1, 4, 15, 60]),
+            "ignoresSignals": st.booleans(),
+            "exec": st.just([{"seconds": draw(st.sampled_from([1, 5, 1000]))}]),
+        }
+    )
+    hooks = st.sampled_from([None, {"exec": {"command": ["x"]}}, {"sleep": {"seconds": 3}}])
+
+    def container(name: str, **more: Any) -> dict[str, Any]:
+        hook = draw(hooks)
+        return {"name": name, "image": "x:1", "lifecycle": {"preStop": hook} if hook else None, **more}
+
+    sidecars = draw(st.sampled_from([[], ["s1"], ["s1", "s2"]]))
+    regular = draw(st.sampled_from([["a"], ["a", "b"]]))
+    return pod(
+        "web",
+        containers=[container(name) for name in regular],
+        initContainers=[container(name, restartPolicy="Always") for name in sidecars],
+        scripts={name: draw(lives) for name in [*regular, *sidecars]},
+        terminationGracePeriodSeconds=draw(st.sampled_from([3, 8, 30])),
+    )
+
+
+troubles = st.lists(
+    st.tuples(
+        st.sampled_from([0.4, 2.0, 5.0]), st.sampled_from(["restart", "delete 4", "delete 60", "delete"])
+    ),
+    max_size=3,
+)
+
+
+@dataclass
+class Ends:
+    """When each container ended, in seconds since the deletion."""
+
+    began: float = 0.0
+    at: dict[str, float] = field(default_factory=dict)
+
+    async def follow(self, node: SimNode) -> None:
+        names = {found.id: found.name for found in await node.runtime.list_containers()}
+        async for event in node.runtime.events():
+            if event.type is ContainerEventType.EXITED:
+                self.at[names[event.container_id]] = clock.monotonic() - self.began
+
+
+async def delete(node: SimNode, grace: int | None) -> None:
+    if await node.exists():
+        await node.delete(grace_seconds=grace)
+
+
+async def play(subject: Pod, happenings: list[tuple[float, str]], root: Path) -> None:
+    async with memory_cluster() as plane, sim_node(plane, root) as node:
+        await node.create(subject)
+        await node.pass_time(2)
+        ends = Ends()
+        following = asyncio.create_task(ends.follow(node))
+        await clock.sleep(0)
+        running = {found.name for found in await node.runtime.list_containers()}
+        ends.began = clock.monotonic()
+        await delete(node, None)
+        latest = float(subject.spec.termination_grace_period_seconds or 0)
+        for seconds, what in happenings:
+            await node.pass_time(seconds)
+            if what == "restart":
+                await node.restart()
+                continue
+            grace = what.partition(" ")[2]
+            passed = clock.monotonic() - ends.began
+            if grace:
+                latest = min(latest, max(passed, float(grace)))  # counted from the first deletion
+            await delete(node, int(grace) if grace else None)
+        await node.pass_time(max(0.0, latest + FLOOR + 2 - (clock.monotonic() - ends.began)))
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        assert set(ends.at) == running, "alive after its grace period"
+        late = {name: at for name, at in ends.at.items() if at > latest + FLOOR + MOMENT}
+        assert not late, f"killed too late: {late}, and {latest} s were granted"
+        keep_order(subject, ends, latest)
+        assert not await node.exists()
+        assert await node.runtime.list_sandboxes() == ()
+
+
+def keep_order(subject: Pod, ends: Ends, latest: float) -> None:
+    """A sidecar is not stopped before those that it serves, while there is any grace left."""
+    for name, at in ends.at.items():
+        for other in waits_for(subject.spec, name):
+            assert at >= ends.at[other] - MOMENT or at >= latest - MOMENT, f"{name} went before {other}"
+
+
+@given(endings(), troubles)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_nothing_outlives_its_grace_period(subject: Pod, happenings: list[tuple[float, str]]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        loop.run(play(subject, happenings, Path(directory)))
