@@ -129,9 +129,41 @@ def test_how_a_rule_says_no(more: dict[str, str], text: str) -> None:
     assert found(checked, {"min": 3, "max": 2}) == [text]
 
 
-def test_a_rule_that_cannot_be_evaluated_is_an_error_of_the_object() -> None:
-    checked = rules(LIMITS, {"rule": "self.min > 0"})
-    (text,) = found(checked, {})
-    assert text.startswith(
-        "spec: Invalid value: \"object\": no such member in mapping: 'min' evaluating rule: self.min"
-    )
+@pytest.mark.parametrize(
+    ("schema", "rule", "value", "text"),
+    [
+        (LIMITS, "self.min > 0", {}, '"object": no such key: min evaluating rule: self.min > 0'),
+        (INTEGER, "1 / self == 1", 0, '"integer": division by zero evaluating rule: 1 / self == 1'),
+        (
+            {"x-kubernetes-int-or-string": True},
+            "self > 1",
+            "a",
+            "\"object\": 'no such overload': call arguments did not match a supported operator, function or "
+            "macro signature for rule: self > 1",
+        ),
+    ],
+)
+def test_a_rule_that_cannot_be_evaluated_is_an_error_of_the_object(
+    schema: dict[str, Any], rule: str, value: Any, text: str
+) -> None:
+    assert found(rules(schema, {"rule": rule}), value) == [f"spec: Invalid value: {text}"]
+
+
+PAIRS = "self.all(x, self.all(y, x == y || x != y))"
+
+
+def test_no_rule_can_run_for_ever() -> None:
+    numbers = {"type": "array", "items": INTEGER}
+    checked = rules(numbers, {"rule": PAIRS}, {"rule": "false", "message": "never asked"})
+    assert found(checked, list(range(60))) == ["spec: Invalid value: never asked"]
+    assert found(checked, list(range(2000))) == [
+        "spec: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no further "
+        f"validation rules will be run due to call cost exceeds limit for rule: {PAIRS}"
+    ]
+
+
+def test_all_rules_of_an_object_share_what_may_be_spent() -> None:
+    numbers = {"type": "array", "items": INTEGER}
+    checked = rules(numbers, *({"rule": PAIRS} for _ in range(30)))
+    (text,) = found(checked, list(range(250)))
+    assert "actual cost limit exceeded" in text

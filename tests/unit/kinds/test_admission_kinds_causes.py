@@ -136,7 +136,9 @@ WEBHOOKS: list[tuple[dict[str, Any], list[Cause]]] = [
             invalid(
                 f"{H}.matchConditions[0].expression",
                 '"true ||"',
-                "compilation failed: ERROR: <input>:1:6: Syntax error\n | true ||\n | .....^",
+                "compilation failed: ERROR: <input>:1:8: Syntax error: mismatched input '<EOF>' expecting "
+                "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
+                "STRING, BYTES, IDENTIFIER}\n | true ||\n | .......^",
             )
         ],
     ),

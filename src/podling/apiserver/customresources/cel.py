@@ -4,9 +4,9 @@ A rule sees the value that it stands on as ``self`` and, in a change, the value 
 only where there is one that it can be compared with, unless it asks for an optional. Objects show the
 fields of their schema alone, the root of an object shows its metadata's name beside.
 
-What does not change may stay as wrong as it is (rules about ``oldSelf`` excepted), as upstream has it.
-Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/cel``. Not carried over: the static type check of
-expressions and their cost budget.
+What does not change may stay as wrong as it is (rules about ``oldSelf`` excepted), as upstream has it. What
+may be spent on all rules of one object is bounded.
+Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/cel``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podling.apiserver.customresources import values
 from podling.apiserver.customresources.structural import RULES, Schema
 from podling.machinery import fields
 from podling.machinery.fields import OMITTED, ErrorType, FieldError, Path
 from podling.machinery.plain import equal
+
+if TYPE_CHECKING:
+    from podling.apiserver.customresources.cel_programs import Program
 
 log = logging.getLogger(__name__)
 
@@ -37,14 +40,25 @@ _REASONS = {
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One rule, compiled when it is first asked."""
+    """One rule about values of one schema, compiled when it is first asked.
+
+    ``root``: the schema is that of whole objects.
+    """
 
     plain: Mapping[str, Any]
+    schema: Schema
+    root: bool = False
 
     @property
     def text(self) -> str:
         found: str = self.plain["rule"]
         return found
+
+    @property
+    def shown(self) -> str:
+        """What messages call the rule."""
+        found: str = self.plain.get("message") or self.text
+        return found.strip()
 
     @property
     def uses_old(self) -> bool:
@@ -55,17 +69,22 @@ class Rule:
         return bool(self.plain.get("optionalOldSelf"))
 
     @cached_property
-    def program(self) -> Any:
-        from podling.apiserver.customresources import cel_programs
-
-        return cel_programs.compiled(self.text)
+    def program(self) -> Program:
+        return self._compiled(self.text)
 
     @cached_property
-    def message_program(self) -> Any:
-        from podling.apiserver.customresources import cel_programs
+    def message_program(self) -> Program | None:
+        expression = (self.plain.get("messageExpression") or "").strip()
+        return self._compiled(expression) if expression else None
 
-        expression = self.plain.get("messageExpression")
-        return cel_programs.compiled(expression) if expression else None
+    def _compiled(self, text: str) -> Program:
+        """Raises ``NotCompiled``."""
+        from podling.apiserver.customresources.cel_programs import Program
+        from podling.apiserver.customresources.cel_types import DYN, Type, schema_type
+
+        own = schema_type(self.schema, root=self.root) or DYN
+        old = Type("optional", (own,)) if self.optional_old else own
+        return Program(text, {"self": own, "oldSelf": old})
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +98,8 @@ class _Node:
     values: _Node | None = None
 
 
-def _node(schema: Schema) -> _Node | None:
-    rules = tuple(Rule(each) for each in schema.plain.get(RULES) or ())
+def _node(schema: Schema, *, root: bool = False) -> _Node | None:
+    rules = tuple(Rule(each, schema, root) for each in schema.plain.get(RULES) or ())
     properties = {name: node for name, each in schema.properties.items() if (node := _node(each))}
     items = _node(schema.items) if schema.items else None
     values = _node(schema.values) if schema.values else None
@@ -93,23 +112,32 @@ class SchemaRules:
     """All rules of one schema."""
 
     def __init__(self, root: Schema) -> None:
-        self._root = _node(root)
+        self._root = _node(root, root=True)
 
     def validate(self, plain: dict[str, Any], old: dict[str, Any] | None) -> list[FieldError]:
         """What the rules find wrong with a whole object, and with its change from ``old``."""
         if self._root is None:
             return []
-        errors: list[FieldError] = []
-        self._walk(self._root, _rooted(plain), _MISSING if old is None else _rooted(old), Path(), errors)
-        return errors
+        asking = _Asking()
+        asking.walk(self._root, _rooted(plain), _MISSING if old is None else _rooted(old), Path())
+        return asking.errors
 
-    def _walk(self, node: _Node, value: Any, old: Any, path: Path, errors: list[FieldError]) -> None:
-        if value is None:
+
+class _Asking:
+    """One object being asked about: what was found, and what may still be spent on finding more."""
+
+    def __init__(self) -> None:
+        from podling.apiserver.customresources.cel_programs import PER_OBJECT
+
+        self.errors: list[FieldError] = []
+        self._left = PER_OBJECT
+
+    def walk(self, node: _Node, value: Any, old: Any, path: Path) -> None:
+        if value is None or self._left < 0:
             return
         for rule in node.rules:
-            error = _ask(rule, node.schema, value, old, path)
-            if error is not None:
-                errors.append(error)
+            if self._left >= 0:
+                self._ask(rule, value, old, path)
         if isinstance(value, dict):
             for name, item in value.items():
                 inner = node.properties.get(name)
@@ -118,12 +146,55 @@ class SchemaRules:
                     inner, at = node.values, path.key(name)
                 if inner is not None:
                     before = old.get(name, _MISSING) if isinstance(old, dict) else _MISSING
-                    self._walk(inner, item, before, at, errors)
+                    self.walk(inner, item, before, at)
         elif isinstance(value, list) and node.items is not None:
             known = values.items_by_key(old, node.schema.plain)
             for index, item in enumerate(value):
                 before = known.get(values.item_key(item, node.schema.plain), _MISSING)
-                self._walk(node.items, item, before, path.index(index), errors)
+                self.walk(node.items, item, before, path.index(index))
+
+    def _ask(self, rule: Rule, value: Any, old: Any, path: Path) -> None:
+        """Ask one rule about one value; it may not apply."""
+        before = None if old is _MISSING else old
+        if rule.uses_old and before is None and not rule.optional_old:
+            return
+        result, names = self._evaluated(rule, value, before, path)
+        if result is True or (before is not None and not rule.uses_old and equal(value, before)):
+            return
+        if result is not None:
+            self.errors.append(_refusal(rule, value, names, path))
+
+    def _evaluated(self, rule: Rule, value: Any, before: Any, path: Path) -> tuple[Any, dict[str, Any]]:
+        """What a rule says, and the names that it saw; None when it could not be asked, which is an error."""
+        from podling.apiserver.customresources import cel_programs
+
+        kind, paid = rule.schema.type or "object", min(cel_programs.PER_CALL, self._left)
+        names: dict[str, Any] = {"self": value, "oldSelf": before}
+        if rule.optional_old:
+            names["oldSelf"] = cel_programs.Optional(before, before is not None)
+        budget = [paid]
+        try:
+            return rule.program.evaluate(names, budget), names
+        except cel_programs.NotCompiled as error:
+            why = f"rule compile error: compilation failed: {error}"
+        except cel_programs.Failure as error:
+            why = _failed(str(error), rule)
+        except cel_programs.OverBudget as error:
+            self._left = -1
+            text = "no further validation rules will be run due to call cost exceeds limit for rule"
+            why = f"'{error}': {text}: {rule.shown}"
+        finally:
+            self._left -= paid - max(budget[0], 0)
+        self.errors.append(fields.invalid(path, kind, why))
+        return None, names
+
+
+def _failed(why: str, rule: Rule) -> str:
+    if why.startswith("no such overload"):
+        # Only values without a type get here: the others were checked when the rule was defined.
+        text = "call arguments did not match a supported operator, function or macro signature for rule"
+        return f"'{why}': {text}: {rule.shown}"
+    return f"{why} evaluating rule: {rule.shown}"
 
 
 def _rooted(plain: dict[str, Any]) -> dict[str, Any]:
@@ -133,37 +204,18 @@ def _rooted(plain: dict[str, Any]) -> dict[str, Any]:
     return {**plain, "metadata": shown}
 
 
-def _ask(rule: Rule, schema: Schema, value: Any, old: Any, path: Path) -> FieldError | None:
-    """The error of one rule about one value; None if it holds or does not apply."""
-    from podling.apiserver.customresources import cel_programs
-
-    before = None if old is _MISSING else old
-    if rule.uses_old and before is None and not rule.optional_old:
-        return None
-    kind = schema.type or "object"
-    try:
-        names = cel_programs.activation(value, before, schema, optional=rule.optional_old)
-        result = rule.program.evaluate(names)
-    except cel_programs.Failure as error:
-        return fields.invalid(path, kind, f"{error} evaluating rule: {_one_line(rule.text)}")
-    if bool(result):
-        return None
-    if before is not None and not rule.uses_old and equal(value, before):
-        return None
-    return _refusal(rule, value, names, path)
-
-
 def _refusal(rule: Rule, value: Any, names: Any, path: Path) -> FieldError:
     from podling.apiserver.customresources import cel_programs
 
     text, shown = "", OMITTED if isinstance(value, dict | list) else value
-    if rule.message_program is not None:
-        try:
+    try:
+        if rule.message_program is not None:
             text = str(rule.message_program.evaluate(names)).strip()
+            text = "" if "\n" in text else text
             shown = OMITTED if text else shown
-        except cel_programs.Failure as error:
-            log.info("messageExpression of %s failed: %s", rule.text, error)
-    text = text or rule.plain.get("message") or f"failed rule: {_one_line(rule.text)}"
+    except (cel_programs.Failure, cel_programs.NotCompiled, cel_programs.OverBudget) as error:
+        log.info("messageExpression of %s failed: %s", rule.text, error)
+    text = text or (rule.plain.get("message") or "").strip() or f"failed rule: {rule.shown}"
     at = path
     if rule.plain.get("fieldPath"):
         at = Path(f"{path.text}{rule.plain['fieldPath']}".removeprefix("."))
@@ -171,7 +223,3 @@ def _refusal(rule: Rule, value: Any, names: Any, path: Path) -> FieldError:
     if reason is None:
         return fields.invalid(at, shown, text)
     return FieldError(reason, str(at), value if reason is ErrorType.DUPLICATE else "", text)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -1,254 +1,232 @@
-"""The functions that Kubernetes adds to CEL: lists, strings, patterns, URLs, addresses, quantities.
+"""What CEL can call: operators, conversions, parts of times, with their types; ``cel_library`` adds the rest.
 
-Names and meaning: ``k8s.io/apiserver/pkg/cel/library`` and ``google/cel-go/ext`` (strings). A method is a
-function whose first argument is what stands before the dot.
+Values are plain: ``int``, ``float``, ``str``, ``bool``, ``bytes``, ``list``, ``dict``, ``None``,
+``datetime``, ``timedelta``. A method's first argument is what stands before the dot.
+Source: ``google/cel-spec``.
 """
 
 from __future__ import annotations
 
-import functools
-import ipaddress
+import math
 import re
 from collections.abc import Callable
-from decimal import Decimal
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from zoneinfo import ZoneInfo
 
-import re2
-from celpy import celtypes
-from celpy.evaluation import CELEvalError
-
-from podling.machinery import quantity as quantities
+from podling.apiserver.customresources.cel_types import Type, type_named
+from podling.machinery.plain import equal
 
 Function = Callable[..., Any]
+INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One way to call a function: the types of its arguments (a method's target first), and its result's."""
+
+    method: bool
+    arguments: tuple[Type, ...]
+    result: Type
+    run: Function
+
+
+OVERLOADS: dict[str, list[Overload]] = {}
+"""By name. Operators have cel-go's names: ``_+_``."""
+
+
+def add(name: str, target: str, arguments: str, result: str, run: Function) -> None:
+    """Types are separated by blanks; alternatives of the target by ``|``; no target: a plain function."""
+    for each in target.split("|") if target else ("",):
+        types = tuple(map(type_named, [*filter(None, [each]), *arguments.split()]))
+        OVERLOADS.setdefault(name, []).append(Overload(bool(each), types, type_named(result), run))
+
+
+@dataclass(frozen=True, slots=True)
 class Optional:
-    """``oldSelf`` of a rule that asked for it to be optional."""
-
-    def __init__(self, value: Any) -> None:
-        self.held = value
-
-
-class _Sets:
-    """What ``sets`` stands for in ``sets.contains(a, b)``: calls of its own name."""
-
-
-SETS = _Sets()
-
-
-def _contains(where: Any, *what: Any) -> Any:
-    if where is SETS:
-        whole, part = what
-        return celtypes.BoolType(all(each in whole for each in part))
-    return celtypes.BoolType(what[0] in where)
-
-
-def _equivalent(_sets: Any, left: Any, right: Any) -> Any:
-    return celtypes.BoolType(all(each in right for each in left) and all(each in left for each in right))
-
-
-def _intersects(_sets: Any, left: Any, right: Any) -> Any:
-    return celtypes.BoolType(any(each in right for each in left))
-
-
-_VERB = re.compile(r"%(%|(?:\.(\d+))?([sdfexXob]))")
-
-
-def _format(template: str, values: Any) -> str:
-    """``'%d of %s'.format([1, 'a'])``."""
-    left = iter(values)
-
-    def shown(match: re.Match[str]) -> str:
-        if match.group(1) == "%":
-            return "%"
-        value, digits, verb = next(left), match.group(2), match.group(3)
-        if verb == "s":
-            return ("true" if value else "false") if isinstance(value, celtypes.BoolType) else str(value)
-        if verb in "fe":
-            return f"{float(value):.{digits or 6}{verb}}"
-        return f"{int(value):{verb}}"
-
-    return _VERB.sub(shown, template)
-
-
-def _failing(function: Function) -> Function:
-    """Errors of Python as errors of the expression."""
-
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
-        try:
-            return function(*arguments)
-        except (ValueError, TypeError, IndexError, ArithmeticError, AttributeError, StopIteration) as error:
-            raise CELEvalError(str(error), type(error), error.args) from None
-
-    return call
-
-
-def _has_value(found: Optional) -> Any:
-    return celtypes.BoolType(found.held is not None)
-
-
-def _value(found: Optional) -> Any:
-    if found.held is None:
-        raise ValueError("optional.none() dereference")
-    return found.held
-
-
-def _or_value(found: Optional, other: Any) -> Any:
-    return other if found.held is None else found.held
-
-
-def _is_sorted(items: Any) -> Any:
-    return celtypes.BoolType(all(items[at] <= items[at + 1] for at in range(len(items) - 1)))
-
-
-def _sum(items: Any) -> Any:
-    return functools.reduce(lambda left, right: left + right, items) if items else celtypes.IntType(0)
-
-
-def _index_of(where: Any, what: Any, start: int = 0) -> Any:
-    if isinstance(where, str):
-        return celtypes.IntType(where.find(what, start))
-    return celtypes.IntType(next((at for at, each in enumerate(where) if each == what), -1))
-
-
-def _last_index_of(where: Any, what: Any) -> Any:
-    if isinstance(where, str):
-        return celtypes.IntType(where.rfind(what))
-    found = [at for at, each in enumerate(where) if each == what]
-    return celtypes.IntType(found[-1] if found else -1)
-
-
-def _text(function: Callable[..., str]) -> Function:
-    return lambda *arguments: celtypes.StringType(function(*arguments))
-
-
-def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
-    return text.replace(old, new, limit)
-
-
-def _substring(text: str, start: int, end: int | None = None) -> str:
-    last = len(text) if end is None else end
-    if not 0 <= start <= last <= len(text):
-        raise IndexError(f"index out of range: {start}")
-    return text[start:last]
-
-
-def _char_at(text: str, index: int) -> str:
-    return _substring(text, index, index + 1) if index < len(text) else ""
-
-
-def _ascii(change: Callable[[str], str]) -> Function:
-    return _text(lambda text: "".join(change(each) if each.isascii() else each for each in text))
-
-
-def _split(text: str, by: str, limit: int = -1) -> Any:
-    if limit == 0:
-        return celtypes.ListType([])
-    parts = text.split(by, limit - 1 if limit > 0 else -1) if by else list(text)
-    return celtypes.ListType([celtypes.StringType(each) for each in parts])
-
-
-def _join(items: Any, by: str = "") -> str:
-    return by.join(str(each) for each in items)
-
-
-def _find(text: str, pattern: str) -> str:
-    found = re2.search(pattern, text)
-    return found.group(0) if found else ""
-
-
-def _find_all(text: str, pattern: str, limit: int = -1) -> Any:
-    found = [match.group(0) for match in re2.finditer(pattern, text)]
-    wanted = found if limit < 0 else found[:limit]
-    return celtypes.ListType([celtypes.StringType(each) for each in wanted])
-
-
-def _works(read: Function) -> Function:
-    def check(text: str) -> Any:
-        try:
-            read(text)
-        except ValueError:
-            return celtypes.BoolType(False)
-        return celtypes.BoolType(True)
-
-    return check
-
-
-def _url(text: str) -> SplitResult:
-    found = urlsplit(text)
-    if not found.scheme and not text.startswith("/"):
-        raise ValueError(
-            f"URL parse error during conversion from string: parse {text!r}: invalid URI for request"
-        )
-    return found
-
-
-def _host(url: SplitResult) -> str:
-    return url.netloc.rpartition("@")[2]
-
-
-def _query(url: SplitResult) -> Any:
-    made = celtypes.MapType()
-    for name, items in parse_qs(url.query, keep_blank_values=True).items():
-        made[celtypes.StringType(name)] = celtypes.ListType([celtypes.StringType(each) for each in items])
-    return made
-
-
-def _contains_ip(network: Any, address: Any) -> Any:
-    return celtypes.BoolType(ipaddress.ip_address(str(address)) in network)
-
-
-def _quantity(text: str) -> Decimal:
-    return Decimal(quantities.parse(str(text)).milli_value) / 1000
-
-
-def _compare(left: Decimal, right: Decimal) -> Any:
-    return celtypes.IntType((left > right) - (left < right))
-
-
-def _truth(function: Function) -> Function:
-    return lambda *arguments: celtypes.BoolType(function(*arguments))
-
-
-def _whole(function: Function) -> Function:
-    return lambda *arguments: celtypes.IntType(function(*arguments))
-
-
-_FUNCTIONS: dict[str, Function] = {
-    # optional values
-    "hasValue": _has_value, "value": _value, "orValue": _or_value,
-    # sets and strings
-    "contains": _contains, "equivalent": _equivalent, "intersects": _intersects, "format": _text(_format),
-    # lists
-    "isSorted": _is_sorted, "sum": _sum, "min": min, "max": max,
-    "indexOf": _index_of, "lastIndexOf": _last_index_of,
-    # strings
-    "charAt": _text(_char_at), "lowerAscii": _ascii(str.lower), "upperAscii": _ascii(str.upper),
-    "replace": _text(_replace), "split": _split, "substring": _text(_substring), "trim": _text(str.strip),
-    "join": _text(_join),
-    # regular expressions
-    "find": _text(_find), "findAll": _find_all,
-    # URLs
-    "url": _url, "isURL": _works(_url), "getScheme": _text(lambda url: url.scheme), "getHost": _text(_host),
-    "getHostname": _text(lambda url: url.hostname or ""),
-    "getPort": _text(lambda url: str(url.port or "")), "getEscapedPath": _text(lambda url: url.path),
-    "getQuery": _query,
-    # addresses
-    "ip": ipaddress.ip_address, "isIP": _works(ipaddress.ip_address),
-    "family": _whole(lambda address: address.version),
-    "cidr": ipaddress.ip_network, "isCIDR": _works(ipaddress.ip_network), "containsIP": _contains_ip,
-    "prefixLength": _whole(lambda network: network.prefixlen),
-    # quantities
-    "quantity": _quantity, "isQuantity": _works(_quantity), "compareTo": _compare,
-    "isGreaterThan": _truth(lambda left, right: left > right),
-    "isLessThan": _truth(lambda left, right: left < right),
-    "isInteger": _truth(lambda value: value == int(value)), "asInteger": _whole(int),
-    "asApproximateFloat": lambda value: celtypes.DoubleType(float(value)),
-    "sign": _whole(lambda value: (value > 0) - (value < 0)),
-    "add": lambda left, right: left + right, "sub": lambda left, right: left - right,
-}  # fmt: skip
-
-FUNCTIONS: dict[str, Function] = {name: _failing(each) for name, each in _FUNCTIONS.items()}
-"""By name."""
+    """A value that may not be there."""
+
+    held: Any = None
+    present: bool = False
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality as CEL has it: of numbers whatever their type, of containers by what they hold."""
+    if isinstance(left, list | dict) or isinstance(right, list | dict):
+        return equal(left, right)
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def integer(value: int) -> int:
+    """``value`` as CEL's ``int``. Raises ArithmeticError when it is too large."""
+    if not INT_MIN <= value <= INT_MAX:
+        raise ArithmeticError("integer overflow")
+    return value
+
+
+def _divide(left: Any, right: Any) -> Any:
+    if isinstance(left, float) or isinstance(right, float):
+        if right:
+            return left / right
+        return math.nan if not left or math.isnan(left) else math.copysign(math.inf, left)
+    if not right:
+        raise ArithmeticError("division by zero")
+    found = abs(left) // abs(right)
+    return integer(found if (left < 0) == (right < 0) else -found)
+
+
+def _remainder(left: int, right: int) -> int:
+    if not right:
+        raise ArithmeticError("modulus by zero")
+    return int(math.copysign(abs(left) % abs(right), left))
+
+
+def _unsigned(run: Function) -> Function:
+    def checked(*arguments: int) -> int:
+        found: int = run(*arguments)
+        if not 0 <= found <= UINT_MAX:
+            raise ArithmeticError("unsigned integer overflow")
+        return found
+
+    return checked
+
+
+def _operators() -> None:
+    plus, minus, times = (lambda a, b: a + b), (lambda a, b: a - b), (lambda a, b: a * b)
+    whole: list[tuple[str, Function]] = [("_+_", plus), ("_-_", minus), ("_*_", times), ("_/_", _divide)]
+    for name, run in whole:
+        add(name, "", "int int", "int", lambda a, b, run=run: integer(run(a, b)))
+        add(name, "", "uint uint", "uint", _unsigned(run))
+        add(name, "", "double double", "double", run)
+    add("_%_", "", "int int", "int", _remainder)
+    add("_%_", "", "uint uint", "uint", _remainder)
+    for each in ("string", "bytes", "list(A)"):
+        add("_+_", "", f"{each} {each}", each, plus)
+    for name, run, kinds in (
+        (
+            "_+_",
+            plus,
+            ("timestamp duration timestamp", "duration timestamp timestamp", "duration duration duration"),
+        ),
+        (
+            "_-_",
+            minus,
+            ("timestamp timestamp duration", "timestamp duration timestamp", "duration duration duration"),
+        ),
+    ):
+        for kind in kinds:
+            left, right, result = kind.split()
+            add(name, "", f"{left} {right}", result, run)
+    add("-_", "", "int", "int", lambda a: integer(-a))
+    add("-_", "", "double", "double", lambda a: -a)
+    add("_==_", "", "A A", "bool", same)
+    add("_!=_", "", "A A", "bool", lambda a, b: not same(a, b))
+    add("@in", "", "A list(A)", "bool", inside)
+    add("@in", "", "A map(A,B)", "bool", lambda a, b: a in b)
+    numbers = ("int", "uint", "double")
+    pairs = [(a, b) for a in numbers for b in numbers]
+    pairs += [(each, each) for each in ("string", "bytes", "bool", "timestamp", "duration")]
+    for name, run in (
+        ("_<_", lambda a, b: a < b),
+        ("_<=_", lambda a, b: a <= b),
+        ("_>_", lambda a, b: a > b),
+        ("_>=_", lambda a, b: a >= b),
+    ):
+        for left, right in pairs:
+            add(name, "", f"{left} {right}", "bool", run)
+
+
+def inside(item: Any, items: list[Any]) -> bool:
+    return any(same(item, each) for each in items)
+
+
+_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def duration(text: str) -> timedelta:
+    """Go's notation of durations: ``1h30m``."""
+    rest = text.removeprefix("-").removeprefix("+")
+    parts = _DURATION.findall(rest)
+    if rest != "0" and (not parts or "".join(map("".join, parts)) != rest):
+        raise ValueError(f'time: invalid duration "{text}"')
+    found = timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in parts))
+    return -found if text.startswith("-") else found
+
+
+def timestamp(text: str) -> datetime:
+    """RFC 3339, or a day alone."""
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _to_int(value: Any) -> int:
+    if isinstance(value, datetime):
+        return int(value.timestamp())
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1) * 1000
+    return integer(int(value))
+
+
+def to_string(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():g}s"
+    if isinstance(value, float):
+        return f"{value:g}" if value == int(value) and abs(value) < 1e21 else repr(value)
+    return str(value)
+
+
+def _to_bool(text: str) -> bool:
+    if text in ("true", "True", "TRUE", "t", "1"):
+        return True
+    if text in ("false", "False", "FALSE", "f", "0"):
+        return False
+    raise ValueError("type conversion error from 'string' to 'bool'")
+
+
+def _conversions() -> None:
+    for each in ("int", "uint", "double", "string", "timestamp", "duration"):
+        add("int", "", each, "int", _to_int)
+    for each in ("int", "uint", "double", "string"):
+        add("uint", "", each, "uint", _unsigned(int))
+        add("double", "", each, "double", float)
+    for each in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"):
+        add("string", "", each, "string", to_string)
+    add("bool", "", "bool", "bool", lambda value: value)
+    add("bool", "", "string", "bool", _to_bool)
+    add("bytes", "", "string", "bytes", str.encode)
+    add("bytes", "", "bytes", "bytes", lambda value: value)
+    add("duration", "", "string", "duration", duration)
+    add("duration", "", "duration", "duration", lambda value: value)
+    add("timestamp", "", "string", "timestamp", timestamp)
+    add("timestamp", "", "timestamp", "timestamp", lambda value: value)
+    add("timestamp", "", "int", "timestamp", lambda value: datetime.fromtimestamp(value, UTC))
+    add("dyn", "", "A", "dyn", lambda value: value)
+    add("type", "", "A", "type", type)
+
+
+def _moments() -> None:
+    parts: list[tuple[str, Callable[[datetime], int]]] = [
+        ("getFullYear", lambda t: t.year), ("getMonth", lambda t: t.month - 1),
+        ("getDayOfMonth", lambda t: t.day - 1), ("getDate", lambda t: t.day),
+        ("getDayOfWeek", lambda t: t.isoweekday() % 7), ("getDayOfYear", lambda t: t.timetuple().tm_yday - 1),
+        ("getHours", lambda t: t.hour), ("getMinutes", lambda t: t.minute),
+        ("getSeconds", lambda t: t.second), ("getMilliseconds", lambda t: t.microsecond // 1000),
+    ]  # fmt: skip
+    for name, part in parts:
+        add(name, "timestamp", "", "int", lambda t, part=part: part(t.astimezone(UTC)))
+        add(name, "timestamp", "string", "int", lambda t, z, part=part: part(t.astimezone(ZoneInfo(z))))
+    for name, seconds in (("getHours", 3600), ("getMinutes", 60), ("getSeconds", 1)):
+        add(name, "duration", "", "int", lambda d, unit=seconds: int(d.total_seconds() / unit))
+    add("getMilliseconds", "duration", "", "int", lambda d: d.microseconds // 1000)
+
+
+for _group in (_operators, _conversions, _moments):
+    _group()

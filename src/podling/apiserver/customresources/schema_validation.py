@@ -11,6 +11,7 @@ from typing import Any
 
 from podling.api.apiextensions_v1 import JSONSchemaProps
 from podling.apiserver.customresources import values
+from podling.apiserver.customresources.rule_validation import rule_errors
 from podling.apiserver.customresources.structural import (
     EMBEDDED,
     INT_OR_STRING,
@@ -64,7 +65,7 @@ def schema_errors(path: Path, schema: JSONSchemaProps) -> Errors:
         return [fields.required(path.child("type"), "must not be empty at the root")]
     errors = _usable(path, plain) + _structural(path, plain, ROOT)
     if not errors:
-        errors = _default_errors(path, plain) + _rule_errors(path, plain)
+        errors = _default_errors(path, plain) + rule_errors(path, schema_of(plain))
     return sorted(errors, key=str)
 
 
@@ -257,31 +258,3 @@ def _default_errors(path: Path, plain: Plain) -> Errors:
     for where, each in _below(path, plain):
         errors += _default_errors(where, each)
     return errors
-
-
-def _rule_errors(path: Path, plain: Plain) -> Errors:
-    """Rules must be expressions."""
-    errors: Errors = []
-    for at, rule in enumerate(plain.get(RULES) or ()):
-        where = path.child(RULES).index(at)
-        if not rule.get("rule", "").strip():
-            errors.append(fields.required(where.child("rule"), "rule is not specified"))
-        for name in ("rule", "messageExpression"):
-            if rule.get(name, "").strip():
-                errors += _expression_errors(where.child(name), rule[name])
-        if "message" in rule and not rule["message"].strip():
-            text = "message must be non-empty if specified"
-            errors.append(fields.invalid(where.child("message"), rule["message"], text))
-    for where, each in _below(path, plain):
-        errors += _rule_errors(where, each)
-    return errors
-
-
-def _expression_errors(path: Path, text: str) -> Errors:
-    from podling.apiserver.customresources import cel_programs
-
-    try:
-        cel_programs.compiled(text)
-    except cel_programs.Failure as error:
-        return [fields.invalid(path, text, f"compilation failed: ERROR: {error}")]
-    return []

@@ -1,0 +1,291 @@
+"""From a CEL tree to something that can be run, and what its types say against that.
+
+One walk does three things at each node: it finds the node's type (and what is wrong with it), makes the
+closure that evaluates it (``cel_runs``), and estimates what that costs at most (``cel_costs``). Nothing is
+looked up again when the expression is asked. Upstream: ``cel-go`` ``checker``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from podling.apiserver.customresources import cel_library  # noqa: F401 -- adds its functions
+from podling.apiserver.customresources import cel_runs as runs
+from podling.apiserver.customresources.cel_costs import CEILING, REQUEST, TRAVERSING, call_cost, largest, plus
+from podling.apiserver.customresources.cel_functions import OVERLOADS, Overload
+from podling.apiserver.customresources.cel_runs import Failure, Run, Scope
+from podling.apiserver.customresources.cel_syntax import (
+    Bind,
+    Call,
+    Fold,
+    Index,
+    ListOf,
+    Literal,
+    MapOf,
+    Name,
+    Node,
+    Select,
+)
+from podling.apiserver.customresources.cel_types import (
+    BOOL,
+    DYN,
+    STRING,
+    Bindings,
+    Type,
+    filled_in,
+    fits,
+    list_of,
+    map_of,
+)
+
+Names = Mapping[str, Type]
+
+_TYPE_NAMES = frozenset({
+    "bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint",
+})  # fmt: skip
+_LOGIC = frozenset({"_&&_", "_||_", "!_", "_?_:_"})
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A compiled node. ``cost``: what evaluating it costs at most, in cel-go's units."""
+
+    type: Type
+    run: Run
+    cost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    text: str
+    at: int
+
+
+def _unrunnable(_scope: Scope) -> Any:
+    raise Failure("the expression does not compile")
+
+
+UNKNOWN = Typed(DYN, _unrunnable)
+
+
+class Compiler:
+    """Compiles one expression; ``problems`` is what its types say against it."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def compile(self, node: Node, names: Names) -> Typed:
+        match node:
+            case Literal(value=value, type=type_):
+                size = len(value) if isinstance(value, str | bytes) else None
+                return Typed(Type(type_, largest=size), lambda _scope: value)
+            case Name():
+                return self._name(node, names)
+            case Select():
+                return self._select(node, names)
+            case Index():
+                return self._index(node, names)
+            case Call():
+                return self._call(node, names)
+            case ListOf():
+                return self._list(node, names)
+            case MapOf():
+                return self._map(node, names)
+            case Fold():
+                return self._fold(node, names)
+            case Bind(variable=variable):
+                value = self.compile(node.value, names)
+                body = self.compile(node.body, {**names, variable: value.type})
+                return Typed(
+                    body.type, runs.binding(variable, value.run, body.run), plus(value.cost, body.cost)
+                )
+
+    def _wrong(self, text: str, at: int) -> Typed:
+        self.problems.append(Problem(text, at))
+        return UNKNOWN
+
+    def _name(self, node: Name, names: Names) -> Typed:
+        found, name = names.get(node.name), node.name
+        if found is not None:
+            return Typed(found, lambda scope: scope[name], 1)
+        if name in _TYPE_NAMES:
+            return Typed(Type("type"), lambda _scope: name, 1)
+        return self._wrong(f"undeclared reference to '{name}' (in container '')", node.at)
+
+    def _select(self, node: Select, names: Names) -> Typed:
+        operand = self.compile(node.operand, names)
+        if operand is UNKNOWN:
+            return UNKNOWN
+        within, chained = operand.type, operand.type.name == "optional"
+        if chained:
+            within = within.inner[0]
+        key, type_ = node.field, DYN
+        if within.name == "object":
+            field = within.fields.get(node.field)
+            if field is None:
+                return self._wrong(f"undefined field '{node.field}'", node.at)
+            key, type_ = field.key, field.type
+        elif within.name == "map":
+            type_ = within.inner[1]
+        elif within.name != "dyn":
+            return self._wrong(f"type '{within}' does not support field selection", node.at)
+        cost = plus(operand.cost, 1)
+        if node.asked:
+            return Typed(BOOL, runs.presence(operand.run, key), cost)
+        if node.optional or chained:
+            return Typed(Type("optional", (type_,)), runs.maybe(operand.run, key, runs.reader(type_)), cost)
+        return Typed(type_, runs.field(operand.run, key, runs.reader(type_)), cost)
+
+    def _index(self, node: Index, names: Names) -> Typed:
+        operand, key = self.compile(node.operand, names), self.compile(node.key, names)
+        within, chained = operand.type, operand.type.name == "optional"
+        if chained:
+            within = within.inner[0]
+        if within.name == "list" and fits(Type("int"), key.type, {}):
+            type_ = within.inner[0]
+        elif within.name == "map" and fits(within.inner[0], key.type, {}):
+            type_ = within.inner[1]
+        elif within.name == "dyn":
+            type_ = DYN
+        else:
+            return self._no_overload("_[_]", [within, key.type], node.at)
+        cost = plus(operand.cost, key.cost, 1)
+        if node.optional or chained:
+            run = runs.maybe_item(operand.run, key.run, runs.reader(type_))
+            return Typed(Type("optional", (type_,)), run, cost)
+        return Typed(type_, runs.item(operand.run, key.run, runs.reader(type_)), cost)
+
+    def _no_overload(self, name: str, types: list[Type], at: int, *, method: bool = False) -> Typed:
+        if method:
+            shown = f"{types[0]}.({', '.join(map(str, types[1:]))})"
+        else:
+            shown = f"({', '.join(map(str, types))})"
+        return self._wrong(f"found no matching overload for '{name}' applied to '{shown}'", at)
+
+    def _call(self, node: Call, names: Names) -> Typed:
+        name, target = node.function, node.target
+        if isinstance(target, Name) and target.name not in names and f"{target.name}.{name}" in OVERLOADS:
+            name, target = f"{target.name}.{name}", None
+        nodes = node.arguments if target is None else (target, *node.arguments)
+        given = [
+            self._list(each, names, mixed=True)
+            if name == "format" and isinstance(each, ListOf)
+            else self.compile(each, names)
+            for each in nodes
+        ]
+        if UNKNOWN in given:
+            return UNKNOWN
+        types = [each.type for each in given]
+        if name in _LOGIC:
+            if not all(fits(BOOL, each, {}) for each in types[: 1 if name == "_?_:_" else 2]):
+                return self._no_overload(name, types, node.at)
+            return self._logic(name, given, node.at)
+        if name not in OVERLOADS:
+            return self._wrong(f"undeclared reference to '{name}' (in container '')", node.at)
+        method = target is not None
+        found = [
+            each for each in OVERLOADS[name] if each.method == method and _accepts(each, types) is not None
+        ]
+        if not found:
+            return self._no_overload(name, types, node.at, method=method)
+        results = [filled_in(each.result, _accepts(each, types) or {}) for each in found]
+        same = all(each == results[0] for each in results)
+        result = _sized(name, results[0], types) if same else DYN
+        run = runs.called(found, [each.run for each in given], traversing=name in TRAVERSING)
+        return Typed(result, run, plus(*(each.cost for each in given), call_cost(name, types)))
+
+    def _logic(self, name: str, given: list[Typed], at: int) -> Typed:
+        parts, cost = [each.run for each in given], plus(*(each.cost for each in given), 1)
+        if name == "!_":
+            return Typed(BOOL, runs.negated(*parts), cost)
+        if name != "_?_:_":
+            return Typed(BOOL, (runs.either if name == "_||_" else runs.both)(*parts), cost)
+        condition, yes, no = given
+        bound: Bindings = {}
+        parameter = Type("A")
+        if not (fits(parameter, yes.type, bound) and fits(parameter, no.type, bound)):
+            return self._no_overload(name, [each.type for each in given], at)
+        type_ = yes.type if yes.type == no.type else DYN
+        cost = plus(condition.cost, max(yes.cost, no.cost))
+        return Typed(type_, runs.choice(*parts), cost)
+
+    def _alike(self, nodes: Iterable[Node], found: list[Typed]) -> Type:
+        """The type of all of these, which must be the same."""
+        known = next((each.type for each in found if each.type.name != "dyn"), DYN)
+        for node, each in zip(nodes, found, strict=True):
+            if not fits(known, each.type, {}):
+                self._wrong(f"expected type '{known}' but found '{each.type}'", node.at)
+        return DYN if any(each.type.name == "dyn" for each in found) else known
+
+    def _list(self, node: ListOf, names: Names, *, mixed: bool = False) -> Typed:
+        """``mixed``: the items may be of different types, as the arguments of ``format`` are."""
+        items = [self.compile(each, names) for each in node.items]
+        parts = [each.run for each in items]
+        type_ = list_of(DYN if mixed else self._alike(node.items, items), len(items))
+        return Typed(type_, lambda scope: [run(scope) for run in parts], plus(10, *(e.cost for e in items)))
+
+    def _map(self, node: MapOf, names: Names) -> Typed:
+        keys = [self.compile(key, names) for key, _ in node.entries]
+        values = [self.compile(value, names) for _, value in node.entries]
+        parts = [(key.run, value.run) for key, value in zip(keys, values, strict=True)]
+        type_ = map_of(
+            self._alike([key for key, _ in node.entries], keys),
+            self._alike([value for _, value in node.entries], values),
+            len(parts),
+        )
+        cost = plus(30, *(each.cost for each in (*keys, *values)))
+        return Typed(type_, lambda scope: {key(scope): value(scope) for key, value in parts}, cost)
+
+    def _fold(self, node: Fold, names: Names) -> Typed:
+        over = self.compile(node.over, names)
+        if over is UNKNOWN:
+            return UNKNOWN
+        if node.kind in ("optMap", "optFlatMap"):
+            return self._optional_map(node, over, names)
+        if over.type.name not in ("list", "map", "dyn"):
+            text = f"expression of type '{over.type}' cannot be range of a comprehension"
+            self._wrong(f"{text} (must be list, map, or dynamic)", node.over.at)
+        item = over.type.inner[0] if over.type.name in ("list", "map") else DYN
+        inner = {**names, node.variable: item}
+        condition = self.compile(node.condition, inner) if node.condition is not None else None
+        body = self.compile(node.body, inner)
+        for each, part in ((node.body, body), (node.condition, condition)):
+            asked = node.kind != "map" or part is condition
+            if each is not None and part is not None and asked and not fits(BOOL, part.type, {}):
+                return self._no_overload("_&&_", [BOOL, part.type], each.at)
+        weight = plus(2, body.cost, condition.cost if condition else 0)
+        size = largest(over.type)
+        steps = runs.Steps(over.run, node.variable, runs.reader(item), runs.nodes(node.body))
+        run = runs.FOLDS[node.kind](steps, body.run, condition.run if condition else None)
+        type_ = {"map": list_of(body.type, size), "filter": list_of(item, size)}.get(node.kind, BOOL)
+        return Typed(type_, run, plus(over.cost, min(size * weight, CEILING)))
+
+    def _optional_map(self, node: Fold, over: Typed, names: Names) -> Typed:
+        if over.type.name not in ("optional", "dyn"):
+            return self._no_overload(node.kind, [over.type], node.at, method=True)
+        item = over.type.inner[0] if over.type.inner else DYN
+        body = self.compile(node.body, {**names, node.variable: item})
+        flat = node.kind == "optFlatMap"
+        bound = runs.binding(node.variable, lambda scope: scope[runs.HELD], body.run)
+        run = runs.optional_map(over.run, bound, flat=flat)
+        type_ = body.type if flat else Type("optional", (body.type,))
+        return Typed(type_, run, plus(over.cost, body.cost))
+
+
+def _accepts(overload: Overload, types: list[Type]) -> Bindings | None:
+    if len(overload.arguments) != len(types):
+        return None
+    bound: Bindings = {}
+    if all(fits(formal, actual, bound) for formal, actual in zip(overload.arguments, types, strict=True)):
+        return bound
+    return None
+
+
+def _sized(name: str, result: Type, types: list[Type]) -> Type:
+    """A call's result with what is known of its size: enough that costs do not become fantastic."""
+    if result.name == "string" and types and types[0].name == "string":
+        size = sum(largest(each) for each in types) if name == "_+_" else largest(types[0])
+        return Type("string", largest=min(size, REQUEST))
+    return Type("string", largest=64) if result == STRING else result

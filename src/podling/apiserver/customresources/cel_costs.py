@@ -1,0 +1,51 @@
+"""What evaluating a CEL expression costs at most, in cel-go's units: estimated from types before it is run.
+
+Estimates stay at or below those of ``cel-go checker/cost.go``: what Kubernetes accepts is never refused here.
+"""
+
+from __future__ import annotations
+
+from podling.apiserver.customresources.cel_types import Type
+
+CEILING = 2**62
+TRAVERSING = frozenset({
+    "_==_", "_!=_", "_+_", "@in", "contains", "endsWith", "find", "findAll", "format", "indexOf", "isSorted",
+    "join", "lastIndexOf", "lowerAscii", "matches", "max", "min", "replace", "sets.contains",
+    "sets.equivalent", "sets.intersects", "split", "startsWith", "sum", "trim", "upperAscii",
+})  # fmt: skip
+"""Functions whose work grows with their arguments."""
+
+
+def plus(*costs: int) -> int:
+    return min(sum(costs), CEILING)
+
+
+_LEAST = {"string": 2, "bytes": 2, "bool": 4, "list": 2, "map": 2, "object": 2}
+"""The fewest characters that a value takes in JSON."""
+REQUEST = 3 * 1024 * 1024
+
+
+def largest(type_: Type) -> int:
+    """The most characters or items of a value of this type, when a request has room for no more."""
+    if type_.largest is not None:
+        return type_.largest
+    if type_.name in ("list", "map"):
+        least = sum(_LEAST.get(each.name, 1) for each in type_.inner)
+        return (REQUEST - 2) // (least + 1)
+    return REQUEST - 2 if type_.name in ("string", "bytes", "dyn") else 1
+
+
+def call_cost(name: str, types: list[Type]) -> int:
+    """What a call costs beside its arguments (``checker/cost.go``); never more than cel-go would say."""
+    if name not in TRAVERSING:
+        return 1
+    sizes = [largest(each) if each.name in ("string", "bytes", "list", "map") else 1 for each in types]
+    if name == "matches" or name.startswith("find"):
+        return max(1, int(sizes[0] * 0.1) * max(1, int(sizes[-1] * 0.25)))
+    if name == "contains":
+        return max(1, int(sizes[0] * 0.1) * max(1, int(sizes[1] * 0.1)))
+    if name in ("_==_", "_!=_", "startsWith", "endsWith"):
+        return max(1, int(min(sizes) * 0.1))
+    if name == "@in":
+        return max(1, sizes[-1])
+    return max(1, int(sum(sizes) * 0.1))

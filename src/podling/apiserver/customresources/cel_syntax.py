@@ -1,0 +1,376 @@
+"""CEL's syntax: from the text of an expression to its tree. Pure.
+
+The grammar is that of ``google/cel-spec doc/langdef.md`` with what Kubernetes turns on beside it: optional
+selections (``a.?b``, ``a[?0]``) and ``cel.bind``. Macros become nodes of their own here, as in cel-go.
+Every node knows where it is in the text, as cel-go counts it: an operator is at its sign, a call at its
+parenthesis.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+DEPTH_MAX = 250
+"""How deep expressions may be nested (cel-go's limit)."""
+
+
+class SyntaxProblem(Exception):
+    """A text that is no expression."""
+
+    def __init__(self, text: str, at: int) -> None:
+        super().__init__(text)
+        self.text, self.at = text, at
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    value: Any
+    type: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``operand.field``; as the argument of ``has`` only asked whether it is there."""
+
+    operand: Node
+    field: str
+    at: int
+    optional: bool = False
+    asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    operand: Node
+    key: Node
+    at: int
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, a method (with a target) or an operator (named ``_+_``)."""
+
+    function: str
+    target: Node | None
+    arguments: tuple[Node, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    items: tuple[Node, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    entries: tuple[tuple[Node, Node], ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A macro that goes over a list or the keys of a map: ``all``, ``exists``, ``exists_one``, ``map``,
+    ``filter``, or over what an optional may hold: ``optMap``, ``optFlatMap``."""
+
+    kind: str
+    over: Node
+    variable: str
+    condition: Node | None
+    """Of ``map`` with three arguments."""
+    body: Node
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    variable: str
+    value: Node
+    body: Node
+    at: int
+
+
+Node = Literal | Name | Select | Index | Call | ListOf | MapOf | Fold | Bind
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|//[^\n]*)
+      | (?P<raw>[rR](?:'(?!'')[^'\n]*'|"(?!"")[^"\n]*"))
+      | (?P<string>[rRbB]{0,2}(?:'''(?:\\.|[^\\])*?'''|\"""(?:\\.|[^\\])*?\"""
+            |'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
+      | (?P<float>(?:\d+\.\d+|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
+      | (?P<integer>0x[0-9a-fA-F]+[uU]?|\d+[uU]?)
+      | (?P<name>[_a-zA-Z][_a-zA-Z0-9]*)
+      | (?P<quoted>`[a-zA-Z0-9_.\-/ ]+`)
+      | (?P<sign>&&|\|\||==|!=|<=|>=|[<>+\-*/%!?:.,()\[\]{}])""",
+    re.VERBOSE | re.DOTALL,
+)
+_LEVELS: tuple[tuple[str, ...], ...] = (
+    ("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"),
+)  # fmt: skip
+_CONSTANTS = {"true": (True, "bool"), "false": (False, "bool"), "null": (None, "null")}
+_RESERVED = frozenset({
+    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
+    "namespace", "return", "var", "void", "while",
+})  # fmt: skip
+_FOLDS = {"all": 2, "exists": 2, "exists_one": 2, "existsOne": 2, "filter": 2, "optMap": 2, "optFlatMap": 2}
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))", re.DOTALL
+)
+_EXPRESSION_EXPECTED = (
+    "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
+    "BYTES, IDENTIFIER}"
+)
+_SIMPLE = dict(zip("abfnrtv\\'\"`?", "\a\b\f\n\r\t\v\\'\"`?", strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+def _tokens(text: str) -> list[_Token]:
+    found, at = [], 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise SyntaxProblem(f"Syntax error: token recognition error at: '{text[at]}'", at)
+        kind = match.lastgroup or ""
+        if kind != "space":
+            found.append(_Token(kind, match.group(), at))
+        at = match.end()
+    return [*found, _Token("end", "<EOF>", len(text))]
+
+
+def parse(text: str) -> Node:
+    """The tree of an expression. Raises ``SyntaxProblem``."""
+    parser = _Parser(_tokens(text))
+    tree = parser.expression()
+    if parser.token.kind != "end":
+        parser.fail("expecting <EOF>")
+    return tree
+
+
+class _Parser:
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens, self._position, self._depth = tokens, 0, 0
+
+    @property
+    def token(self) -> _Token:
+        return self._tokens[self._position]
+
+    def fail(self, why: str) -> NoReturn:
+        raise SyntaxProblem(f"Syntax error: mismatched input '{self.token.text}' {why}", self.token.at)
+
+    def _take(self) -> _Token:
+        token = self.token
+        self._position += 1
+        return token
+
+    def _sees(self, *signs: str) -> bool:
+        return self.token.kind in ("sign", "name") and self.token.text in signs
+
+    def _expect(self, sign: str) -> _Token:
+        if not self._sees(sign):
+            self.fail(f"expecting '{sign}'")
+        return self._take()
+
+    def expression(self) -> Node:
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise SyntaxProblem(f"expression recursion limit exceeded: {DEPTH_MAX}", self.token.at)
+        condition = self._binary(0)
+        if self._sees("?"):
+            at = self._take().at
+            yes = self._binary(0)
+            self._expect(":")
+            condition = Call("_?_:_", None, (condition, yes, self.expression()), at)
+        self._depth -= 1
+        return condition
+
+    def _binary(self, level: int) -> Node:
+        if level == len(_LEVELS):
+            return self._unary()
+        left = self._binary(level + 1)
+        while self._sees(*_LEVELS[level]):
+            sign = self._take()
+            name = "@in" if sign.text == "in" else f"_{sign.text}_"
+            left = Call(name, None, (left, self._binary(level + 1)), sign.at)
+        return left
+
+    def _unary(self) -> Node:
+        signs = []
+        while self._sees("!", "-"):
+            signs.append(self._take())
+            if len(signs) > DEPTH_MAX:
+                raise SyntaxProblem(f"expression recursion limit exceeded: {DEPTH_MAX}", self.token.at)
+        if signs and signs[-1].text == "-" and self.token.kind in ("integer", "float"):
+            signs.pop()
+            operand = self._members(_number(self._take(), negative=True))
+        else:
+            operand = self._members(self._primary())
+        for sign in reversed(signs):
+            operand = Call("!_" if sign.text == "!" else "-_", None, (operand,), sign.at)
+        return operand
+
+    def _members(self, operand: Node) -> Node:
+        while True:
+            if self._sees("."):
+                operand = self._member(operand)
+            elif self._sees("["):
+                at = self._take().at
+                optional = self._skip("?")
+                operand = Index(operand, self.expression(), at, optional)
+                self._expect("]")
+            else:
+                return operand
+
+    def _skip(self, sign: str) -> bool:
+        if self._sees(sign):
+            self._take()
+            return True
+        return False
+
+    def _member(self, operand: Node) -> Node:
+        dot = self._take()
+        optional = self._skip("?")
+        if self.token.kind not in ("name", "quoted"):
+            self.fail("expecting IDENTIFIER")
+        field = self._take().text.strip("`")
+        if optional or not self._sees("("):
+            return Select(operand, field, dot.at, optional)
+        at, arguments = self._arguments()
+        return _method(operand, field, arguments, at)
+
+    def _arguments(self) -> tuple[int, tuple[Node, ...]]:
+        at = self._expect("(").at
+        found: list[Node] = []
+        while not self._sees(")"):
+            found.append(self.expression())
+            if not self._skip(","):
+                break
+        self._expect(")")
+        return at, tuple(found)
+
+    def _primary(self) -> Node:
+        token = self._take()
+        if token.kind in ("integer", "float"):
+            return _number(token)
+        if token.kind in ("string", "raw"):
+            return _string(token)
+        if token.kind == "name":
+            return self._named(token)
+        if token.kind == "sign":
+            if token.text == "(":
+                inner = self.expression()
+                self._expect(")")
+                return inner
+            if token.text == "[":
+                return self._list(token.at)
+            if token.text == "{":
+                return self._map(token.at)
+            if token.text == "." and self.token.kind == "name":
+                return self._named(self._take())
+        self._position -= 1
+        self.fail(_EXPRESSION_EXPECTED)
+
+    def _named(self, token: _Token) -> Node:
+        if token.text in _CONSTANTS:
+            value, type_ = _CONSTANTS[token.text]
+            return Literal(value, type_, token.at)
+        if token.text in _RESERVED:
+            raise SyntaxProblem(f"reserved identifier: {token.text}", token.at)
+        if not self._sees("("):
+            return Name(token.text, token.at)
+        at, arguments = self._arguments()
+        if token.text == "has" and len(arguments) == 1:
+            (field,) = arguments
+            if not isinstance(field, Select):
+                raise SyntaxProblem("invalid argument to has() macro", at)
+            return Select(field.operand, field.field, at, asked=True)
+        return Call(token.text, None, arguments, at)
+
+    def _list(self, at: int) -> Node:
+        items: list[Node] = []
+        while not self._sees("]"):
+            items.append(self.expression())
+            if not self._skip(","):
+                break
+        self._expect("]")
+        return ListOf(tuple(items), at)
+
+    def _map(self, at: int) -> Node:
+        entries: list[tuple[Node, Node]] = []
+        while not self._sees("}"):
+            key = self.expression()
+            self._expect(":")
+            entries.append((key, self.expression()))
+            if not self._skip(","):
+                break
+        self._expect("}")
+        return MapOf(tuple(entries), at)
+
+
+def _method(operand: Node, name: str, arguments: tuple[Node, ...], at: int) -> Node:
+    if _FOLDS.get(name) == len(arguments) or (name == "map" and len(arguments) in (2, 3)):
+        variable = _variable(arguments[0])
+        condition = arguments[1] if len(arguments) == 3 else None
+        kind = "exists_one" if name == "existsOne" else name
+        return Fold(kind, operand, variable, condition, arguments[-1], at)
+    if name == "bind" and operand == Name("cel", getattr(operand, "at", -1)) and len(arguments) == 3:
+        return Bind(_variable(arguments[0]), arguments[1], arguments[2], at)
+    return Call(name, operand, arguments, at)
+
+
+def _variable(node: Node) -> str:
+    if not isinstance(node, Name):
+        raise SyntaxProblem("argument must be a simple name", node.at)
+    return node.name
+
+
+def _number(token: _Token, *, negative: bool = False) -> Literal:
+    text, sign = token.text, -1 if negative else 1
+    if token.kind == "float":
+        return Literal(sign * float(text), "double", token.at)
+    unsigned = text[-1] in "uU" and not (text.startswith("0x") and text[-1] not in "uU")
+    value = sign * int(text.rstrip("uU"), 16 if text.startswith("0x") else 10)
+    if unsigned and not 0 <= value < 2**64:
+        raise SyntaxProblem("invalid uint literal", token.at)
+    if not unsigned and not -(2**63) <= value < 2**63:
+        raise SyntaxProblem("invalid int literal", token.at)
+    return Literal(value, "uint" if unsigned else "int", token.at)
+
+
+def _string(token: _Token) -> Literal:
+    prefix = re.match(r"[rRbB]*", token.text)
+    assert prefix is not None
+    marks = prefix.group().lower()
+    body = token.text[len(marks) :]
+    quote = 3 if body[:3] in ("'''", '"""') else 1
+    body = body[quote:-quote]
+    if "r" not in marks:
+        body = _ESCAPE.sub(lambda match: _unescaped(match, token.at), body)
+    return Literal(body.encode(), "bytes", token.at) if "b" in marks else Literal(body, "string", token.at)
+
+
+def _unescaped(match: re.Match[str], at: int) -> str:
+    code = next((each for each in match.groups()[:4] if each), None)
+    if code is not None:
+        return chr(int(code, 16))
+    if match.group(5):
+        return chr(int(match.group(5), 8))
+    found = _SIMPLE.get(match.group(6))
+    if found is None:
+        raise SyntaxProblem("Syntax error: unable to unescape string", at)
+    return found
