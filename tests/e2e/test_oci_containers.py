@@ -24,9 +24,11 @@ from podling.runtime.base import (
     Security,
 )
 from podling.runtime.oci import detect, linux
+from podling.runtime.oci.host import birth
 from podling.runtime.oci.rootfs import unmount_everything_under
 from tests.support.images import Tree, busybox_tree, configuration, docker_archive
 from tests.support.oci_node import DEADLINE_SECONDS, Node, missing, node
+from tests.support.pod_processes import kill_process_namespace
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -111,6 +113,21 @@ async def test_a_shared_process_namespace_has_a_holder_that_reaps(here: Node) ->
     assert (await here.exec(two, "true")).code == 0
     await here.runtime.remove_sandbox(sandbox.id)
     assert here.traces() == []
+
+
+async def test_who_sees_a_container_end_with_its_namespace_sees_the_sandbox_gone(here: Node) -> None:
+    """The kernel ends the others while the holder still exits: a moment in which all must look ended."""
+    for _ in range(8):
+        sandbox = await here.pod(namespaces=NamespaceOptions(share_processes=True))
+        names = ("one", "two", "three")
+        made = [await here.run(sandbox, name=name) for name in names]
+        pids = [(await here.runtime.container_status(each)).pid or 0 for each in made]
+        uid = next(held.pod_uid for held in await here.runtime.list_sandboxes() if held.id == sandbox.id)
+        kill_process_namespace(uid)
+        while all(birth(pid) for pid in pids):
+            pass  # the moment is shorter than any wait
+        assert [held.ready for held in await here.runtime.list_sandboxes()] == [False]
+        await here.runtime.remove_sandbox(sandbox.id)
 
 
 async def test_the_nodes_process_namespace_can_be_shared(here: Node) -> None:

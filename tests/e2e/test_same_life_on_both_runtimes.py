@@ -9,11 +9,8 @@ every pod, with all that its status says, and every write of its events, in orde
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,6 +26,7 @@ from podling.testing import memory_cluster
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster
 from tests.support.kubelet_node import NODE, SimNode, sim_node
+from tests.support.pod_processes import kill_process_namespace
 from tests.support.pod_traces import Theatre, Trace, changes, difference, same_story
 from tests.support.stories import STORIES
 from tests.support.stories.words import IMAGE
@@ -49,21 +47,6 @@ class RealHands:
 
     async def lose_sandbox(self, uid: str) -> None:
         kill_process_namespace(uid)
-
-
-def kill_process_namespace(uid: str) -> None:
-    """Kill what holds a pod's process namespace, and with it all that is in it."""
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(FileNotFoundError, ProcessLookupError):
-            if uid in (process / "cgroup").read_text() and _first_of_its_namespace(process):
-                os.kill(int(process.name), signal.SIGKILL)
-                return
-    raise AssertionError(f"nothing holds the namespace of pod {uid}")
-
-
-def _first_of_its_namespace(process: Path) -> bool:
-    (numbers,) = [line for line in (process / "status").read_text().splitlines() if line.startswith("NSpid:")]
-    return len(numbers.split()) > 2 and numbers.split()[-1] == "1"
 
 
 class SimHands:

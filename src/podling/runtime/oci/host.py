@@ -63,14 +63,29 @@ class Host:
         return [self.engine.path, f"--root={self.engine_root}", *arguments]
 
 
+PF_EXITING = 0x4
+"""The kernel's flag (``linux/sched.h``) of a process that has begun to end."""
+
+
 def birth(pid: int) -> int:
     """When a process started, in the kernel's ticks since boot; 0 if there is none, or only a zombie."""
+    fields = _stat(pid)
+    return 0 if not fields or fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def exiting(pid: int) -> bool:
+    """Whether a process is on its way out and does nothing more; what ends with it may not yet have."""
+    fields = _stat(pid)
+    return not fields or bool(int(fields[6]) & PF_EXITING)
+
+
+def _stat(pid: int) -> list[bytes]:
+    """What ``/proc/PID/stat`` says after the process' name; empty if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
+            return file.read().rpartition(b")")[2].split()
     except OSError:
-        return 0
-    return 0 if fields[0] in (b"Z", b"X") else int(fields[19])
+        return []
 
 
 def open_process(pid: int, born: int) -> int:

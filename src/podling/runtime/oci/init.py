@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from podling.runtime.base import RuntimeFailure
 from podling.runtime.oci import commands
-from podling.runtime.oci.host import Host, birth, open_process
+from podling.runtime.oci.host import Host, birth, exiting, open_process
 from podling.runtime.oci.records import SandboxRecord
 from podling.runtime.oci.rootfs import remove_tree
 from podling.runtime.oci.sandbox import pin
@@ -134,8 +134,13 @@ async def start_init(host: Host, record: SandboxRecord) -> SandboxRecord:
 
 
 def init_alive(record: SandboxRecord) -> bool:
-    """Whether the holder that the record names still lives."""
-    return record.init_pid != 0 and birth(record.init_pid) == record.init_birth
+    """Whether the holder that the record names still lives.
+
+    The kernel ends a namespace's processes while its first one exits. Who saw one of them end must find the
+    holder gone too, or would start a container in a namespace that takes no more.
+    """
+    lives = record.init_pid != 0 and birth(record.init_pid) == record.init_birth
+    return lives and not exiting(record.init_pid)
 
 
 async def end_init(host: Host, record: SandboxRecord) -> None:
