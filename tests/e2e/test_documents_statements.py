@@ -1,0 +1,133 @@
+"""What the documents say of pods' containers, hooks, init containers and forced ends, on real containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.clusters import RealCluster, shell_pod
+from tests.support.pod_processes import kill_process_namespace, wait_until_gone
+
+pytestmark = [pytest.mark.e2e, pytest.mark.root]
+
+Plain = dict[str, Any]
+IMAGE = "podling.local/host"
+UNTIL_STOPPED = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
+
+
+def container(name: str, script: str, **more: Any) -> Plain:
+    common = {"name": name, "image": IMAGE, "imagePullPolicy": "IfNotPresent"}
+    return {**common, "command": ["sh", "-c", script], **more}
+
+
+MOUNTS = [{"name": "work", "mountPath": "/work"}]
+PODS: tuple[Plain, ...] = (
+    shell_pod(
+        "neighbours",
+        f"echo mine >/dev/shm/note; mkdir /www; echo hello >/www/x; busybox httpd -p 127.0.0.1:8080 -h /www;"
+        f" {UNTIL_STOPPED}",
+    ),
+    shell_pod("stranger", UNTIL_STOPPED),
+    shell_pod(
+        "hooked",
+        f"echo spoken; {UNTIL_STOPPED}",
+        container={
+            "lifecycle": {
+                "postStart": {
+                    "exec": {"command": ["sh", "-c", 'cat /proc/self/cgroup >/tmp/hook; echo "$#" whispered']}
+                }
+            }
+        },
+    ),
+    shell_pod(
+        "prepared",
+        f"cat /work/log; {UNTIL_STOPPED}",
+        container={"volumeMounts": MOUNTS},
+        shareProcessNamespace=True,
+        volumes=[{"name": "work", "emptyDir": {}}, {"name": "key", "secret": {"secretName": "key"}}],
+        initContainers=[
+            container(
+                "first",
+                "echo first says so; cat /key/word >>/work/log; echo >>/work/log; test ! -e /own; touch /own",
+                volumeMounts=[*MOUNTS, {"name": "key", "mountPath": "/key"}],
+            ),
+            container("second", "echo second says so; test ! -e /own", volumeMounts=MOUNTS),
+        ],
+    ),
+    shell_pod("stubborn", "trap '' TERM; while :; do sleep 0.1; done", terminationGracePeriodSeconds=600),
+)
+PODS[0]["spec"]["containers"].append(container("other", UNTIL_STOPPED))
+SECRET = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "key"},
+    "stringData": {"word": "sesame"},
+}
+
+
+@pytest.fixture(scope="module")
+def pods(cluster: RealCluster) -> Iterator[RealCluster]:
+    """The cluster with every pod Ready."""
+    cluster.apply(SECRET)
+    names = [f"pod/{pod['metadata']['name']}" for pod in PODS]
+    for pod in PODS:
+        cluster.apply(pod)
+    cluster.kubectl("wait", "--for=condition=Ready", *names, "--timeout=60s")
+    try:
+        yield cluster
+    finally:
+        cluster.kubectl("delete", *names, "secret/key", "--ignore-not-found", "--grace-period=1")
+
+
+def test_containers_of_a_pod_reach_each_other_on_localhost(pods: RealCluster) -> None:
+    """One address and one space of ports; another pod has its own of both."""
+    ask = ("wget", "-qO-", "http://localhost:8080/x")
+    assert pods.kubectl("exec", "neighbours", "-c", "other", "--", *ask) == "hello\n"
+    assert pods.try_kubectl("exec", "stranger", "--", *ask).code != 0
+    addresses = {pods.get("pod", name)["status"]["podIP"] for name in ("neighbours", "stranger")}
+    assert len(addresses) == 2
+
+
+def test_shared_memory_ends_at_the_pod(pods: RealCluster) -> None:
+    look = ("cat", "/dev/shm/note")
+    assert pods.kubectl("exec", "neighbours", "-c", "other", "--", *look) == "mine\n"
+    assert pods.try_kubectl("exec", "stranger", "--", *look).code != 0
+
+
+def test_a_hook_runs_in_its_containers_cgroup_without_arguments_and_unheard(pods: RealCluster) -> None:
+    """What it uses counts as the container's; what it says is in no log."""
+    assert pods.kubectl("exec", "hooked", "--", "cmp", "/tmp/hook", "/proc/1/cgroup") == ""
+    assert pods.kubectl("logs", "hooked") == "spoken\n"
+
+
+def test_init_containers_prepare_with_what_the_app_cannot_see(pods: RealCluster) -> None:
+    """Their own files and secrets; what they leave in a volume is the app's; their logs stay readable."""
+    assert pods.kubectl("logs", "prepared").splitlines()[0] == "sesame"
+    assert pods.try_kubectl("exec", "prepared", "--", "cat", "/key/word").code != 0
+    for name in ("first", "second"):
+        assert pods.kubectl("logs", "prepared", "-c", name) == f"{name} says so\n"
+
+
+def test_init_containers_run_again_in_a_new_sandbox_and_find_what_they_wrote(pods: RealCluster) -> None:
+    """The volume is the pod's and outlives its sandbox: a second run finds the first one's line."""
+    pod = pods.get("pod", "prepared")
+    kill_process_namespace(pod["metadata"]["uid"])
+    pods.kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "pod/prepared")
+    pods.wait_ready("prepared")
+    after = pods.get("pod", "prepared")
+    assert [status["restartCount"] for status in after["status"]["initContainerStatuses"]] == [1, 1]
+    assert after["metadata"]["uid"] == pod["metadata"]["uid"]
+    assert pods.kubectl("exec", "prepared", "--", "cat", "/work/log").split() == ["sesame", "sesame"]
+
+
+def test_force_frees_the_name_at_once_whatever_the_grace(pods: RealCluster) -> None:
+    """Ten minutes of grace and deaf to signals; a new pod of the name runs long before that."""
+    before = pods.get("pod", "stubborn")["metadata"]["uid"]
+    done = pods.try_kubectl("delete", "pod", "stubborn", "--grace-period=0", "--force", "--wait=false")
+    assert "Immediate deletion does not wait for confirmation" in done.err
+    pods.apply(shell_pod("stubborn", UNTIL_STOPPED))
+    pods.wait_ready("stubborn")
+    assert pods.get("pod", "stubborn")["metadata"]["uid"] != before
+    assert wait_until_gone(before, 10), "something of the old pod still runs"
