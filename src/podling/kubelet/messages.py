@@ -1,5 +1,8 @@
 """Termination messages: what a container leaves behind to say why it ended.
 
+Of a message that is too long, a file gives its end; of what then is more than the container's part of the
+pod's whole, the beginning is shown.
+
 The message is read once, when the container is first seen to have ended, from the file that was mounted
 at its ``terminationMessagePath``; under ``FallbackToLogsOnError`` the end of its log stands in when it
 failed without writing one (``kuberuntime_container.go`` getTerminationMessage).
@@ -39,21 +42,14 @@ def joined(runtime_message: str, own: str) -> str:
 
 async def termination_message(runtime: Runtime, container: Container, containers_in_pod: int = 1) -> str:
     """The message of a container that ended; empty if it left none."""
-    limit = min(MESSAGE_BYTES_MAX, POD_BYTES_MAX // max(containers_in_pod, 1))
     path = container.annotations.get(labels.TERMINATION_MESSAGE_HOST_PATH)
-    own = await blocking(_read_start, Path(path), limit) if path else ""
+    own = await blocking(_read_end, Path(path), MESSAGE_BYTES_MAX) if path else b""
     policy = container.annotations.get(labels.TERMINATION_MESSAGE_POLICY)
+    text = own.decode(errors="replace")
     if not own and policy == "FallbackToLogsOnError" and container.exit_code:
-        own = await _from_log(runtime, container)
-    return joined(container.message, own)
-
-
-def _read_start(path: Path, limit: int) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(limit).decode(errors="replace")
-    except OSError:
-        return ""
+        text = await _from_log(runtime, container)
+    whole = joined(container.message, text).encode()
+    return whole[: POD_BYTES_MAX // max(containers_in_pod, 1)].decode(errors="ignore")
 
 
 async def _from_log(runtime: Runtime, container: Container) -> str:
@@ -62,16 +58,20 @@ async def _from_log(runtime: Runtime, container: Container) -> str:
         return log_tail(buffer.read()) if buffer is not None else ""
     if not container.log_path:
         return ""
-    return log_tail(await blocking(_read_end, Path(container.log_path)))
+    return log_tail(await blocking(_last_lines, Path(container.log_path)))
 
 
-def _read_end(path: Path) -> bytes:
-    """Enough of the file's end to hold the tail with its prefixes."""
+def _last_lines(path: Path) -> bytes:
+    """Enough of a log's end to hold the tail with its prefixes."""
+    data = _read_end(path, 16 * LOG_BYTES_MAX)
+    return data if len(data) < 16 * LOG_BYTES_MAX else data.partition(b"\n")[2]
+
+
+def _read_end(path: Path, limit: int) -> bytes:
+    """The last bytes of a file; none if it cannot be read."""
     try:
         with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - 16 * LOG_BYTES_MAX))
-            data = file.read()
+            file.seek(max(0, file.seek(0, 2) - limit))
+            return file.read(limit)
     except OSError:
         return b""
-    return data if size <= 16 * LOG_BYTES_MAX else data.partition(b"\n")[2]

@@ -83,10 +83,8 @@ def _count_init(container: Container, spec: PodSpec, status: ContainerStatus | N
     ended = _last_end(status)
     if ended is None:
         counts.pending_init += 1
-    elif ended.exit_code != 0:
-        counts.pending_init += 1
-        if not _may_restart(container, spec, ended):
-            counts.failed_for_good += 1
+    elif ended.exit_code != 0 and not _may_restart(container, spec, ended):
+        counts.failed_for_good += 1
 
 
 def _count_sidecar(status: ContainerStatus | None, counts: _Counts) -> None:

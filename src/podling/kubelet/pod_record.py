@@ -52,7 +52,8 @@ class PodRecord:
         self.memory.saw(observed)
         for container in observed.containers:
             if container.state is ContainerState.EXITED and container.id not in self.memory.messages:
-                count = len(self.pod.spec.containers) + len(self.pod.spec.init_containers)
+                spec = self.pod.spec
+                count = len(spec.containers) + len(spec.init_containers) + len(spec.ephemeral_containers)
                 message = await termination_message(self._services.deps.runtime, container, count)
                 self.memory.messages[container.id] = message
 

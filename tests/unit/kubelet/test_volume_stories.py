@@ -211,6 +211,32 @@ async def test_termination_messages_are_reported(node: SimNode) -> None:
     assert status.last_state.terminated.message == "disk full"
 
 
+@pytest.mark.parametrize(
+    ("containers", "written", "shown"),
+    [
+        (1, b"a" + b"b" * 4096, "b" * 4096),
+        (3, b"a" + b"b" * 4096, "b" * 4096),
+        (4, b"a" * 3072 + b"b", "a" * 3072),
+        (4, b"a" * 1025 + b"b" * 4095, "a" + "b" * 3071),
+        (4, ("a" * 3071 + "ä").encode(), "a" * 3071),
+    ],
+    ids=["its end", "a third of the pod's", "a fourth of the pod's", "both", "never half a letter"],
+)
+async def test_termination_messages_have_limits(
+    node: SimNode, containers: int, written: bytes, shown: str
+) -> None:
+    names = ["app", "b", "c", "d"][:containers]
+    specs = [{"name": name, "image": "app:1"} for name in names]
+    await node.create(pod(containers=specs, script={"runs": [{"seconds": 5}]}, restartPolicy="Never"))
+    await node.pass_time(1)
+    uid = (await node.get()).metadata.uid or ""
+    (node.deps.root_dir / "pods" / uid / "containers" / "app" / "0").write_bytes(written)
+    await node.pass_time(10)
+    status = next(s for s in (await node.get()).status.container_statuses if s.name == "app")
+    assert status.state.terminated is not None
+    assert status.state.terminated.message == shown
+
+
 async def test_the_log_stands_in_for_a_missing_message(node: SimNode) -> None:
     life = {
         "logs": [{"text": "first"}, {"text": "last words", "after": 1}],
