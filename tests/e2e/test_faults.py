@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from podling.runtime.oci.host import birth
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, shell_pod
 from tests.support.images import Tree, busybox_archive, busybox_tree, configuration, docker_archive
@@ -166,13 +167,41 @@ def half_hanging(
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def test_a_runtime_that_hangs_holds_up_one_pod_only(half_hanging: RealCluster) -> None:
-    """Its pod shows its container being created for as long as it lasts."""
+def test_a_runtime_that_hangs_holds_up_its_pods_only(half_hanging: RealCluster, tmp_path: Path) -> None:
+    """They show what they wait for, can be explained and deleted, and leave nothing that hangs behind."""
     cluster = half_hanging
     unmoved = bystander(cluster)
-    cluster.apply(shell_pod("stuck", f": hang-me; {SERVE}"))
-    cluster.kubectl("wait", "pod/stuck", f"--for=jsonpath={WAITING}=ContainerCreating", "--timeout=20s")
+    stuck = [f"stuck-{number}" for number in range(12)]
+    for name in stuck:
+        cluster.apply(shell_pod(name, f": hang-me; {SERVE}"))
+    waiting = [f"pod/{name}" for name in stuck]
+    cluster.kubectl("wait", *waiting, f"--for=jsonpath={WAITING}=ContainerCreating", "--timeout=20s")
     unmoved()
-    status: dict[str, Any] = cluster.get("pod", "stuck")["status"]
+    message = WAITING.replace("reason", "message")
+    cluster.kubectl("wait", "pod/stuck-0", f"--for=jsonpath={message}", "--timeout=30s")
+    status: dict[str, Any] = cluster.get("pod", "stuck-0")["status"]
     assert status["phase"] == "Pending"
-    assert status["containerStatuses"][0]["state"]["waiting"]["reason"] == "ContainerCreating"
+    shown = status["containerStatuses"][0]["state"]["waiting"]
+    assert shown["reason"] == "ContainerCreating"
+    assert shown["message"].startswith("the container runtime has not answered StartContainer since 20")
+    why = cluster.podling("why", "stuck-0")
+    assert why.code == 1
+    assert "has not answered StartContainer for" in why.out
+
+    cluster.kubectl("delete", *waiting, "--timeout=30s")
+    hanging = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(hanging) >= len(stuck)
+    assert [pid for pid in hanging if birth(pid)] == []
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_container_that_ended_before_anybody_attached_has_its_output_printed(
+    cluster: RealCluster, code: int
+) -> None:
+    """kubectl reads the log instead, as it does wherever the kubelet says that nothing runs any more."""
+    options = ["--image=podling.local/host", "--image-pull-policy=IfNotPresent", "--restart=Never"]
+    script = f"echo out; echo err >&2; exit {code}"
+    done = cluster.try_kubectl("run", f"brief-{code}", *options, "-i", "--rm", "--", "sh", "-c", script)
+    assert (done.code == 0) == (code == 0), done.err
+    assert "out\n" in done.out
+    assert "monitor" not in done.err

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from podling.runtime.base import ContainerState, RuntimeFailure
+from podling.runtime.base import ContainerState, ExecTimeout, NamespaceOptions, RuntimeFailure
 from podling.runtime.failures import DeadlineExceeded
-from podling.runtime.oci import conmon, detect
-from tests.support.oci_node import Node, missing, node
+from podling.runtime.oci import conmon, detect, linux
+from podling.runtime.oci.host import birth
+from podling.runtime.oci.processes import wait_for_ends
+from tests.support.oci_node import DEADLINE_SECONDS, Node, missing, node
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -90,6 +92,75 @@ async def test_an_engine_that_fails_says_why(tmp_path: Path) -> None:
         assert (status.reason, status.exit_code) == ("StartError", 128)
         await here.runtime.remove_sandbox(sandbox.id)
         assert here.traces() == []
+
+
+async def test_an_engine_that_talks_nonsense_is_found_out(tmp_path: Path) -> None:
+    """It says that all is well, and has made nothing."""
+    async with node(tmp_path, engine_that(tmp_path, "echo 'x\\0{]'; exit 0")) as here:
+        sandbox = await here.pod()
+        container = await here.create(sandbox)
+        with pytest.raises(RuntimeFailure):
+            await here.runtime.start_container(container)
+        assert processes_about(container) == []
+        status = await here.runtime.container_status(container)
+        assert (status.state, status.reason) == (ContainerState.EXITED, "StartError")
+        with pytest.raises(RuntimeFailure):
+            await here.pod(namespaces=NamespaceOptions(share_processes=True))
+        await here.runtime.remove_sandbox(sandbox.id)
+        assert here.traces() == []
+
+
+async def test_a_command_that_hangs_in_the_engine_ends_with_its_time(tmp_path: Path) -> None:
+    choice = detect.choose(detect.gather())
+    assert choice.engine is not None
+    hang = f'case "$*" in *" exec "*) echo $$ >{tmp_path}/hanging; exec sleep 5555;; esac'
+    async with node(tmp_path, engine_that(tmp_path, f'{hang}; exec {choice.engine.path} "$@"')) as here:
+        sandbox = await here.pod()
+        container = await here.run(sandbox)
+        with pytest.raises(ExecTimeout):
+            await here.exec(container, "true", timeout=0.5)
+        pid = int(await asyncio.to_thread((tmp_path / "hanging").read_text))
+        await asyncio.to_thread(wait_for_ends, [pid], DEADLINE_SECONDS)
+        assert birth(pid) == 0
+        await here.runtime.stop_container(container, grace_seconds=5)
+        await here.runtime.remove_sandbox(sandbox.id)
+        assert here.traces() == []
+
+
+async def test_an_end_is_known_and_a_pod_removed_on_a_full_disk(tmp_path: Path) -> None:
+    """Nothing can be written: a new pod says so, and those that are there can go."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    linux.mount("tmpfs", disk, "tmpfs", options="size=48m")
+    try:
+        async with node(disk) as here:
+            sandbox = await here.pod()
+            container = await here.run(sandbox)
+            await asyncio.to_thread(fill, disk)
+            with pytest.raises((RuntimeFailure, OSError), match="No space left on device"):
+                await here.pod()
+            with pytest.raises((RuntimeFailure, OSError), match="No space left on device"):
+                await here.create(sandbox, name="other")
+            assert (await here.exec(container, "true")).code == 0
+            await here.runtime.stop_container(container, grace_seconds=5)
+            assert (await here.runtime.container_status(container)).exit_code == 0
+            await here.runtime.remove_sandbox(sandbox.id)
+            assert here.traces() == []
+            (disk / "ballast").unlink()
+            assert (await here.exec(await here.run(await here.pod()), "true")).code == 0
+    finally:
+        linux.unmount(disk)
+
+
+def fill(directory: Path) -> None:
+    """Leave not a single block."""
+    with (directory / "ballast").open("wb", buffering=0) as file:
+        for size in (1 << 20, 4096):
+            try:
+                while file.write(bytes(size)) == size:
+                    pass
+            except OSError:
+                continue
 
 
 async def test_a_pod_given_up_while_it_is_made_leaves_nothing(tmp_path: Path) -> None:

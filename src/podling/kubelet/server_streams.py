@@ -36,7 +36,8 @@ class StreamHandlers:
     async def exec(self, request: web.Request) -> web.StreamResponse:
         command = request.query.getall("command", [])
         options = _options(request)
-        container_id = await self._running_container(request)
+        name = request.match_info["container"]
+        container_id = await self._running_container(request, f"container not found ({json.dumps(name)})")
         if not command:
             raise bad_request("you must specify at least 1 command for the container")
         runtime = self._source().runtime
@@ -48,7 +49,10 @@ class StreamHandlers:
 
     async def attach(self, request: web.Request) -> web.StreamResponse:
         options = _options(request)
-        container_id = await self._running_container(request)
+        match = request.match_info
+        pod = f"{match['pod']}_{match['namespace']}"
+        missing = f"container {match['container']} not found in pod {pod}"
+        container_id = await self._running_container(request, missing)
         runtime = self._source().runtime
 
         async def run(streams: Streams) -> Status:
@@ -87,7 +91,8 @@ class StreamHandlers:
             await PortForward(WebSocketCarrier(socket, protocol), ports, forward, sandbox_id).serve()
         return socket
 
-    async def _running_container(self, request: web.Request) -> str:
+    async def _running_container(self, request: web.Request, missing: str) -> str:
+        """The id of the container that the path names; ``missing`` is what is said if it does not run."""
         source, name = self._source(), request.match_info["container"]
         pod = _pod(request, source)
         container_id = source.container_id(pod, name)
@@ -96,7 +101,7 @@ class StreamHandlers:
                 status = await source.runtime.container_status(container_id)
                 if status.state is ContainerState.RUNNING:
                     return container_id
-        raise failure(500, "InternalError", f"container not found ({json.dumps(name)})")
+        raise failure(500, "InternalError", missing)
 
 
 def _pod(request: web.Request, source: PodSource) -> Pod:

@@ -41,7 +41,8 @@ async def attach_container(host: Host, record: ContainerRecord, io: Streams) -> 
 
 
 def _connect(bundle: Path) -> socket.socket:
-    """Connect to the monitor's socket, whose path may be longer than a socket's name can be."""
+    """Connect to the monitor's socket, whose path may be longer than a socket's name can be. A monitor
+    that is not there any more has gone with its container."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         directory = os.open(bundle, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -50,6 +51,9 @@ def _connect(bundle: Path) -> socket.socket:
         finally:
             os.close(directory)
         connection.setblocking(False)
+    except (FileNotFoundError, ConnectionRefusedError):
+        connection.close()
+        raise RuntimeFailure("container is in CONTAINER_EXITED state") from None
     except OSError as error:
         connection.close()
         raise RuntimeFailure(f"the container's monitor cannot be reached: {error.strerror}") from error

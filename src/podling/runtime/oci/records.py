@@ -154,27 +154,35 @@ class Records(Generic[R]):
         return self.root / id_
 
     def save(self, record: R) -> R:
-        """Write a record, making its directory where needed."""
+        """Write a record, making its directory where needed. Raises ``OSError``, and leaves then what was."""
         directory = self.root / record.id
-        temporary = directory / f".{RECORD}"
         data = msgspec.json.encode(record)
+        try:
+            self._write(directory, data)
+        except OSError:
+            if record.id not in self._all:
+                shutil.rmtree(directory, ignore_errors=True)
+            raise
+        self._all[record.id] = record
+        return record
+
+    def _write(self, directory: Path, data: bytes) -> None:
+        temporary = directory / f".{RECORD}"
         try:
             temporary.write_bytes(data)
         except FileNotFoundError:
             directory.mkdir(mode=0o700)
             temporary.write_bytes(data)
         temporary.replace(directory / RECORD)
-        self._all[record.id] = record
-        return record
 
     def note(self, record: R) -> R:
         """Save what has happened already, which a full disk does not undo: then it is known at least until
         the next start, which finds out for itself."""
-        self._all[record.id] = record
         try:
             return self.save(record)
         except OSError as error:
             logger.warning("the record of %s cannot be written: %s", record.id, error)
+            self._all[record.id] = record
             return record
 
     def forget(self, id_: str) -> None:
