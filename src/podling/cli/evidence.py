@@ -2,43 +2,116 @@
 
 from __future__ import annotations
 
+import re
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from podling.api.core_v1 import ContainerStatus, Event, Node, Pod
+from podling.api.core_v1 import Container, ContainerStateTerminated, ContainerStatus, Event, Node, Pod
+from podling.cli.records import moment_of
+from podling.machinery.pods import condition
 from podling.machinery.tables import human_duration
 
 
-class Explanation(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One answer: where the trouble is, what it is, and what to do."""
+class Source(Struct, frozen=True, kw_only=True):
+    """One record that an answer rests on.
+
+    ``kind`` is ``event``, ``condition``, ``container``, ``status`` or ``spec``; ``name`` the event's reason,
+    the condition's type, the container or the field; ``detail`` what it says, in Kubernetes' own words.
+    """
+
+    kind: str
+    name: str
+    detail: str = ""
+    count: int = 1
+    last: datetime | None = None
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """One answer: where the trouble is, what it is, what says so, and what to do."""
 
     healthy: bool = False
     area: str
     """``scheduler``, ``node``, ``sandbox``, ``volume``, ``image``, ``configuration``, ``runtime``, ``init``,
-    ``crash``, ``probe``, ``gate``, ``deletion``, ``end`` or ``none``."""
+    ``crash``, ``probe``, ``hook``, ``gate``, ``deletion``, ``end``, ``workload``, ``start`` or ``none``."""
     reason: str
     """Kubernetes' own word for it (``ImagePullBackOff``, ``Unschedulable`` ...)."""
     container: str = ""
     text: str
     """What is the matter, in whole sentences."""
     advice: str = ""
+    """What to do, in whole sentences; it may end with a command."""
+    evidence: tuple[Source, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is known: the pod, its events oldest first, its node if it has one, and the time."""
+    """All that is known: the pod, its events oldest first, its node if it has one, and the time.
+
+    ``nodes`` are the cluster's, where a pod waits for one of them.
+    """
 
     pod: Pod
     events: Sequence[Event]
     node: Node | None
     now: datetime
+    nodes: Sequence[Node] = ()
 
-    def last_event(self, *reasons: str) -> Event | None:
-        """The newest event with one of these reasons."""
-        return next((event for event in reversed(self.events) if event.reason in reasons), None)
+    def last_event(self, *reasons: str, container: str = "", says: str = "") -> Event | None:
+        """The newest event with one of these reasons, about this container and with these words if given."""
+        for event in reversed(self.events):
+            about = container_of(event) in (container, "") if container else True
+            if event.reason in reasons and about and says in (event.message or ""):
+                return event
+        return None
+
+    def ago(self, then: datetime | None) -> str:
+        return human_duration(max(self.now - then, timedelta())) if then else "some time"
+
+
+def container_of(event: Event) -> str:
+    """The container that an event is about, by its field path; empty for the pod."""
+    match = re.fullmatch(r"spec\.\w*[cC]ontainers\{(.+)\}", event.involved_object.field_path or "")
+    return match[1] if match else ""
+
+
+def event_source(event: Event) -> Source:
+    return Source(
+        kind="event",
+        name=event.reason or "",
+        detail=one_line(event.message),
+        count=(event.series.count if event.series is not None else event.count) or 1,
+        last=moment_of(event),
+    )
+
+
+def condition_source(pod: Pod, type_: str) -> tuple[Source, ...]:
+    """The condition as a source; nothing if the pod has none such."""
+    found = condition(pod, type_)
+    if found is None:
+        return ()
+    said = ": ".join(filter(None, (found.reason, one_line(found.message))))
+    detail = f"{found.status}{f' ({said})' if said else ''}"
+    return (Source(kind="condition", name=type_, detail=detail, last=found.last_transition_time),)
+
+
+def container_source(status: ContainerStatus) -> Source:
+    """A container's state, as the status tells it."""
+    state, last = status.state, None
+    if state.waiting is not None:
+        detail = ": ".join(
+            filter(None, (f"waiting, {state.waiting.reason}", one_line(state.waiting.message)))
+        )
+        last = status.last_state.terminated
+        detail += f"; before that exit code {last.exit_code} ({last.reason})" if last is not None else ""
+    elif state.terminated is not None:
+        detail = f"terminated, exit code {state.terminated.exit_code} ({state.terminated.reason})"
+    else:
+        detail = f"running, {'' if status.started else 'not started, '}{'' if status.ready else 'not '}ready"
+    return Source(kind="container", name=status.name, detail=detail, count=max(1, status.restart_count))
 
 
 def all_statuses(pod: Pod) -> Iterator[ContainerStatus]:
@@ -46,19 +119,50 @@ def all_statuses(pod: Pod) -> Iterator[ContainerStatus]:
     yield from pod.status.container_statuses
 
 
-def how_it_ended(status: ContainerStatus) -> str:
-    """How a container ended: ``ended with exit code 3 (Error)``."""
-    ended = status.state.terminated or status.last_state.terminated
-    if ended is None:
-        return "ended"
-    said = f", saying: {ended.message.strip()}" if ended.message else ""
-    return f"ended with exit code {ended.exit_code} ({ended.reason}){said}"
+def container_named(pod: Pod, name: str) -> Container | None:
+    return next((c for c in (*pod.spec.init_containers, *pod.spec.containers) if c.name == name), None)
+
+
+def one_line(text: str | None, limit: int = 600) -> str:
+    """A message in one line without a full stop, its middle left out where it is very long."""
+    flat = " ".join((text or "").split()).rstrip(".")
+    return flat if len(flat) <= limit else f"{flat[: limit // 2]} ... {flat[-limit // 2 :]}"
+
+
+def how_it_ended(ended: ContainerStateTerminated, when: str = "") -> str:
+    """How a container ended: ``ended 2m ago with exit code 3 (Error), saying "no database"``."""
+    at = f" {when}" if when else ""
+    said = f', saying "{one_line(ended.message, 300)}"' if ended.message else ""
+    if ended.reason == "StartError":
+        return f"could not be started{at}: {one_line(ended.message)} (exit code {ended.exit_code})"
+    if ended.reason == "OOMKilled":
+        how = f"for using more memory than it may (OOMKilled, exit code {ended.exit_code})"
+        return f"was killed{at} {how}{said}"
+    name = signal_name(ended)
+    if name:
+        return f"was ended{at} by {name} (exit code {ended.exit_code}){said}"
+    return f"ended{at} with exit code {ended.exit_code} ({ended.reason}){said}"
+
+
+def signal_name(ended: ContainerStateTerminated) -> str:
+    """The signal that ended a container, as its exit code or the runtime tells it; empty if none did."""
+    number = ended.signal or (ended.exit_code - 128 if 128 < ended.exit_code <= 128 + 64 else 0)
+    try:
+        return signal.Signals(number).name if number and ended.reason != "StartError" else ""
+    except ValueError:
+        return f"signal {number}"
 
 
 def time_since(then: datetime | None, now: datetime) -> str:
     return human_duration(now - then) if then else "some time"
 
 
+def pod_arguments(pod: Pod) -> str:
+    """How kubectl is told which pod: ``web``, with its namespace unless that is ``default``."""
+    namespace = pod.metadata.namespace
+    return f"{pod.metadata.name}{f' -n {namespace}' if namespace not in (None, '', 'default') else ''}"
+
+
 def logs_command(pod: Pod, container: str, *, previous: bool = False) -> str:
     flag = " --previous" if previous else ""
-    return f"kubectl logs {pod.metadata.name} -n {pod.metadata.namespace} -c {container}{flag}"
+    return f"kubectl logs {pod_arguments(pod)} -c {container}{flag}"

@@ -1,59 +1,92 @@
 """Why a pod is not Running, or not Ready: the decision behind ``podling why``, pure.
 
-The causes are asked in the order in which a pod meets them: was it placed, does its node live, is its
-sandbox there, are its volumes, its images, its configuration, do its init containers end, do its
-containers stay up, do they answer their probes, are its gates open. The first that holds is the answer;
-everything after it is only a consequence.
+The causes are asked in the order in which a pod meets them: does it go, is it over, was it placed, does its
+node live, is its sandbox there, are its volumes, its images, its configuration, do its init containers end,
+do its containers stay up, do they answer their probes, are its gates open. The first that holds is the
+answer; everything after it is only a consequence. Containers have their troubles side by side: the first
+one's is the answer, and the others' are told with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from msgspec import structs
+
+from podling.api.core_v1 import Pod
 from podling.apiserver.kinds.pod_table import status_word
-from podling.cli import explain_containers, explain_placement, explain_runtime
-from podling.cli.evidence import Evidence, Explanation, time_since
-from podling.machinery.pods import condition
+from podling.cli import (
+    explain_crash,
+    explain_end,
+    explain_placement,
+    explain_readiness,
+    explain_runtime,
+    explain_start,
+)
+from podling.cli.evidence import Evidence, Explanation, pod_arguments
+from podling.machinery.pods import is_static
 
 Question = Callable[[Evidence], Explanation | None]
+Troubles = Callable[[Evidence], Iterator[Explanation]]
 
 
 def explain(evidence: Evidence) -> Explanation:
-    """The one reason why the pod is as it is."""
-    for question in QUESTIONS:
-        answer = question(evidence)
-        if answer is not None:
-            return answer
+    """The reason why the pod is as it is."""
+    answer = next((answer for ask in QUESTIONS if (answer := ask(evidence)) is not None), None)
+    return _static(evidence.pod, answer or _unknown(evidence))
+
+
+def _containers(evidence: Evidence) -> Explanation | None:
+    """What troubles the containers have: one answer for all of them, a container told once."""
+    found: dict[str, Explanation] = {}
+    for troubles in TROUBLES:
+        for trouble in troubles(evidence):
+            found.setdefault(trouble.container, trouble)
+    if not found:
+        return None
+    first, *others = found.values()
+    if not others:
+        return first
+    text = " ".join([first.text, "Beside that:", *(other.text for other in others)])
+    sources = tuple(source for answer in found.values() for source in answer.evidence)
+    return structs.replace(first, text=text, evidence=sources)
+
+
+def _unknown(evidence: Evidence) -> Explanation:
     word = status_word(evidence.pod)
     return Explanation(
         area="none",
         reason=word,
-        text=f"The pod is {word}, and nothing recorded says why it is not Ready yet. It may need a moment.",
-        advice="Look again, or follow it: kubectl get pod --watch",
+        text=f"The pod is {word}, and nothing that was recorded says why it is not Ready.",
+        advice=f"Look again, or follow it: kubectl get pod {pod_arguments(evidence.pod)} --watch",
     )
 
 
-def healthy(evidence: Evidence) -> Explanation | None:
-    ready = condition(evidence.pod, "Ready")
-    if ready is None or ready.status != "True":
-        return None
-    since = time_since(ready.last_transition_time, evidence.now)
-    text = f"Nothing is wrong: the pod is Running, and it has been Ready for {since}."
-    return Explanation(healthy=True, area="none", reason="Ready", text=text)
+def _static(pod: Pod, answer: Explanation) -> Explanation:
+    if answer.healthy or not is_static(pod):
+        return answer
+    advice = f"It is a static pod: what you change, change in its file on node {pod.spec.node_name}."
+    return structs.replace(answer, advice=f"{advice} {answer.advice}".strip())
 
+
+TROUBLES: tuple[Troubles, ...] = (
+    explain_start.waiting,
+    explain_crash.crashing,
+    explain_readiness.initializing,
+    explain_readiness.unready,
+    explain_start.starting,
+)
 
 QUESTIONS: tuple[Question, ...] = (
-    explain_containers.ended,
-    explain_placement.deleting,
+    explain_end.deleting,
+    explain_end.ended,
     explain_placement.unplaced,
-    healthy,
+    explain_readiness.healthy,
     explain_placement.node_in_trouble,
     explain_runtime.hanging,
-    explain_placement.no_sandbox,
-    explain_containers.waiting,
-    explain_containers.no_volumes,
-    explain_containers.crashing,
-    explain_containers.initializing,
-    explain_containers.unready,
-    explain_containers.gated,
+    explain_start.no_sandbox,
+    explain_start.no_volumes,
+    _containers,
+    explain_readiness.gated,
+    explain_start.not_begun,
 )

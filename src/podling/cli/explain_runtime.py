@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podling.cli.evidence import Evidence, Explanation, all_statuses, time_since
+from podling.cli.evidence import Evidence, Explanation, all_statuses, container_source, time_since
 from podling.kubelet.slow_calls import slow_call
 
 
@@ -24,5 +24,6 @@ def hanging(evidence: Evidence) -> Explanation | None:
             container=status.name,
             text=text,
             advice="Look at what hangs on the node: ps axf | grep -E 'conmon|crun|runc'",
+            evidence=(container_source(status),),
         )
     return None

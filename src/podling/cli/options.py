@@ -20,6 +20,12 @@ class Failure(click.ClickException):
     """One line on standard error that says what is wrong and what to do; exit code 1."""
 
 
+class NoAnswer(Failure):
+    """A question that cannot be answered, where exit code 1 is an answer already."""
+
+    exit_code = 3
+
+
 def default_data_directory() -> Path:
     """Where a cluster lives when nobody says: the system's place for root, else the user's own."""
     if os.geteuid() == 0:
@@ -48,11 +54,11 @@ def data_directory_option(command: Command) -> Command:
     )(command)
 
 
-def require_running(directory: DataDirectory) -> int:
-    """The process id of the running cluster. Raises ``Failure`` when it does not run."""
+def require_running(directory: DataDirectory, failure: type[Failure] = Failure) -> int:
+    """The process id of the running cluster. Raises ``failure`` when it does not run."""
     pid = directory.running_pid()
     if not pid:
-        raise Failure(
+        raise failure(
             f"no cluster is running from {directory.path}; start it: podling up --data-dir {directory.path}"
         )
     return pid

@@ -1,22 +1,30 @@
-"""What the cluster has recorded about a pod: its events, oldest first."""
+"""What the cluster has recorded about an object: its events, oldest first."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from podling.api.core_v1 import Event, Pod
-from podling.client.base import Client
+from podling.api.core_v1 import Event
+from podling.client.base import ApiObject, Client
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-async def events_of(client: Client, pod: Pod) -> list[Event]:
-    """The events about exactly this pod (not a namesake before it), by the time they last happened."""
-    selector = f"involvedObject.name={pod.metadata.name},involvedObject.uid={pod.metadata.uid}"
-    found = await client.list(Event, pod.metadata.namespace, field_selector=selector)
+async def events_of(client: Client, obj: ApiObject) -> list[Event]:
+    """The events about exactly this object (not a namesake before it), by the time they last happened."""
+    selector = f"involvedObject.name={obj.metadata.name},involvedObject.uid={obj.metadata.uid}"
+    found = await client.list(Event, obj.metadata.namespace, field_selector=selector)
     return sorted(found.items, key=moment_of)
 
 
 def moment_of(event: Event) -> datetime:
     """When an event last happened."""
-    return event.last_timestamp or event.event_time or event.metadata.creation_timestamp or NEVER
+    series = event.series.last_observed_time if event.series is not None else None
+    return (
+        series
+        or event.last_timestamp
+        or event.event_time
+        or event.first_timestamp
+        or event.metadata.creation_timestamp
+        or NEVER
+    )

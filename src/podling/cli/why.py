@@ -3,60 +3,87 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import sys
+import textwrap
+from datetime import datetime
 
 import click
 import msgspec
 
 from podling import clock
-from podling.cli.evidence import Evidence, Explanation
-from podling.cli.explain import explain
-from podling.cli.options import Failure, data_directory_option, require_running
+from podling.cli.evidence import Explanation, Source, time_since
+from podling.cli.options import NoAnswer, data_directory_option, require_running
 from podling.cluster.directory import DataDirectory
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import ApiError
 
 UNHEALTHY = 1
 
 
 @click.command()
-@click.argument("pod")
+@click.argument("pod", metavar="POD")
 @data_directory_option
 @click.option("-n", "--namespace", default="default", show_default=True)
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None:
     """Say why POD is not Running or not Ready, and what to do about it.
 
-    Exit code: 0 when nothing is wrong, 1 when something is.
+    POD is a pod's name, or a workload such as deployment/web, whose pods may not even exist.
+
+    \b
+    Exit codes: 0  nothing is wrong: Ready, or ended well
+                1  something is, and the answer says what
+                2  wrong usage
+                3  no answer: no such pod, or no cluster that could be asked
     """
-    require_running(directory)
+    require_running(directory, NoAnswer)
+    kind, _, name = pod.rpartition("/")
     try:
-        explanation = asyncio.run(_explain(directory, namespace, pod.removeprefix("pod/")))
-    except ApiError as error:
-        raise Failure(str(error)) from error
+        explanation = asyncio.run(_ask(directory, kind or "pod", name, namespace))
+    except (ApiError, OSError) as error:
+        raise NoAnswer(str(error)) from error
     if output == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(explanation), indent=2).decode())
+        answer = {"kind": kind or "pod", "name": name, "namespace": namespace} | msgspec.to_builtins(
+            explanation
+        )
+        click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
     else:
-        click.echo(explanation.text)
-        if explanation.advice:
-            click.echo(f"→ {explanation.advice}")
+        click.echo(_wrapped(paragraph(explanation, clock.now())))
     raise SystemExit(0 if explanation.healthy else UNHEALTHY)
 
 
-async def _explain(directory: DataDirectory, namespace: str, name: str) -> Explanation:
-    from podling.api.core_v1 import Node, Pod
-    from podling.cli.records import events_of
+def paragraph(answer: Explanation, now: datetime) -> str:
+    """The whole answer in one paragraph: what is the matter, what says so, what to do."""
+    told = "; ".join(_told(source, now) for source in answer.evidence)
+    seen = f"[{told}]" if told else ""
+    return " ".join(filter(None, (answer.text, seen, answer.advice)))
+
+
+def _told(source: Source, now: datetime) -> str:
+    if source.kind == "event":
+        times = f"x{source.count}, " if source.count > 1 else ""
+        return f"event {source.name}, {times}{time_since(source.last, now)} ago"
+    if source.kind == "condition":
+        return f"condition {source.name}={source.detail.partition(' ')[0]}"
+    if source.kind == "container":
+        return f"status of {source.name}: {source.detail.partition(':')[0].partition(';')[0]}"
+    return source.name
+
+
+def _wrapped(text: str) -> str:
+    """Broken between words on a terminal; one line where a program reads it."""
+    if not sys.stdout.isatty():
+        return text
+    columns = min(shutil.get_terminal_size().columns, 110)
+    return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
+
+
+async def _ask(directory: DataDirectory, kind: str, name: str, namespace: str) -> Explanation:
+    from podling.cli import asking
     from podling.client.http import HttpClient
 
     client = HttpClient.from_kubeconfig(directory.kubeconfig)
     try:
-        pod = await client.get(Pod, name, namespace)
-        events = await events_of(client, pod)
-        node = None
-        if pod.spec.node_name:
-            try:
-                node = await client.get(Node, pod.spec.node_name)
-            except ApiError as error:
-                if not is_not_found(error):
-                    raise
+        return await asking.why(client, kind, name, namespace)
     finally:
         await client.close()
-    return explain(Evidence(pod, events, node, clock.now()))

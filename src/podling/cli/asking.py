@@ -1,0 +1,82 @@
+"""Collecting what ``podling why`` needs to know, over the API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from podling import clock
+from podling.api.core_v1 import Event, Node, Pod
+from podling.cli.evidence import Evidence, Explanation
+from podling.cli.explain import explain
+from podling.cli.explain_absent import explain_absent
+from podling.cli.explain_workload import explain_workload
+from podling.cli.options import NoAnswer
+from podling.cli.records import events_of, moment_of
+from podling.client.base import Client
+from podling.machinery import scheme
+from podling.machinery.errors import ApiError, is_not_found
+
+WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController")
+BETWEEN = ("ReplicaSet",)
+"""Kinds that stand between a workload and its pods."""
+
+
+async def why(client: Client, kind: str, name: str, namespace: str) -> Explanation:
+    """The answer for ``kind/name``. Raises ``NoAnswer`` when there is nothing to explain, ``ApiError``."""
+    if kind in ("pod", "pods", "po"):
+        return await _pod(client, name, namespace)
+    return await _workload(client, _resource(kind), name, namespace)
+
+
+def _resource(kind: str) -> scheme.Resource:
+    for resource in scheme.RESOURCES:
+        names = (resource.plural, resource.singular, *resource.short_names)
+        if kind.lower().partition(".")[0] in names and resource.kind in WORKLOADS:
+            return resource
+    known = ", ".join(name.lower() for name in ("Pod", *WORKLOADS))
+    raise NoAnswer(f'cannot explain a "{kind}"; there are: {known}')
+
+
+async def _pod(client: Client, name: str, namespace: str) -> Explanation:
+    try:
+        pod = await client.get(Pod, name, namespace)
+    except ApiError as error:
+        if not is_not_found(error):
+            raise
+        everywhere = (await client.list(Pod)).items
+        selector = f"involvedObject.name={name},involvedObject.kind=Pod"
+        past = (await client.list(Event, namespace, field_selector=selector)).items
+        raise NoAnswer(explain_absent(name, namespace, everywhere, past, clock.now())) from error
+    return await _explained(client, pod)
+
+
+async def _explained(client: Client, pod: Pod) -> Explanation:
+    nodes: Sequence[Node] = (await client.list(Node)).items
+    node = next((each for each in nodes if each.metadata.name == pod.spec.node_name), None)
+    return explain(Evidence(pod, await events_of(client, pod), node, clock.now(), nodes))
+
+
+async def _workload(client: Client, resource: scheme.Resource, name: str, namespace: str) -> Explanation:
+    try:
+        obj = await client.get(resource.type, name, namespace)
+    except ApiError as error:
+        if not is_not_found(error):
+            raise
+        text = f'There is no {resource.singular} "{name}" in namespace {namespace}.'
+        raise NoAnswer(text) from error
+    owners: list[Any] = [obj]
+    for kind in BETWEEN:
+        between = scheme.by_kind("apps", "v1", kind)
+        if between is not None:
+            found = (await client.list(between.type, namespace)).items
+            owners += [each for each in found if _owned(each, owners)]
+    pods = [pod for pod in (await client.list(Pod, namespace)).items if _owned(pod, owners)]
+    answers = [(pod, await _explained(client, pod)) for pod in pods]
+    events = sorted([event for owner in owners for event in await events_of(client, owner)], key=moment_of)
+    return explain_workload(obj, answers, events)
+
+
+def _owned(obj: Any, owners: Sequence[Any]) -> bool:
+    uids = {owner.metadata.uid for owner in owners}
+    return any(ref.controller and ref.uid in uids for ref in obj.metadata.owner_references)

@@ -1,0 +1,124 @@
+"""Why a workload's pods are not there, or not ready: pure. Its pods' own troubles are told by ``explain``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import structs
+
+from podling.api.core_v1 import Event, Pod
+from podling.cli.evidence import Explanation, Source, event_source, one_line
+from podling.machinery.pods import is_ready
+
+REFUSED = (
+    (r"exceeded quota", "Raise the quota or ask for less: kubectl describe quota -n {namespace}"),
+    (
+        r"must specify",
+        "Say what the quota asks for in every container's resources, or set defaults in a LimitRange.",
+    ),
+    (r"(?:minimum|maximum) .* usage per", "Keep within: kubectl describe limitrange -n {namespace}"),
+    (r'serviceaccount "(?P<name>[^"]+)" not found', "kubectl create serviceaccount {name} -n {namespace}"),
+    (
+        r"violates PodSecurity",
+        "Let the pods keep to the namespace's pod security level, or change its labels.",
+    ),
+)
+"""Why the API server refuses pods, by its own words, and what to do."""
+
+
+def explain_workload(
+    obj: Any, pods: Sequence[tuple[Pod, Explanation]], events: Sequence[Event]
+) -> Explanation:
+    """The reason why ``obj`` has not got its pods; ``events`` are its own and those of what it owns."""
+    name = f"{obj.kind} {obj.metadata.name}"
+    return (
+        _held_back(obj, name)
+        or _refused(obj, name, pods, events)
+        or _troubled(obj, name, pods)
+        or _well(obj, name, pods)
+    )
+
+
+def wanted(obj: Any) -> int:
+    """How many pods it is to have now."""
+    if obj.kind == "DaemonSet":
+        return obj.status.desired_number_scheduled or 0
+    if obj.kind == "Job":
+        if any(item.type == "Complete" and item.status == "True" for item in obj.status.conditions):
+            return 0
+        return 1 if obj.spec.parallelism is None else obj.spec.parallelism
+    replicas = getattr(obj.spec, "replicas", None)
+    return 1 if replicas is None else replicas
+
+
+def _held_back(obj: Any, name: str) -> Explanation | None:
+    """Somebody said that it should wait."""
+    kind, own = obj.kind.lower(), f"{obj.metadata.name} -n {obj.metadata.namespace}"
+    if getattr(obj.spec, "suspend", None):
+        advice = f"""Let it go on: kubectl patch {kind} {own} -p '{{"spec":{{"suspend":false}}}}'"""
+        return _answer("Suspended", f"{name} is suspended, so it has no pods.", advice, "spec.suspend")
+    if getattr(obj.spec, "paused", None) and (obj.status.updated_replicas or 0) < wanted(obj):
+        text = (
+            f"{name} is paused: {obj.status.updated_replicas or 0} of {wanted(obj)} pods are of its newest "
+        )
+        text += "template, and no more are made."
+        return _answer("Paused", text, f"Let it go on: kubectl rollout resume {kind} {own}", "spec.paused")
+    return None
+
+
+def _answer(reason: str, text: str, advice: str, field: str) -> Explanation:
+    source = Source(kind="spec", name=field, detail="true")
+    return Explanation(area="workload", reason=reason, text=text, advice=advice, evidence=(source,))
+
+
+def _refused(
+    obj: Any, name: str, pods: Sequence[tuple[Pod, Explanation]], events: Sequence[Event]
+) -> Explanation | None:
+    """Pods that the API server did not let in."""
+    failed = next((event for event in reversed(events) if event.reason == "FailedCreate"), None)
+    if failed is None or len(pods) >= wanted(obj):
+        return None
+    message = one_line(failed.message)
+    maker = failed.involved_object
+    by = "" if maker.kind == obj.kind else f" by {maker.kind} {maker.name}"
+    return Explanation(
+        area="workload",
+        reason="FailedCreate",
+        text=f"{name} has {len(pods)} of {wanted(obj)} pods; the next could not be created{by}: {message}.",
+        advice=_refusal_advice(obj.metadata.namespace, message),
+        evidence=(event_source(failed),),
+    )
+
+
+def _refusal_advice(namespace: str, message: str) -> str:
+    for pattern, advice in REFUSED:
+        match = re.search(pattern, message)
+        if match is not None:
+            return advice.format(namespace=namespace, **match.groupdict())
+    return "Change the pod template so that the API server takes it; the message says what it does not like."
+
+
+def _troubled(obj: Any, name: str, pods: Sequence[tuple[Pod, Explanation]]) -> Explanation | None:
+    ill = [(pod, answer) for pod, answer in pods if not answer.healthy]
+    if not ill:
+        return None
+    ready = sum(1 for pod, _ in pods if is_ready(pod))
+    others = f" ({len(ill)} are not)" if len(ill) > 1 else ""
+    pod, answer = ill[0]
+    text = f"{name} has {ready} of {wanted(obj)} pods Ready. One that is not{others} is {pod.metadata.name}: "
+    return structs.replace(answer, text=text + answer.text)
+
+
+def _well(obj: Any, name: str, pods: Sequence[tuple[Pod, Explanation]]) -> Explanation:
+    count, asked = len(pods), wanted(obj)
+    if count < asked:
+        text = (
+            f"{name} has {count} of {asked} pods, and nothing that was recorded says why there are not more."
+        )
+        advice = f"Look again in a moment, or: kubectl describe {obj.kind.lower()} {obj.metadata.name}"
+        return Explanation(area="workload", reason="PodsMissing", text=text, advice=advice)
+    text = f"Nothing is wrong: {name} has the {asked} pods that it is to have." if asked else ""
+    text = text or f"Nothing is wrong: {name} is to have no pods now."
+    return Explanation(healthy=True, area="none", reason="Ready", text=text)

@@ -1,0 +1,121 @@
+"""Pods that are not there: what is said of a workload without them, and of a name that none has."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from podling.api.apps_v1 import DaemonSet, Deployment
+from podling.api.batch_v1 import Job
+from podling.api.core_v1 import Event, Pod
+from podling.cli.evidence import Explanation
+from podling.cli.explain_absent import explain_absent
+from podling.cli.explain_workload import explain_workload
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+NAMES = {"name": "web", "namespace": "shop"}
+WELL = Explanation(healthy=True, area="none", reason="Ready", text="Nothing is wrong.")
+ILL = Explanation(area="crash", reason="CrashLoopBackOff", text="It keeps ending.", advice="Look.")
+
+
+def deployment(replicas: int = 2, **spec: Any) -> Deployment:
+    plain = {"metadata": NAMES, "spec": {"replicas": replicas, "template": {}, "selector": {}} | spec}
+    return msgspec.convert(plain, Deployment)
+
+
+def event(reason: str, message: str, kind: str = "ReplicaSet") -> Event:
+    about = {"kind": kind, "name": "web-1"}
+    plain = {
+        "reason": reason,
+        "message": message,
+        "lastTimestamp": "2026-01-01T11:59:00Z",
+        "involvedObject": about,
+    }
+    return msgspec.convert(plain, Event)
+
+
+def pod(name: str, namespace: str = "shop") -> Pod:
+    return msgspec.convert({"metadata": {"name": name, "namespace": namespace}}, Pod)
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("exceeded quota: q, requested: pods=1", "kubectl describe quota -n shop"),
+        ("failed quota: q: must specify cpu for: main", "every container's resources"),
+        ('serviceaccount "builder" not found', "kubectl create serviceaccount builder -n shop"),
+        ("maximum cpu usage per Container is 1", "kubectl describe limitrange -n shop"),
+        ('violates PodSecurity "restricted:latest"', "pod security level"),
+        ("something new", "Change the pod template"),
+    ],
+)
+def test_pods_that_may_not_be_created(message: str, advice: str) -> None:
+    answer = explain_workload(deployment(3), [(pod("web-1-a"), WELL)], [event("FailedCreate", message)])
+    assert not answer.healthy
+    assert answer.text == (
+        f"Deployment web has 1 of 3 pods; the next could not be created by ReplicaSet web-1: {message}."
+    )
+    assert advice in answer.advice
+
+
+def test_a_refusal_that_was_overcome_is_no_trouble() -> None:
+    pods = [(pod("web-1-a"), WELL), (pod("web-1-b"), WELL)]
+    assert explain_workload(deployment(2), pods, [event("FailedCreate", "exceeded quota")]).healthy
+
+
+def test_a_workload_that_is_held_back() -> None:
+    paused = explain_workload(deployment(paused=True), [], [])
+    assert (paused.reason, "rollout resume deployment web" in paused.advice) == ("Paused", True)
+    plain = {"metadata": NAMES, "spec": {"suspend": True, "template": {}}}
+    held = explain_workload(msgspec.convert(plain, Job), [], [])
+    assert (held.reason, '{"spec":{"suspend":false}}' in held.advice) == ("Suspended", True)
+
+
+def test_the_trouble_of_a_pod_is_the_workloads() -> None:
+    answer = explain_workload(deployment(2), [(pod("web-1-a"), WELL), (pod("web-1-b"), ILL)], [])
+    assert (answer.area, answer.advice, answer.healthy) == ("crash", "Look.", False)
+    assert answer.text == "Deployment web has 0 of 2 pods Ready. One that is not is web-1-b: It keeps ending."
+
+
+def test_workloads_that_are_to_have_no_pods_and_such_that_lack_some() -> None:
+    assert explain_workload(deployment(0), [], []).healthy
+    assert explain_workload(deployment(1), [], []).reason == "PodsMissing"
+    done = {"metadata": NAMES, "spec": {"template": {}}, "status": {"conditions": [COMPLETE]}}
+    assert explain_workload(msgspec.convert(done, Job), [], []).healthy
+    spread = {
+        "metadata": NAMES,
+        "spec": {"selector": {}, "template": {}},
+        "status": {
+            "desiredNumberScheduled": 1,
+            "currentNumberScheduled": 0,
+            "numberMisscheduled": 0,
+            "numberReady": 0,
+        },
+    }
+    assert not explain_workload(msgspec.convert(spread, DaemonSet), [], []).healthy
+
+
+COMPLETE = {"type": "Complete", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("name", "events", "said"),
+    [
+        ("nothing", [], 'There is no pod "nothing" in namespace shop.'),
+        ("db", [], 'There is no pod "db" in namespace shop. There is one in namespace back: use -n back.'),
+        ("web", [], 'There is no pod "web" in namespace shop. Is web-1-a or web-1-b meant?'),
+        ("cachee", [], 'There is no pod "cachee" in namespace shop. Is cache meant?'),
+        (
+            "gone",
+            [event("Preempted", "Preempted by pod x."), event("Killing", "Stopping container main")],
+            'There is no pod "gone" in namespace shop. There was one; the last word on its end: '
+            "Preempted, 60s ago: Preempted by pod x.",
+        ),
+    ],
+)
+def test_a_pod_that_does_not_exist(name: str, events: list[Event], said: str) -> None:
+    pods = [pod("web-1-a"), pod("web-1-b"), pod("cache"), pod("db", "back")]
+    assert explain_absent(name, "shop", pods, events, NOW) == said
