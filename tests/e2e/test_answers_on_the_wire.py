@@ -141,3 +141,54 @@ async def test_discovery_of_older_clients(ask: Asker) -> None:
     assert old.headers["content-type"] == accept.format("v2beta1")
     assert json.loads(old.body)["apiVersion"] == "apidiscovery.k8s.io/v2beta1"
     assert json.loads(old.body)["items"] == json.loads(new.body)["items"]
+
+
+async def test_a_deprecated_kind_is_warned_of_whatever_is_asked(ask: Asker) -> None:
+    text = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
+    path = f"{NAMESPACE}/endpoints"
+    made = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "e"}}
+    for answer in (
+        await ask("POST", path, made),
+        await ask("GET", path),
+        await ask("GET", f"{path}/e"),
+        await ask("GET", f"{path}/nothing"),
+        await ask("GET", f"{path}?watch=1&timeoutSeconds=1"),
+        await ask("DELETE", f"{path}/e"),
+    ):
+        assert answer.headers["warning"] == text
+    assert "warning" not in (await ask("GET", MAPS)).headers
+
+
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        ({"name": "b"}, "the name of the object (b) does not match the name on the URL (a)"),
+        ({"name": None}, "the name of the object (a based on URL) was undeterminable: name must be provided"),
+        (
+            {"namespace": "other"},
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ),
+    ],
+)
+async def test_a_patch_moves_nothing(ask: Asker, metadata: dict[str, Any], text: str) -> None:
+    await ask("POST", MAPS, config_map())
+    patch = {"metadata": metadata}
+    refused = await ask("PATCH", f"{MAPS}/a", patch, Content_Type="application/merge-patch+json")
+    assert (refused.code, json.loads(refused.body)["message"]) == (400, text)
+
+
+async def test_a_body_that_is_no_options_deletes_nothing(ask: Asker) -> None:
+    await ask("POST", MAPS, config_map())
+    refused = await ask("DELETE", f"{MAPS}/a", config_map())
+    text = "decoded object cannot be converted to DeleteOptions"
+    assert (refused.code, json.loads(refused.body)["message"]) == (400, text)
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]}
+    assert (await ask("DELETE", f"{MAPS}/a", options)).code == 200
+    assert (await ask("GET", f"{MAPS}/a")).code == 200
+
+
+async def test_nothing_is_written_across_all_namespaces(ask: Asker) -> None:
+    await ask("POST", MAPS, config_map())
+    assert (await ask("DELETE", "/api/v1/configmaps")).code == 405
+    assert (await ask("POST", "/api/v1/configmaps", config_map("b"))).code == 405
+    assert len(json.loads((await ask("GET", "/api/v1/configmaps")).body)["items"]) == 1

@@ -58,6 +58,8 @@ class ObjectRequests:
         self, request: web.BaseRequest, parsed: Parsed, verb: str, user: User
     ) -> web.StreamResponse:
         target = parsed.target
+        if deprecation := self._registry.rules_for(target.resource).deprecation:
+            request[replies.DEPRECATION] = deprecation
         if verb == "get":
             return await self._get(request, target, user)
         if verb == "list":
@@ -123,6 +125,7 @@ class ObjectRequests:
             return await reply(request, b'{"type":"ERROR","object":' + codec.encode(error.status) + b"}\n")
         response = web.StreamResponse(headers={"Content-Type": JSON, "Cache-Control": "no-cache, private"})
         response.headers[replies.AUDIT_ID] = replies.audit_id(request)
+        replies.warn(request, response)
         response.enable_chunked_encoding()
         self._watches[watch] = None
         if self._closed:
@@ -296,4 +299,7 @@ async def _delete_body(request: web.BaseRequest) -> DeleteOptions | None:
     if not data:
         return None
     body = read_any(data, request.headers.get("Content-Type", JSON))
+    kind = body.value.get("kind") if isinstance(body.value, dict) else None
+    if kind not in (None, "", "DeleteOptions"):
+        raise errors.bad_request("decoded object cannot be converted to DeleteOptions")
     return codec.convert(body, DeleteOptions, "Ignore")[0]

@@ -26,6 +26,8 @@ GZIP_LEVEL = 1
 GZIP_WINDOW = 31
 """zlib's window size that writes a gzip header."""
 AUDIT_ID = "Audit-Id"
+DEPRECATION = web.RequestKey("deprecation", str)
+"""Where a request has what its client is warned of, whatever the answer."""
 STUCK_SECONDS = 60.0
 """How long one write to a reader may take before the reader is cut off."""
 
@@ -51,6 +53,15 @@ def wants_pretty(request: web.BaseRequest) -> bool:
     return request.headers.get("User-Agent", "").startswith(READ_BY_PEOPLE)
 
 
+def warn(request: web.BaseRequest, response: web.StreamResponse, warnings: Sequence[str] = ()) -> None:
+    """Warn of what was found, and of what the request asks for."""
+    deprecated = request.get(DEPRECATION)
+    if deprecated:
+        warnings = [deprecated, *warnings]
+    for warning in warning_headers(list(warnings)) if warnings else ():
+        response.headers.add("Warning", warning)
+
+
 async def reply(
     request: web.BaseRequest,
     body: bytes,
@@ -67,8 +78,7 @@ async def reply(
         body = msgspec.json.format(body, indent=2)
     sent = {"Content-Type": media_type, AUDIT_ID: audit_id(request), "Cache-Control": "no-cache, private"}
     response = web.Response(body=body, status=code, headers={**sent, **headers} if headers else sent)
-    for warning in warning_headers(list(warnings)) if warnings else ():
-        response.headers.add("Warning", warning)
+    warn(request, response, warnings)
     if len(body) >= GZIP_FROM_BYTES and "gzip" in request.headers.get("Accept-Encoding", ""):
         response.body = await asyncio.to_thread(_gzip, body)
         response.headers["Content-Encoding"] = "gzip"
@@ -86,6 +96,7 @@ async def reply_pieces(
         return await reply(request, b"".join([*begun, *pieces]), media_type=media_type)
     response = web.StreamResponse(headers={"Content-Type": media_type, "Cache-Control": "no-cache, private"})
     response.headers[AUDIT_ID] = audit_id(request)
+    warn(request, response)
     compressor = None
     long = sum(map(len, begun)) >= GZIP_FROM_BYTES
     if long and "gzip" in request.headers.get("Accept-Encoding", ""):

@@ -94,6 +94,8 @@ def verb_of(method: str, target: Target, *, watch: bool) -> str:
     offered = resource.subresources[target.subresource].verbs if target.subresource else resource.verbs
     if target.subresource in CONNECTS and verb in ("get", "create"):
         return "create"
+    if resource.namespaced and not target.namespace and verb in ("create", "deletecollection"):
+        verb = ""  # across all namespaces objects are only read
     if verb not in offered:
         raise errors.method_not_allowed(resource.plural, resource.group, verb or method.lower())
     return verb

@@ -22,7 +22,7 @@ from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.watches import CustomWatches
 from podling.apiserver.kinds.base import Action, Context, KindRules, View
 from podling.apiserver.listing import Selected, in_turns
-from podling.apiserver.patching import applied_to_view, apply_patch, check_place, patched
+from podling.apiserver.patching import applied_to_view, apply_patch, check_named, check_place, patched
 from podling.apiserver.reads import Reads
 from podling.apiserver.views import shown_form, stored_form
 from podling.apiserver.watch import ObjectWatch
@@ -176,7 +176,10 @@ class Registry:
             return await self.create(replace(target, name=""), user, made, options)
 
         def change(old: Any) -> Any:
-            return stored_form(resource, patched(shown_form(resource, old), patch, target, options))
+            wanted = patched(shown_form(resource, old), patch, target, options)
+            check_named(wanted.metadata.name, target)
+            check_place(wanted.metadata.name, None, target)
+            return stored_form(resource, metadata.in_namespace(wanted, target.namespace))
 
         changed = await self.writes.change(update, change)
         return view.show(changed) if view is not None else shown_form(resource, changed)

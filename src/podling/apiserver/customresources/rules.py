@@ -24,6 +24,7 @@ from podling.apiserver.customresources.cel import SchemaRules
 from podling.apiserver.customresources.json_paths import JsonPath
 from podling.apiserver.customresources.names import TERMINATING, is_true
 from podling.apiserver.customresources.structural import RootSchema, schema_of
+from podling.apiserver.customresources.versions import priority
 from podling.apiserver.kinds.base import Context, KindRules, View
 from podling.apiserver.kinds.scales import SCALES
 from podling.apiserver.kinds.workloads import scale_errors
@@ -65,6 +66,7 @@ class CustomRules(KindRules[CustomObject]):
         self.status_subresource = parts is not None and parts.status is not None
         self.generation = True
         self.returns_deleted = False
+        self.deprecation = _deprecation(served)
         if parts is not None and parts.scale is not None:
             self.subresources = {"scale": _scale_view(parts.scale)}
         self.columns = printing.columns_of(version)
@@ -117,18 +119,26 @@ class CustomRules(KindRules[CustomObject]):
         found = values.validate(plain, self.served.schema.root.plain, old=known)
         return found or self._cel.validate(plain, before)
 
-    def warnings(self, obj: CustomObject, old: CustomObject | None, context: Context) -> list[str]:
-        version, definition = self.served.version, self.served.definition
-        if not version.deprecated:
-            return []
-        group_version = f"{definition.spec.group}/{version.name}"
-        return [version.deprecation_warning or f"{group_version} {definition.spec.names.kind} is deprecated"]
-
     def selectable_fields(self, obj: CustomObject) -> dict[str, str]:
         return {name: _text(path.first(obj.content)) for name, path in self._selectable.items()}
 
     def row(self, obj: CustomObject, now: datetime) -> Sequence[Any]:
         return printing.row(obj, self._cells, now)
+
+
+def _deprecation(served: ServedVersion) -> str:
+    """What is said of a deprecated version: its own words, or what may be used instead."""
+    version, spec = served.version, served.definition.spec
+    if not version.deprecated:
+        return ""
+    kind, rank = spec.names.kind, priority(version.name)
+    better = [
+        each.name
+        for each in sorted(spec.versions, key=lambda each: priority(each.name))
+        if each.served and not each.deprecated and priority(each.name) < rank
+    ]
+    instead = f"; use {spec.group}/{better[0]} {kind}" if better else ""
+    return version.deprecation_warning or f"{spec.group}/{version.name} {kind} is deprecated{instead}"
 
 
 def _text(value: Any) -> str:

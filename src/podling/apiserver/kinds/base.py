@@ -116,6 +116,9 @@ class KindRules(Generic[T]):
     subresources: Mapping[str, Subresource] = MappingProxyType({})
     """The subresources with a body of their own, by name."""
 
+    deprecation: str = ""
+    """What every client that asks for the kind is warned of."""
+
     def default(self, obj: T) -> T:
         """Fill in the kind's semantic defaults, as ``zz_generated.defaults.go`` does on decoding."""
         return obj

@@ -32,6 +32,7 @@ SHOWN = 3
 
 
 class EndpointsRules(KindRules[Endpoints]):
+    deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
     create_on_update = True
     columns = (NAME, Column("Endpoints", description="Addresses and ports that are ready"), AGE)
 
@@ -46,9 +47,6 @@ class EndpointsRules(KindRules[Endpoints]):
         for position, subset in enumerate(obj.subsets):
             errors += _subset_errors(Path("subsets").index(position), subset)
         return errors
-
-    def warnings(self, obj: Endpoints, old: Endpoints | None, context: Context) -> list[str]:
-        return ["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"]
 
     def row(self, obj: Endpoints, now: datetime) -> Sequence[Any]:
         return obj.metadata.name, _endpoints_text(obj), age(obj, now)
