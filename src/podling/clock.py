@@ -18,9 +18,17 @@ class _WallClock(Protocol):
     def wall_time(self) -> float: ...
 
 
+_keeping: dict[type[object], bool] = {}
+"""Which classes of loops keep a wall clock: asked on every reading, and a class answers always the same."""
+
+
 def _wall_clock(loop: asyncio.AbstractEventLoop) -> _WallClock | None:
-    """The loop itself, if it keeps a wall clock; asked on every reading, so no run-time protocol check."""
-    return cast(_WallClock, loop) if hasattr(loop, "wall_time") else None
+    """The loop itself, if it keeps a wall clock."""
+    kind = type(loop)
+    keeps = _keeping.get(kind)
+    if keeps is None:
+        keeps = _keeping[kind] = hasattr(kind, "wall_time")
+    return cast(_WallClock, loop) if keeps else None
 
 
 def now() -> datetime:

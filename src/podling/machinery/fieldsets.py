@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from podling.machinery.plain import equal
 from podling.machinery.shapes import ANYTHING, Kind, Shape, fields_of
 
@@ -74,7 +76,8 @@ def _item_element(item: Any, index: int, shape: Shape, path: Path) -> str:
     return "k:" + _compact(keys)
 
 
-_compact = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode
+def _compact(value: Any) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def fields_in(value: Any, shape: Shape, path: Path = ()) -> FieldSet:
@@ -191,6 +194,9 @@ def _fold(node: dict[str, Any]) -> None:
         node.pop(".", None)
 
 
+_COMPOSITE = (dict, list)
+
+
 def tree_of(value: Any, shape: Shape, zero: Any = None) -> dict[str, Any]:
     """``encode`` of every field in ``value`` that ``zero`` has not or has otherwise: a new object's fields.
 
@@ -205,7 +211,7 @@ def tree_of(value: Any, shape: Shape, zero: Any = None) -> dict[str, Any]:
         if item == start:
             continue
         # Two items with one key are together one leaf.
-        leaf = element in tree or not isinstance(item, dict | list)
+        leaf = element in tree or not isinstance(item, _COMPOSITE)
         below = tree[element] = {} if leaf else tree_of(item, inner, start)
         if below and start is None:
             below["."] = {}
