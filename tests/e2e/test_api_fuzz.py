@@ -1,4 +1,4 @@
-"""Twenty thousand requests of every kind, made from the published OpenAPI document and then spoiled.
+"""Twenty thousand requests of every kind, made from the OpenAPI document that is published, and spoiled.
 
 The server may refuse what it likes, but it answers, soon, in its own words, and never with an internal error.
 The same requests are sent every time: each thousand has a seed of its own, and a failure names its seed
@@ -19,15 +19,18 @@ from urllib.parse import quote
 
 import pytest
 
+from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.server import ApiServer
+from podling.client.base import Client
 from podling.client.local import User
-from podling.machinery import openapi
-from podling.machinery.scheme import by_path
+from podling.machinery.custom import is_established
 from podling.store.memory import MemoryStore
+from tests.support.fuzzed_api import Operation, definitions, operations
 from tests.support.manifests import PLAIN_POD, merged
 from tests.support.nonsense import WORDS, mixed, nonsense
+from tests.support.schema_nonsense import Bodies
 from tests.support.wire import Wire
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -77,6 +80,7 @@ RAW_BODIES = (
 AS_KUBERNETES = (
     (500, "resourceVersion should not be set on objects to be created"),
     (500, "failed to create typed patch object"),
+    (500, "the spec replicas field"),
     (503, "this server reaches no nodes"),
     (504, "Too large resource version"),
 )
@@ -86,23 +90,18 @@ LOGS = ("podling", "asyncio")
 """Who may not complain. aiohttp itself says when something was no HTTP at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    path: str
-    method: str
-    kind: type[Any] | None
-
-
 @dataclass(slots=True)
 class Requests:
     """Makes requests; ``stored`` remembers bodies that were sent, so that changes come upon something."""
 
     random: Random
     operations: list[Operation]
+    bodies: Bodies
     stored: dict[str, Any] = field(default_factory=dict)
 
     def one(self) -> tuple[str, bytes, dict[str, str], bytes | None]:
-        random, operation = self.random, self.random.choice(self.operations)
+        random = self.random
+        operation = random.choice(self.operations if random.random() < 0.9 else self._custom())
         method = operation.method if random.random() < 0.9 else random.choice(METHODS)
         headers = {"Authorization": "Bearer fuzz"}
         if random.random() < 0.3:
@@ -112,6 +111,10 @@ class Requests:
         body = self._body(operation, method) if method in ("POST", "PUT", "PATCH", "DELETE") else None
         headers["Content-Type"] = self._content_type(method)
         return method, self._path(operation, method), headers, body
+
+    def _custom(self) -> list[Operation]:
+        """Those that few documents have: they are asked more often than their number says."""
+        return [each for each in self.operations if "/fuzz.example.com/" in each.path]
 
     def _content_type(self, method: str) -> str:
         if self.random.random() < 0.1:
@@ -165,7 +168,7 @@ class Requests:
         """One that decodes, and may well be stored; now and then much like the one before it."""
         random, kind = self.random, operation.kind
         if kind is None:
-            return {"metadata": {"name": "x"}}
+            return self._custom_object(operation)
         base = PLAIN_POD if kind.__name__ == "Pod" else {}
         if random.random() < 0.5:
             base = mixed(random, base, self.stored.get(operation.path, {}))
@@ -181,6 +184,21 @@ class Requests:
         version, _, _ = operation.path.removeprefix("/apis/").removeprefix("/api/").partition("/namespaces")
         if random.random() < 0.5:
             plain |= {"kind": kind.__name__, "apiVersion": "/".join(version.split("/")[:2])}
+        self.stored[operation.path] = plain
+        return plain
+
+    def _custom_object(self, operation: Operation) -> dict[str, Any]:
+        """What the document says of a body, under a name that others use too."""
+        plain = self.bodies.body(operation.schema) if operation.schema else {}
+        if not isinstance(plain, dict):
+            plain = {}
+        if self.random.random() < 0.5:
+            plain = mixed(self.random, plain, self.stored.get(operation.path, {}))
+        plain = deepcopy(plain)
+        if self.random.random() < 0.9:
+            plain["metadata"] = {"name": self.random.choice(("x", "y"))}
+            for name in ("kind", "apiVersion"):
+                plain.pop(name, None)
         self.stored[operation.path] = plain
         return plain
 
@@ -229,30 +247,15 @@ class Requests:
                 plain = random.choice(plain)
 
 
-def operations() -> list[Operation]:
-    """Every operation that the server publishes, and the documents beside them."""
-    found = [
-        Operation(path, "GET", None)
-        for path in ("/", "/api", "/apis/apps", "/version", "/readyz", "/nowhere")
-    ]
-    for path, item in json.loads(openapi.v2_document())["paths"].items():
-        parts = path.strip("/").split("/")
-        group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
-        rest = parts[2 if parts[0] == "api" else 3 :]
-        plural = rest[2] if rest[0] == "namespaces" and len(rest) > 2 else rest[0]
-        resource = by_path(group, version, plural)
-        for method in item:
-            if method != "parameters":
-                found.append(Operation(path, method.upper(), resource.type if resource else None))
-    return found
-
-
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
     store = MemoryStore()
     admin = User("fuzz", ("system:masters",))
     api = ApiServer(store, plugins_without_controllers(), static_tokens={"fuzz": admin})
     await api.start()
+    for each in definitions():
+        await api.client().create(each)
+    await established(api.client(), len(definitions()))
     http = HttpServer(api, api.authenticator, Serving(port=0))
     await http.start()
     try:
@@ -263,12 +266,45 @@ async def port() -> AsyncIterator[int]:
         await store.close()
 
 
+async def established(client: Client, count: int) -> None:
+    """Wait until so many definitions are served."""
+    found: set[str | None] = set()
+    watch = client.watch(CustomResourceDefinition, resource_version="")
+    async for event in watch:
+        found |= {event.object.metadata.name} if is_established(event.object) else set()
+        if len(found) == count:
+            break
+    await watch.aclose()  # type: ignore[attr-defined]
+
+
+async def published(wire: Wire) -> dict[str, Any]:
+    """The document that clients read."""
+    answer = await wire.ask("GET", b"/openapi/v2", {"Authorization": "Bearer fuzz"}, None)
+    document: dict[str, Any] = json.loads(answer.body)
+    return document
+
+
+async def test_everything_that_is_served_is_asked(port: int) -> None:
+    wire = Wire(port)
+    asked = operations(await published(wire))
+    assert {each.method for each in asked} >= {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    found = await wire.ask("GET", b"/apis", {"Authorization": "Bearer fuzz"}, None)
+    for group in json.loads(found.body)["groups"]:
+        for version in group["versions"]:
+            assert any(f"/apis/{version['groupVersion']}/" in each.path for each in asked), version
+    paths = {each.path for each in asked}
+    assert {"/apis/fuzz.example.com/v1/namespaces/{namespace}/widgets/{name}/scale", "/api/v1/nodes"} <= paths
+    wire.close()
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_every_request_gets_a_foreseen_answer(
     seed: int, port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
-    wire, requests = Wire(port), Requests(Random(seed), operations())
+    wire, random = Wire(port), Random(seed)
+    document = await published(wire)
+    requests = Requests(random, operations(document), Bodies(random, document["definitions"]))
     for number in range(REQUESTS):
         method, path, headers, body = requests.one()
         asked = f"request {number}: {method} {path!r} {headers} {(body or b'')[:2000]!r}"

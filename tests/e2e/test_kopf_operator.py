@@ -28,10 +28,12 @@ SECONDS = 30
 
 
 @pytest.fixture(scope="module")
-def cluster(sim_cluster: RealCluster) -> RealCluster:
+def cluster(sim_cluster: RealCluster) -> Iterator[RealCluster]:
     """Pods run in the simulated runtime: what the operator sees is the same."""
     cluster_knows_webapps(sim_cluster)
-    return sim_cluster
+    yield sim_cluster
+    sim_cluster.kubectl("delete", "crd", "webapps.example.com", f"--timeout={SECONDS}s")
+    sim_cluster.kubectl("delete", "configmap", "-l", "by=operator")
 
 
 def cluster_knows_webapps(cluster: RealCluster) -> None:
