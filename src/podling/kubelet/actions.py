@@ -105,6 +105,8 @@ def plan_pod(
     if source:
         return replace(plan, reset_all=source)
     known = {found.name for found in observed.containers if found.state is not ContainerState.CREATED}
+    # Ephemeral containers run once, also where the runtime has lost every trace of them.
+    known |= {found.name for found in pod.status.ephemeral_container_statuses if found.state.waiting is None}
     new = (found for found in ephemeral_containers(pod.spec) if found.name not in known)
     plan = replace(plan, start_ephemeral=tuple(new))
 

@@ -185,7 +185,7 @@ def _from_memory(
         return fresh
     if facts.restarting_all and kind is not ContainerKind.EPHEMERAL:
         return _started_over(fresh, before)
-    if kind is ContainerKind.INIT and before.state.terminated is not None:
+    if kind is not ContainerKind.REGULAR and before.state.terminated is not None:
         return before
     if before.state.running is None:
         last_state = before.last_state
@@ -193,6 +193,8 @@ def _from_memory(
             last_state = ContainerState(terminated=before.state.terminated)
         return structs.replace(fresh, restart_count=before.restart_count, last_state=last_state)
     lost = ContainerStateTerminated(reason=STATUS_UNKNOWN, message=VANISHED, exit_code=137)
+    if kind is ContainerKind.EPHEMERAL:
+        return structs.replace(before, state=ContainerState(terminated=lost))
     deleting = pod.metadata.deletion_timestamp is not None
     return structs.replace(
         fresh,

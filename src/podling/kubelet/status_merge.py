@@ -55,6 +55,9 @@ def merge_status(pod: Pod, decided: PodStatus, *, may_run: bool) -> PodStatus:
         init_container_statuses=_not_alive_again(
             spec, spec.init_containers, api.init_container_statuses, merged.init_container_statuses
         ),
+        ephemeral_container_statuses=_not_alive_again(
+            spec, (), api.ephemeral_container_statuses, merged.ephemeral_container_statuses
+        ),
         start_time=api.start_time or merged.start_time,
         observed_generation=_larger(api.observed_generation, merged.observed_generation),
         qos_class=api.qos_class or merged.qos_class,

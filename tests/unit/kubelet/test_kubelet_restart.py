@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from podling.api.core_v1 import Node, Pod
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podling.api.core_v1 import EphemeralContainer, Node, Pod
 from podling.client.base import PatchType
 from tests.support.kubelet_node import NODE, SimNode, condition, pod
 
@@ -74,6 +79,36 @@ async def test_a_quiet_pod_costs_no_writes(node: SimNode) -> None:
     before = await node.get()
     await node.pass_time(600)
     assert (await node.get()).metadata.resource_version == before.metadata.resource_version
+
+
+@pytest.mark.parametrize(
+    ("life", "exit_code", "reason"),
+    [({"runs": [{"seconds": 1}]}, 0, "Completed"), ({}, 137, "ContainerStatusUnknown")],
+    ids=["ended", "running"],
+)
+async def test_an_ephemeral_container_of_which_no_trace_is_left_is_not_run_again(
+    node: SimNode, life: dict[str, Any], exit_code: int, reason: str
+) -> None:
+    await node.create(pod(scripts={"debug": life}))
+    await node.pass_time(1)
+    found = await node.get()
+    debug = EphemeralContainer(name="debug", image="x:1", termination_message_policy="File")
+    spec = structs.replace(found.spec, ephemeral_containers=(debug,))
+    await node.client.update(structs.replace(found, spec=spec), subresource="ephemeralcontainers")
+    await node.pass_time(5)
+    await node.stop()
+    for sandbox in await node.runtime.list_sandboxes():
+        await node.runtime.remove_sandbox(sandbox.id)
+    await node.start()
+    await node.pass_time(5)
+    assert [container.name for container in await node.runtime.list_containers()] == ["app"]
+    found = await node.get()
+    (ephemeral,) = found.status.ephemeral_container_statuses
+    assert ephemeral.state.terminated is not None
+    assert (ephemeral.state.terminated.exit_code, ephemeral.state.terminated.reason) == (exit_code, reason)
+    (status,) = found.status.container_statuses
+    assert status.restart_count == 1
+    assert found.status.pod_ip == (await node.runtime.list_sandboxes())[0].ips[0]
 
 
 async def test_a_lost_sandbox_is_made_anew(node: SimNode) -> None:
