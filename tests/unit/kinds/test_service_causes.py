@@ -52,13 +52,7 @@ CREATED: list[tuple[str, list[Cause]]] = [
     ),
     (
         f"{BALANCER}, ports: [{{port: 10250}}]",
-        [
-            invalid(
-                "spec.ports[0]",
-                "10250",
-                "may not expose port 10250 externally since it is used by kubelet",
-            )
-        ],
+        [invalid("spec.ports[0]", "10250", KUBELET)],
     ),
     (
         "type: NodePort, clusterIP: None",

@@ -18,7 +18,7 @@ from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, age, flag
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, fill_absent
-from podling.machinery import fields
+from podling.machinery import fields, names
 from podling.machinery.fields import Path
 from podling.machinery.pods import HIGHEST_USER_PRIORITY
 from podling.machinery.tables import Column
@@ -50,7 +50,8 @@ class LeaseRules(KindRules[Lease]):
                 fields.invalid(path.child("leaseDurationSeconds"), seconds, "must be greater than 0")
             )
         errors += checks.non_negative(path.child("leaseTransitions"), spec.lease_transitions)
-        errors += checks.one_of(path.child("strategy"), spec.strategy, LEASE_STRATEGIES)
+        if spec.strategy is not None:
+            errors += _strategy_errors(path.child("strategy", "strategy"), spec.strategy)
         if spec.preferred_holder and not spec.strategy:
             text = "may only be specified if `strategy` is defined"
             errors.append(fields.forbidden(path.child("preferredHolder"), text))
@@ -58,6 +59,14 @@ class LeaseRules(KindRules[Lease]):
 
     def row(self, obj: Lease, now: datetime) -> Sequence[Any]:
         return obj.metadata.name, obj.spec.holder_identity or "", age(obj, now)
+
+
+def _strategy_errors(path: Path, strategy: str) -> Errors:
+    """``path`` names the field twice, as Kubernetes does."""
+    if "/" in strategy:
+        return checks.invalid_each(path, strategy, names.qualified_name_errors(strategy))
+    known = strategy in LEASE_STRATEGIES
+    return [] if known else [fields.not_supported(path, strategy, LEASE_STRATEGIES)]
 
 
 class PriorityClassRules(KindRules[PriorityClass]):

@@ -25,11 +25,12 @@ from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, NONE, UNKNOWN, UNSET, age, as_stored
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, fill_absent
-from podling.machinery import fields, names
+from podling.apiserver.kinds.metric_validation import behavior_errors, metric_errors, reference_errors
+from podling.machinery import fields
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
-SPEC = Path("spec")
+SPEC, STATUS = Path("spec"), Path("status")
 DEFAULT_UTILIZATION = 80
 SHOWN_METRICS = 2
 
@@ -57,31 +58,29 @@ class AutoscalerRules(KindRules[HorizontalPodAutoscaler]):
     def validate(self, obj: HorizontalPodAutoscaler, context: Context) -> Errors:
         spec = obj.spec
         errors: Errors = []
-        least = spec.min_replicas
+        least, where = spec.min_replicas, SPEC.child("maxReplicas")
         if least is not None and least < 1:
             text = "must be greater than or equal to 1"
             errors.append(fields.invalid(SPEC.child("minReplicas"), least, text))
         if spec.max_replicas < 1:
-            errors.append(
-                fields.invalid(SPEC.child("maxReplicas"), spec.max_replicas, "must be greater than 0")
-            )
+            errors.append(fields.invalid(where, spec.max_replicas, "must be greater than 0"))
         if least is not None and spec.max_replicas < least:
             text = "must be greater than or equal to `minReplicas`"
-            errors.append(fields.invalid(SPEC.child("maxReplicas"), spec.max_replicas, text))
-        here = SPEC.child("scaleTargetRef")
-        for name, value in (("kind", spec.scale_target_ref.kind), ("name", spec.scale_target_ref.name)):
-            if not value:
-                errors.append(fields.required(here.child(name)))
-            else:
-                errors += checks.invalid_each(here.child(name), value, names.path_segment_errors(value))
+            errors.append(fields.invalid(where, spec.max_replicas, text))
+        errors += reference_errors(SPEC.child("scaleTargetRef"), spec.scale_target_ref)
         for position, metric in enumerate(spec.metrics):
-            errors += _metric_errors(SPEC.child("metrics").index(position), metric)
+            errors += metric_errors(SPEC.child("metrics").index(position), metric)
+        if spec.behavior is not None:
+            errors += behavior_errors(SPEC.child("behavior"), spec.behavior)
         return errors
 
     def validate_update(
         self, new: HorizontalPodAutoscaler, old: HorizontalPodAutoscaler, context: Context
     ) -> Errors:
-        return [] if context.subresource == "status" else self.validate(new, context)
+        if context.subresource != "status":
+            return self.validate(new, context)
+        errors = checks.non_negative(STATUS.child("currentReplicas"), new.status.current_replicas)
+        return errors + checks.non_negative(STATUS.child("desiredReplicas"), new.status.desired_replicas)
 
     def row(self, obj: Any, now: datetime) -> Sequence[Any]:
         """The same row for an autoscaler of either version."""
@@ -128,26 +127,6 @@ _SOURCES = {
     "External": "external",
     "ContainerResource": "container_resource",
 }
-
-
-def _metric_errors(path: Path, metric: MetricSpec) -> Errors:
-    if not metric.type:
-        return [fields.required(path.child("type"), "must specify a metric source type")]
-    if metric.type not in _SOURCES:
-        return [fields.not_supported(path.child("type"), metric.type, sorted(_SOURCES))]
-    own = getattr(metric, _SOURCES[metric.type])
-    name = metric.type[0].lower() + metric.type[1:]
-    if own is None:
-        text = "must populate information for the given metric source"
-        return [fields.required(path.child(name), text)]
-    return [
-        fields.forbidden(
-            path.child(other[0].lower() + other[1:]),
-            "must populate the given metric source only",
-        )
-        for other, attribute in _SOURCES.items()
-        if other != metric.type and getattr(metric, attribute) is not None
-    ]
 
 
 def _targets(obj: HorizontalPodAutoscaler) -> str:

@@ -11,6 +11,7 @@ from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, age
 from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.condition_validation import condition_errors
 from podling.apiserver.kinds.deployments import at_most_all
 from podling.machinery import fields
 from podling.machinery.fields import Path
@@ -52,7 +53,7 @@ class DisruptionBudgetRules(KindRules[PodDisruptionBudget]):
     def validate_update(self, new: PodDisruptionBudget, old: PodDisruptionBudget, context: Context) -> Errors:
         if context.subresource != "status":
             return self.validate(new, context)
-        errors: Errors = []
+        errors = condition_errors(Path("status.conditions"), new.status.conditions)
         for name, attribute in _COUNTS:
             errors += checks.non_negative(Path("status").child(name), getattr(new.status, attribute))
         return errors

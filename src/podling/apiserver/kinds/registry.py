@@ -71,6 +71,11 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
     ("coordination.k8s.io", "leases"): ("accounts", "LeaseRules"),
     ("discovery.k8s.io", "endpointslices"): ("endpoints", "EndpointSliceRules"),
     ("events.k8s.io", "events"): ("events", "NewEventRules"),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): ("flow_schemas", "FlowSchemaRules"),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): (
+        "priority_levels",
+        "PriorityLevelRules",
+    ),
     ("networking.k8s.io", "ingressclasses"): ("network_classes", "IngressClassRules"),
     ("networking.k8s.io", "ingresses"): ("ingresses", "IngressRules"),
     ("networking.k8s.io", "ipaddresses"): ("network_classes", "IPAddressRules"),

@@ -158,7 +158,7 @@ def _aggregation_errors(role: ClusterRole) -> list[FieldError]:
 
 def _role_ref_errors(ref: RoleRef, *, namespaced: bool) -> list[FieldError]:
     path, found = Path("roleRef"), []
-    kinds = ("ClusterRole", "Role") if namespaced else ("ClusterRole",)
+    kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
     if ref.api_group != GROUP:
         found.append(fields.not_supported(path.child("apiGroup"), ref.api_group, (GROUP,)))
     if ref.kind not in kinds:

@@ -1,0 +1,532 @@
+"""What is wrong with autoscalers, disruption budgets, leases, roles, and the kinds of flow control."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podling.api.autoscaling_v2 import HorizontalPodAutoscaler
+from podling.api.coordination_v1 import Lease
+from podling.api.flowcontrol_v1 import FlowSchema, PriorityLevelConfiguration
+from podling.api.policy_v1 import PodDisruptionBudget
+from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
+from podling.api.scheduling_v1 import PriorityClass
+from podling.machinery import codec
+from tests.support.manifests import (
+    LABEL_TEXT,
+    SUBDOMAIN_TEXT,
+    Cause,
+    change_causes,
+    created,
+    creation_causes,
+    duplicate,
+    forbidden,
+    invalid,
+    obj,
+    required,
+    unsupported,
+)
+
+META: dict[str, Any] = {"name": "x", "namespace": "default"}
+RBAC = "rbac.authorization.k8s.io"
+VALID: dict[type[Any], dict[str, Any]] = {
+    HorizontalPodAutoscaler: {
+        "metadata": META,
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"}},
+    },
+    PodDisruptionBudget: {"metadata": META, "spec": {"minAvailable": 1}},
+    Lease: {"metadata": META, "spec": {"leaseDurationSeconds": 15}},
+    Role: {"metadata": META, "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]},
+    ClusterRole: {"metadata": {"name": "x"}},
+    RoleBinding: {
+        "metadata": META,
+        "roleRef": {"kind": "Role", "name": "reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": "default"}],
+    },
+    ClusterRoleBinding: {"metadata": {"name": "x"}, "roleRef": {"kind": "ClusterRole", "name": "reader"}},
+    PriorityClass: {"metadata": {"name": "x"}, "value": 10},
+    FlowSchema: {
+        "metadata": {"name": "x"},
+        "spec": {"priorityLevelConfiguration": {"name": "workload-low"}},
+    },
+    PriorityLevelConfiguration: {
+        "metadata": {"name": "x"},
+        "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {}}}},
+    },
+}
+Row = tuple[type[Any], str, list[Cause]]
+M0, UP, RULE = "spec.metrics[0]", "spec.behavior.scaleUp", "spec.rules[0]"
+LIMITED = "spec.limited"
+HAND = f"{LIMITED}.limitResponse.queuing.handSize"
+VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
+METRICS = ("ContainerResource", "External", "Object", "Pods", "Resource")
+NO_TARGET = "must set either a target raw value or a target utilization"
+TWO_TARGETS = "may not set both a target raw value and a target utilization"
+NEEDS_SOURCE = "must populate information for the given metric source"
+STANDARD = "must be a standard resource type or fully qualified"
+WRITER = f'{{"apiGroup":"{RBAC}","kind":"Role","name":"writer"}}'
+NO_STARS = "if '*' is present, must not specify other"
+
+
+def measured(text: str) -> str:
+    return f"spec: {{metrics: [{{{text}}}]}}"
+
+
+def growing(text: str) -> str:
+    return f"spec: {{behavior: {{scaleUp: {{{text}}}}}}}"
+
+
+def subject(text: str) -> str:
+    rule = "nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]"
+    return f"spec: {{rules: [{{subjects: [{{{text}}}], {rule}}}]}}"
+
+
+def covering(text: str) -> str:
+    return f"spec: {{rules: [{{subjects: [{{kind: User, user: {{name: u}}}}], {text}}}]}}"
+
+
+def queuing(text: str) -> str:
+    return f"spec: {{limited: {{limitResponse: {{queuing: {{{text}}}}}}}}}"
+
+
+SCALING: list[Row] = [
+    (HorizontalPodAutoscaler, "", []),
+    (
+        HorizontalPodAutoscaler,
+        "spec: {minReplicas: 0, maxReplicas: 0}",
+        [
+            invalid("spec.minReplicas", "0", "must be greater than or equal to 1"),
+            invalid("spec.maxReplicas", "0", "must be greater than 0"),
+        ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        "spec: {minReplicas: 4}",
+        [invalid("spec.maxReplicas", "3", "must be greater than or equal to `minReplicas`")],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        "spec: {scaleTargetRef: {kind: '', name: a/b}}",
+        [
+            required("spec.scaleTargetRef.kind"),
+            invalid("spec.scaleTargetRef.name", '"a/b"', "may not contain '/'"),
+        ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        measured("type: Other"),
+        [unsupported(f"{M0}.type", "Other", *METRICS), unsupported(f"{M0}.type", "Other", *METRICS)],
+    ),
+    (HorizontalPodAutoscaler, measured("type: Pods"), [required(f"{M0}.pods", NEEDS_SOURCE)]),
+    (
+        HorizontalPodAutoscaler,
+        measured("type: Resource, resource: {name: '', target: {type: Utilization}}"),
+        [
+            required(f"{M0}.resource.name", "must specify a resource name"),
+            required(f"{M0}.resource.target.averageUtilization", NO_TARGET),
+        ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        measured("type: Resource, resource: {name: cpu, target: {averageUtilization: 0, averageValue: 0}}"),
+        [
+            required(f"{M0}.resource.target.type", "must specify a metric target type"),
+            invalid(
+                f"{M0}.resource.target.type", '""', "must be either Utilization, Value, or AverageValue"
+            ),
+            invalid(f"{M0}.resource.target.averageValue", '"0"', "must be positive"),
+            invalid(f"{M0}.resource.target.averageUtilization", "0", "must be greater than 0"),
+            forbidden(f"{M0}.resource.target.averageValue", TWO_TARGETS),
+        ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        measured("type: ContainerResource, containerResource: {name: gpus, container: A, "
+                 "target: {type: Utilization, averageUtilization: 5}}"),
+        [
+            invalid(
+                f"{M0}.containerResource.name", '"gpus"', STANDARD
+            ),
+            invalid(
+                f"{M0}.containerResource.name", '"gpus"', "must be a standard resource for containers"
+            ),
+            invalid(f"{M0}.containerResource.container", '"A"', LABEL_TEXT),
+        ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        measured("type: External, external: {metric: {name: ''}, target: {type: Value, value: 1, "
+                 "averageValue: 1}}"),
+        [
+            required(f"{M0}.external.metric.name", "must specify a metric name"),
+            forbidden(
+                f"{M0}.external.target.value",
+                "may not set both a target value for metric and a per-pod target",
+            ),
+        ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        measured("type: Pods, pods: {metric: {name: qps}, target: {type: AverageValue}}, "
+                 "resource: {name: cpu, target: {type: Utilization}}"),
+        [
+            required(f"{M0}.pods.target.averageValue", "must specify a positive target averageValue"),
+            forbidden(f"{M0}.resource", "must populate the given metric source only"),
+        ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        growing("selectPolicy: Some, stabilizationWindowSeconds: 4000, tolerance: '-1'"),
+        [
+            invalid(f"{UP}.stabilizationWindowSeconds", "4000", "must be less than or equal to 3600"),
+            unsupported(f"{UP}.selectPolicy", "Some", "Disabled", "Max", "Min"),
+            invalid(f"{UP}.tolerance", '"-1"', "must be greater than or equal to 0"),
+        ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        growing("policies: [{type: Nodes, value: 0, periodSeconds: 1801}]"),
+        [
+            unsupported(f"{UP}.policies[0].type", "Nodes", "Percent", "Pods"),
+            invalid(f"{UP}.policies[0].value", "0", "must be greater than zero"),
+            invalid(f"{UP}.policies[0].periodSeconds", "1801", "must be less than or equal to 1800"),
+        ],
+    ),
+    (PodDisruptionBudget, "", []),
+    (
+        PodDisruptionBudget,
+        "spec: {minAvailable: 101%}",
+        [invalid("spec.minAvailable", '"101%"', "must not be greater than 100%")],
+    ),
+    (
+        PodDisruptionBudget,
+        "spec: {unhealthyPodEvictionPolicy: Never}",
+        [unsupported("spec.unhealthyPodEvictionPolicy", "Never", "AlwaysAllow", "IfHealthyBudget")],
+    ),
+]  # fmt: skip
+
+ACCESS: list[Row] = [
+    (Lease, "", []),
+    (
+        Lease,
+        "spec: {leaseDurationSeconds: 0, leaseTransitions: -1, preferredHolder: me}",
+        [
+            invalid("spec.leaseDurationSeconds", "0", "must be greater than 0"),
+            invalid("spec.leaseTransitions", "-1", "must be greater than or equal to 0"),
+            forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"),
+        ],
+    ),
+    (
+        Lease,
+        "spec: {strategy: Newest}",
+        [unsupported("spec.strategy.strategy", "Newest", "OldestEmulationVersion")],
+    ),
+    (Lease, "spec: {strategy: example.com/newest}", []),
+    (Role, "", []),
+    (
+        Role,
+        "rules: [{}, {verbs: [get], nonResourceURLs: [/a], resources: [pods]}]",
+        [
+            required("rules[0].verbs", "verbs must contain at least one value"),
+            required("rules[0].apiGroups", "resource rules must supply at least one api group"),
+            required("rules[0].resources", "resource rules must supply at least one resource"),
+            invalid(
+                "rules[1].nonResourceURLs", '["/a"]', "namespaced rules cannot apply to non-resource URLs"
+            ),
+            invalid(
+                "rules[1].nonResourceURLs",
+                '["/a"]',
+                "rules cannot apply to both regular resources and non-resource URLs",
+            ),
+        ],
+    ),
+    (
+        ClusterRole,
+        "aggregationRule: {}",
+        [
+            required(
+                "aggregationRule.clusterRoleSelectors",
+                "at least one clusterRoleSelector required if aggregationRule is non-nil",
+            )
+        ],
+    ),
+    (RoleBinding, "", []),
+    (
+        RoleBinding,
+        "roleRef: {apiGroup: x, kind: Group, name: ''}\nsubjects: [{kind: Robot, name: r}]",
+        [
+            unsupported("roleRef.apiGroup", "x", RBAC),
+            unsupported("roleRef.kind", "Group", "Role", "ClusterRole"),
+            required("roleRef.name"),
+            unsupported("subjects[0].kind", "Robot", "ServiceAccount", "User", "Group"),
+        ],
+    ),
+    (
+        ClusterRoleBinding,
+        "roleRef: {kind: Role}\nsubjects: [{kind: ServiceAccount, name: A, apiGroup: a}, {kind: User}]",
+        [
+            unsupported("roleRef.kind", "Role", "ClusterRole"),
+            invalid("subjects[0].name", '"A"', SUBDOMAIN_TEXT),
+            unsupported("subjects[0].apiGroup", "a", ""),
+            required("subjects[0].namespace"),
+            required("subjects[1].name"),
+        ],
+    ),
+    (PriorityClass, "", []),
+    (
+        PriorityClass,
+        "value: 2000000000",
+        [forbidden("value", "maximum allowed value of a user defined priority is 1000000000")],
+    ),
+    (
+        PriorityClass,
+        "metadata: {name: system-mine}\npreemptionPolicy: Always",
+        [
+            forbidden(
+                "metadata.name",
+                "priority class names with 'system-' prefix are reserved for system use only. "
+                "error: system-mine is not a known system priority class",
+            ),
+            unsupported("preemptionPolicy", "Always", "PreemptLowerPriority", "Never"),
+        ],
+    ),
+]
+
+FLOWS: list[Row] = [
+    (FlowSchema, "", []),
+    (
+        FlowSchema,
+        "spec: {matchingPrecedence: -1, priorityLevelConfiguration: {name: ''}}",
+        [
+            invalid("spec.matchingPrecedence", "-1", "must be a positive value"),
+            required("spec.priorityLevelConfiguration.name", "must reference a priority level"),
+        ],
+    ),
+    (
+        FlowSchema,
+        "spec: {matchingPrecedence: 10001, priorityLevelConfiguration: {name: A}}",
+        [
+            invalid("spec.matchingPrecedence", "10001", "must not be greater than 10000"),
+            invalid("spec.priorityLevelConfiguration.name", '"A"', SUBDOMAIN_TEXT),
+        ],
+    ),
+    (
+        FlowSchema,
+        "spec: {matchingPrecedence: 1}",
+        [
+            invalid(
+                "spec.matchingPrecedence",
+                "1",
+                "only the schema named 'exempt' may have matchingPrecedence 1",
+            )
+        ],
+    ),
+    (
+        FlowSchema,
+        "spec: {rules: [{}]}",
+        [
+            required(f"{RULE}.subjects", "subjects must contain at least one value"),
+            required(RULE, "at least one of resourceRules and nonResourceRules has to be non-empty"),
+        ],
+    ),
+    (
+        FlowSchema,
+        subject("kind: Robot"),
+        [unsupported(f"{RULE}.subjects[0].kind", "Robot", "Group", "ServiceAccount", "User")],
+    ),
+    (
+        FlowSchema,
+        subject("kind: User, group: {name: g}"),
+        [
+            required(f"{RULE}.subjects[0].user", "user is required when subject kind is 'User'"),
+            forbidden(f"{RULE}.subjects[0].group", "group is forbidden when subject kind is not 'Group'"),
+        ],
+    ),
+    (
+        FlowSchema,
+        subject("kind: ServiceAccount, serviceAccount: {name: '*'}"),
+        [
+            required(
+                f"{RULE}.subjects[0].serviceAccount.namespace",
+                "must specify namespace for service account",
+            )
+        ],
+    ),
+    (
+        FlowSchema,
+        covering("resourceRules: [{verbs: [get, '*'], apiGroups: ['*', apps], resources: []}]"),
+        [
+            invalid(f"{RULE}.resourceRules[0].verbs", '["get","*"]', f"{NO_STARS} verbs"),
+            invalid(f"{RULE}.resourceRules[0].apiGroups", '["*","apps"]', f"{NO_STARS} api groups"),
+            required(
+                f"{RULE}.resourceRules[0].resources", "resource rules must supply at least one resource"
+            ),
+            required(
+                f"{RULE}.resourceRules[0].namespaces",
+                "resource rules that are not cluster scoped must supply at least one namespace",
+            ),
+        ],
+    ),
+    (
+        FlowSchema,
+        covering("resourceRules: [{verbs: [get], apiGroups: [''], resources: [pods], namespaces: [A]}]"),
+        [
+            invalid(
+                f"{RULE}.resourceRules[0].namespaces[0]",
+                '"A"',
+                f"each member of this list must be '*' or a DNS-1123 label; {LABEL_TEXT}",
+            )
+        ],
+    ),
+    (
+        FlowSchema,
+        covering("nonResourceRules: [{verbs: [read], nonResourceURLs: ['', a, '/a b', //a, /a*]}]"),
+        [
+            (
+                f"{RULE}.nonResourceRules[0].verbs",
+                "FieldValueNotSupported",
+                'Unsupported value: ["read"]: supported values: ' + ", ".join(f'"{verb}"' for verb in VERBS),
+            ),
+            *[
+                invalid(f"{RULE}.nonResourceRules[0].nonResourceURLs[{position}]", f'"{url}"', text)
+                for position, (url, text) in enumerate(
+                    [
+                        ("", "must not be empty"),
+                        ("a", "must start with slash"),
+                        ("/a b", "must not contain white-space"),
+                        ("//a", "must not contain double slash"),
+                        ("/a*", "wildcard can only do suffix matching"),
+                    ]
+                )
+            ],
+        ],
+    ),
+    (PriorityLevelConfiguration, "", []),
+    (
+        PriorityLevelConfiguration,
+        "spec: {type: Exempt, limited: null}",
+        [invalid("spec.type", '"Exempt"', "type must be 'Exempt' if and only if name is 'exempt'")],
+    ),
+    (
+        PriorityLevelConfiguration,
+        "metadata: {name: exempt}\nspec: {type: Exempt}",
+        [forbidden(LIMITED, "must be nil if the type is not Limited")],
+    ),
+    (
+        PriorityLevelConfiguration,
+        "spec: {limited: null, exempt: {}}",
+        [
+            forbidden("spec.exempt", "must be nil if the type is Limited"),
+            required(LIMITED, "must not be empty when type is Limited"),
+        ],
+    ),
+    (
+        PriorityLevelConfiguration,
+        "spec: {limited: {nominalConcurrencyShares: -1, lendablePercent: 101, borrowingLimitPercent: -1}}",
+        [
+            invalid(f"{LIMITED}.nominalConcurrencyShares", "-1", "must be a non-negative integer"),
+            invalid(f"{LIMITED}.lendablePercent", "101", "must be between 0 and 100, inclusive"),
+            invalid(f"{LIMITED}.borrowingLimitPercent", "-1", "if specified, must be a non-negative integer"),
+        ],
+    ),
+    (
+        PriorityLevelConfiguration,
+        "spec: {limited: {limitResponse: {type: Reject}}}",
+        [
+            forbidden(
+                f"{LIMITED}.limitResponse.queuing",
+                "must be nil if limited.limitResponse.type is not Limited",
+            )
+        ],
+    ),
+    (
+        PriorityLevelConfiguration,
+        "spec: {limited: {limitResponse: {type: Drop}}}",
+        [unsupported(f"{LIMITED}.limitResponse.type", "Drop", "Queue", "Reject")],
+    ),
+    (
+        PriorityLevelConfiguration,
+        queuing("queues: 4"),
+        [invalid(HAND, "8", "should not be greater than queues (4)")],
+    ),
+    (
+        PriorityLevelConfiguration,
+        queuing("queues: 10000000"),
+        [
+            invalid(
+                HAND,
+                "8",
+                "required entropy bits of deckSize 10000000 and handSize 8 should not be greater than 60",
+            )
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "expected"), [*SCALING, *ACCESS, *FLOWS])
+def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
+    assert creation_causes(created(obj(kind, text, VALID[kind]))) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "subresource", "expected"),
+    [
+        (
+            RoleBinding,
+            "roleRef: {name: writer}",
+            "",
+            [
+                invalid(
+                    "roleRef",
+                    WRITER,
+                    "cannot change roleRef",
+                )
+            ],
+        ),
+        (PriorityClass, "value: 11", "", [forbidden("value", "may not be changed in an update.")]),
+        (
+            HorizontalPodAutoscaler,
+            "status: {desiredReplicas: -1, currentReplicas: -2}",
+            "status",
+            [
+                invalid("status.currentReplicas", "-2", "must be greater than or equal to 0"),
+                invalid("status.desiredReplicas", "-1", "must be greater than or equal to 0"),
+            ],
+        ),
+        (
+            PodDisruptionBudget,
+            "status: {expectedPods: -1, conditions: [{type: Ok, status: Maybe, reason: ''}]}",
+            "status",
+            [
+                unsupported("status.conditions[0].status", "Maybe", "False", "True", "Unknown"),
+                required("status.conditions[0].lastTransitionTime", "must be set"),
+                required("status.conditions[0].reason", "must be set"),
+                invalid("status.expectedPods", "-1", "must be greater than or equal to 0"),
+            ],
+        ),
+        (
+            FlowSchema,
+            "status: {conditions: [{type: Dangling}, {type: Dangling}, {}]}",
+            "status",
+            [
+                duplicate("status.conditions[1].type", '"Dangling"'),
+                required("status.conditions[2].type", "must not be empty"),
+            ],
+        ),
+    ],
+)
+def test_changes(kind: type[Any], text: str, subresource: str, expected: list[Cause]) -> None:
+    old = created(obj(kind, "", VALID[kind]))
+    assert change_causes(obj(kind, text, VALID[kind]), old, subresource) == expected
+
+
+def test_what_flow_control_fills_in() -> None:
+    schema = created(obj(FlowSchema, "", VALID[FlowSchema]))
+    assert schema.spec.matching_precedence == 1000
+    level = created(obj(PriorityLevelConfiguration, "", VALID[PriorityLevelConfiguration]))
+    assert codec.to_plain(level.spec.limited) == {
+        "lendablePercent": 0,
+        "limitResponse": {"queuing": {"handSize": 8, "queueLengthLimit": 50, "queues": 64}, "type": "Queue"},
+        "nominalConcurrencyShares": 30,
+    }
