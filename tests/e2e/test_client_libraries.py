@@ -35,7 +35,9 @@ from lightkube.resources.core_v1 import ConfigMap as LightConfigMap
 from lightkube.resources.core_v1 import Pod as LightPod
 from lightkube.types import PatchType, on_error_retry
 
+from podling.machinery import codec
 from tests.support.clusters import RealCluster, shell_pod
+from tests.support.custom_resources import definition
 from tests.support.served import ServedCluster
 
 pytestmark = [
@@ -220,6 +222,60 @@ class TestKubernetes:
         )
         assert next(again)["object"].metadata.name == "seen"
 
+    def test_a_watch_goes_on_where_it_broke_until_that_is_forgotten(self, served: ServedCluster) -> None:
+        core = kubernetes.client.CoreV1Api(connected(served.kubeconfig))
+
+        def create(name: str) -> None:
+            core.create_namespaced_config_map("default", {"metadata": {"name": name}})
+
+        listed = core.list_namespaced_config_map("default").metadata.resource_version
+        stream = kubernetes.watch.Watch().stream(
+            core.list_namespaced_config_map, "default", resource_version=listed
+        )
+        create("one")
+        assert next(stream)["object"].metadata.name == "one"
+        served.go_silent()
+        served.listen()
+        create("two")
+        create("three")
+        assert [next(stream)["object"].metadata.name for _ in range(2)] == ["two", "three"]
+        served.go_silent()
+        served.listen()
+        create("four")
+        served.compact()
+        with pytest.raises(kubernetes.client.ApiException, match="too old resource version") as gone:
+            next(stream)
+        assert gone.value.status == 410
+
+    def test_the_dynamic_client_learns_of_a_custom_kind(self, served: ServedCluster) -> None:
+        dynamic = DynamicClient(connected(served.kubeconfig))
+        definitions = dynamic.resources.get(kind="CustomResourceDefinition")
+        definitions.create(body=codec.to_plain(definition(version={"subresources": {"status": {}}})))
+        for event in definitions.watch(name="widgets.example.com", timeout=SECONDS):
+            conditions = (event["object"].status or {}).get("conditions") or []
+            if any(each.type == "Established" and each.status == "True" for each in conditions):
+                break
+        widgets = dynamic.resources.get(api_version="example.com/v1", kind="Widget")
+        head = {"apiVersion": "example.com/v1", "kind": "Widget"}
+        made = widgets.create(body={**head, "metadata": {"name": "w"}, "spec": {"a": 1}}, namespace="default")
+        since = made.metadata.resourceVersion
+        merge = {"name": "w", "namespace": "default", "content_type": "application/merge-patch+json"}
+        widgets.patch(body={"metadata": {"labels": {"b": "c"}}, "spec": {"a": 2}}, **merge)
+        widgets.status.patch(body={"status": {"seen": True}, "spec": {"a": 9}}, **merge)
+        found = widgets.get(namespace="default", label_selector="b=c").items
+        assert [each.spec.to_dict() for each in found] == [{"a": 2}]
+        assert found[0].status.seen is True
+        intent = {"body": {**head, "metadata": {"name": "w"}, "spec": {"a": 3}}, "namespace": "default"}
+        with pytest.raises(ConflictError, match=r"\.spec\.a"):
+            widgets.server_side_apply(**intent, field_manager="me")
+        widgets.delete(name="w", namespace="default")
+        seen = []
+        for event in widgets.watch(namespace="default", resource_version=since, timeout=SECONDS):
+            seen.append(event["type"])
+            if event["type"] == "DELETED":
+                break
+        assert seen == ["MODIFIED", "MODIFIED", "DELETED"]
+
     def test_an_informer_survives_that_its_history_is_gone(self, served: ServedCluster) -> None:
         core = kubernetes.client.CoreV1Api(connected(served.kubeconfig))
         core.create_namespaced_config_map("default", {"metadata": {"name": "before"}})
@@ -321,6 +377,24 @@ def test_lightkube(cluster: RealCluster) -> None:
         client.patch(LightDeployment.Scale, "light", {"spec": {"replicas": 0}})
         assert client.get(LightDeployment.Scale, "light").spec.replicas == 0
         client.delete(LightDeployment, "light")
+
+
+def test_kr8s_goes_on_from_a_revision(served: ServedCluster) -> None:
+    api = kr8s.api(kubeconfig=str(served.kubeconfig))
+    labels = {"metadata": {"labels": {"mine": "yes"}}}
+    made = [Kr8sConfigMap({"metadata": {"name": name}} | {"data": {}}, api=api) for name in ("a", "b")]
+    for each in made:
+        each.create()
+    since = made[0].metadata.resourceVersion
+    made[0].patch(labels)
+    made[1].patch(labels)
+    made[0].patch({"metadata": {"labels": {"mine": None}}})
+    seen = []
+    for kind, obj in api.watch("configmaps", namespace="default", label_selector="mine", since=since):
+        seen.append((kind, obj.name))
+        if kind == "DELETED":
+            break
+    assert seen == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a")]
 
 
 def test_lightkube_begins_again_when_its_history_is_gone(served: ServedCluster) -> None:

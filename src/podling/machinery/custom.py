@@ -199,7 +199,10 @@ def custom_shape(type_: type[Any]) -> Shape:
     resource = cast("CustomResource", type_.custom_resource)
     if resource.schema is not None:
         own = resource.schema.shape
-        fields, rest = dict(own.fields or {}), own.rest
+        fields, rest = (
+            dict(own.fields or {}),
+            own.rest or own.element,
+        )  # of a map: a schema without properties
     else:
         fields, rest = {}, DEDUCED
     head = {"apiVersion": Shape(Kind.STRING), "kind": Shape(Kind.STRING), "metadata": shape_of(ObjectMeta)}

@@ -139,6 +139,24 @@ async def test_applying_merges_by_the_schema(cluster: ControlPlane, define: Defi
         await applied("one", {"name": "a", "other": 1})
 
 
+async def test_applying_where_nothing_is_described(cluster: ControlPlane, define: Define) -> None:
+    """A schema that keeps whatever comes: maps are merged, everything else is one value."""
+    kind = await define()
+
+    async def applied(manager: str, spec: dict[str, object]) -> object:
+        body = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": spec}
+        found = await cluster.client.patch(
+            kind, "w", body, "default", patch_type=PatchType.APPLY, field_manager=manager
+        )
+        return found.content["spec"]
+
+    await applied("one", {"a": {"b": 1}, "items": [1]})
+    assert await applied("two", {"a": {"c": 2}}) == {"a": {"b": 1, "c": 2}, "items": [1]}
+    assert await applied("one", {"a": {"b": 1}}) == {"a": {"b": 1, "c": 2}}
+    with pytest.raises(ApiError, match=r'conflict with "one": \.spec\.a\.b'):
+        await applied("two", {"a": {"b": 3}})
+
+
 async def test_strategic_patches_are_not_for_custom_objects(cluster: ControlPlane, define: Define) -> None:
     kind = await define()
     await cluster.client.create(widget(kind))
