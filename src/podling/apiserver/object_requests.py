@@ -35,6 +35,10 @@ WATCH_SECONDS_MAX = 3600
 SENT_BYTES = 256 * 1024
 """How much is sent to a watcher before others get a turn."""
 
+NEVER_WAITS_BYTES = 16 * 1024
+"""With less than this waiting to be sent, a write does not wait for the reader: no transport asks for it so
+early, and a timer for each of very many watchers costs more than what they are sent."""
+
 PATCH_TYPES = {each.value: each for each in PatchType}
 
 
@@ -132,7 +136,7 @@ class ObjectRequests:
             watch.close()
         try:
             await response.prepare(request)
-            await self._send_events(response, watch, renderer)
+            await self._send_events(request, response, watch, renderer)
             await response.write_eof()
         except (ConnectionError, TimeoutError):
             response.force_close()  # gone, or stuck: nothing more can be said on this connection
@@ -142,7 +146,7 @@ class ObjectRequests:
         return response
 
     async def _send_events(
-        self, response: web.StreamResponse, watch: ObjectWatch, renderer: Renderer
+        self, request: web.BaseRequest, response: web.StreamResponse, watch: ObjectWatch, renderer: Renderer
     ) -> None:
         """Every event until the watch ends; what is ready together is sent together."""
         resource, first = renderer.resource, True
@@ -161,11 +165,11 @@ class ObjectRequests:
                 lines.append(renderer.event(each.type, entry, now, first=first))
                 first, size = False, size + len(lines[-1])
                 if size >= SENT_BYTES:
-                    await _send(response, lines)
+                    await _send(request.transport, response, lines)
                     await clock.sleep(0)
                     lines, size = [], 0
             if lines:
-                await _send(response, lines)
+                await _send(request.transport, response, lines)
 
     async def _create(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
         wanted, options = self._write_answer(request), _write_options(request, "create")
@@ -251,9 +255,15 @@ class ObjectRequests:
         return Renderer(target.resource, rules, wanted.form, include)
 
 
-async def _send(response: web.StreamResponse, lines: list[bytes]) -> None:
+async def _send(
+    transport: asyncio.WriteTransport | None, response: web.StreamResponse, lines: list[bytes]
+) -> None:
+    data = b"".join(lines)
+    if transport is not None and transport.get_write_buffer_size() + len(data) <= NEVER_WAITS_BYTES:
+        await response.write(data)
+        return
     async with asyncio.timeout(replies.STUCK_SECONDS):
-        await response.write(b"".join(lines))
+        await response.write(data)
 
 
 def _watch_options(query: Mapping[str, str], name: str) -> ListOptions:
