@@ -54,10 +54,10 @@ def grace_seconds(
 def stop_grace(left: float) -> float:
     """What the runtime is given at last, when so much of the grace period is left.
 
-    Two seconds at least, but only once: of a grace period that was over before (this kubelet resumes what
-    another one began) what passed since is taken off.
+    Two seconds at least, also when the grace period was over before this kubelet began: the container
+    may never have been told to stop.
     """
-    return max(left, MINIMUM_GRACE_SECONDS + min(left, 0.0), 0.0)
+    return max(left, MINIMUM_GRACE_SECONDS)
 
 
 def waits_for(spec: PodSpec, name: str) -> tuple[str, ...]:

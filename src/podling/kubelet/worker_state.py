@@ -108,6 +108,6 @@ def advance(state: State, pod: Pod, demand: Demand, now: datetime, *, resumed: b
 
 
 def remaining(state: Terminating, now: datetime) -> float:
-    """Seconds of grace that are left; less than nothing if they are used up."""
+    """Seconds of grace that are left; nothing if they are used up."""
     deadline = state.since + timedelta(seconds=state.grace)
-    return (deadline - now).total_seconds()
+    return max(0.0, (deadline - now).total_seconds())

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podling.api.core_v1 import Container, ContainerStatus, Pod, PodStatus
+from podling.apiserver.kinds.pod_status_update import validate_status_update
 from podling.kubelet.actions import PodPlan, plan_pod
 from podling.kubelet.backoff import BackoffEntry, BackoffPolicy, next_entry, waits_until
 from podling.kubelet.conditions import condition_of
@@ -35,13 +36,19 @@ Fate = tuple[str, str, int]
 
 
 def made(names: Iterable[str], policy: str) -> Pod:
-    """Containers named ``i…`` are init containers, ``s…`` sidecars, ``e…`` ephemeral ones."""
+    """Containers named ``i…`` are init containers, ``s…`` sidecars, ``e…`` ephemeral ones.
+
+    ``a2`` never starts again unless it ended with 1, whatever the pod's policy is.
+    """
     init: list[dict[str, Any]] = []
     lists: dict[str, list[dict[str, Any]]] = {"a": [], "e": []}
     for name in names:
         plain: dict[str, Any] = {"name": name, "image": "x"}
         if name[0] == "s":
             plain["restartPolicy"] = "Always"
+        if name == "a2":
+            rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}
+            plain |= {"restartPolicy": "Never", "restartPolicyRules": [rule]}
         if name[0] != "e":
             plain["livenessProbe"] = {} if name[0] != "i" else None
         (init if name[0] in "is" else lists[name[0]]).append(plain)
@@ -52,7 +59,8 @@ def made(names: Iterable[str], policy: str) -> Pod:
         "ephemeralContainers": lists["e"],
     }
     metadata = {"name": "web", "namespace": "default", "uid": "u", "generation": 1}
-    return msgspec.convert({"metadata": metadata, "spec": spec}, Pod)
+    status = {"phase": "Pending", "qosClass": "BestEffort"}
+    return msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, Pod)
 
 
 @st.composite
@@ -116,13 +124,15 @@ class History:
             assert all(found.ready for found in decided.container_statuses)
         merged = merge_status(self.api, decided, may_run=bool(world.observed.running))
         hold(self.api.status, merged)
+        sent = structs.replace(self.api, status=merged)
+        assert validate_status_update(sent, self.api) == [], "the API refuses the status"
         if merged.phase in TERMINAL_PHASES and self.api.status.phase not in TERMINAL_PHASES:
             assert not world.observed.running, "told to be over while something runs"
         if not world.observed.running:
             ended = terminated_status(world.pod, decided)
             hold(decided, ended)
             assert ended.phase in TERMINAL_PHASES
-        self.decided, self.api = decided, structs.replace(self.api, status=merged)
+        self.decided, self.api = decided, sent
 
 
 def statuses(status: PodStatus) -> dict[str, ContainerStatus]:
@@ -219,7 +229,7 @@ class Started:
         newest = history.world.observed.current(container.name)
         if is_sidecar(container) or container.name not in self.names or newest is None:
             return
-        policy = spec.restart_policy
+        policy = "OnFailure" if container.restart_policy_rules else spec.restart_policy
         ended = newest.exit_code if newest.state is ContainerState.EXITED else None
         if container in spec.init_containers:
             assert ended != 0, "runs an init container again that had succeeded"
