@@ -31,11 +31,17 @@ from podling.api.authorization_v1 import (
     SubjectRulesReviewStatus,
 )
 from podling.apiserver.authz import MASTERS, RbacAuthorizer
+from podling.apiserver.kinds.access_review_validation import (
+    access_errors,
+    local_access_errors,
+    self_access_errors,
+)
 from podling.apiserver.rbac import Attributes
 from podling.apiserver.rest import Handler
 from podling.apiserver.tokens import ISSUER, Tokens
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
+from podling.machinery.fields import FieldError
 
 AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 
@@ -97,6 +103,7 @@ class Reviews:
         self, target: Target, user: User, body: SelfSubjectAccessReview, options: WriteOptions
     ) -> SelfSubjectAccessReview:
         """May I?"""
+        _refuse(self_access_errors(body))
         spec = body.spec
         status = self._decide(user, spec.resource_attributes, spec.non_resource_attributes)
         return structs.replace(body, status=status)
@@ -105,10 +112,9 @@ class Reviews:
         self, target: Target, user: User, body: SubjectAccessReview, options: WriteOptions
     ) -> SubjectAccessReview:
         """May somebody?"""
+        _refuse(access_errors(body))
         spec = body.spec
         subject = User(spec.user or "", spec.groups, spec.uid or "", spec.extra)
-        if not subject.name and not subject.groups:
-            raise errors.bad_request("at least one of user or group must be specified")
         status = self._decide(subject, spec.resource_attributes, spec.non_resource_attributes)
         return structs.replace(body, status=status)
 
@@ -116,11 +122,8 @@ class Reviews:
         self, target: Target, user: User, body: LocalSubjectAccessReview, options: WriteOptions
     ) -> LocalSubjectAccessReview:
         """May somebody, in this namespace?"""
+        _refuse(local_access_errors(body, target.namespace))
         wanted = body.spec.resource_attributes
-        if wanted is None or wanted.namespace != target.namespace:
-            raise errors.bad_request(
-                f"spec.resourceAttributes.namespace must match namespace: {target.namespace}"
-            )
         subject = User(body.spec.user or "", body.spec.groups, body.spec.uid or "", body.spec.extra)
         return structs.replace(body, status=self._decide(subject, wanted, None))
 
@@ -159,10 +162,6 @@ class Reviews:
         resource: ResourceAttributes | None,
         path: NonResourceAttributes | None,
     ) -> SubjectAccessReviewStatus:
-        if (resource is None) == (path is None):
-            raise errors.bad_request(
-                "exactly one of resourceAttributes or nonResourceAttributes must be specified"
-            )
         decision = self._authorizer.decide(user, _attributes(resource, path))
         return SubjectAccessReviewStatus(allowed=decision.allowed, reason=decision.reason or None)
 
@@ -188,3 +187,9 @@ def _user_info(user: User) -> UserInfo:
         groups=user.groups,
         extra={key: tuple(values) for key, values in user.extra.items()},
     )
+
+
+def _refuse(found: list[FieldError]) -> None:
+    """Reviews have no name, and Kubernetes names no kind either."""
+    if found:
+        raise errors.invalid("", AUTHORIZATION, "", found)

@@ -25,6 +25,7 @@ IMMUTABLE = "field is immutable"
 FILE_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 MAX_INT32 = 2**31 - 1
 _LOCAL_MULTICAST = {4: ipaddress.ip_network("224.0.0.0/24"), 6: ipaddress.ip_network("ff02::/16")}
+SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 
@@ -137,27 +138,32 @@ def label_selector(path: Path, selector: LabelSelector | None) -> Errors:
         return []
     errors = labels(path.child("matchLabels"), selector.match_labels)
     for position, requirement in enumerate(selector.match_expressions):
-        errors += _label_requirement(path.child("matchExpressions").index(position), requirement)
+        errors += label_requirement(path.child("matchExpressions").index(position), requirement)
     return errors
 
 
-def _label_requirement(path: Path, requirement: LabelSelectorRequirement) -> Errors:
-    errors: Errors = []
-    if requirement.operator in ("In", "NotIn"):
-        if not requirement.values:
-            text = "must be specified when `operator` is 'In' or 'NotIn'"
-            errors.append(fields.required(path.child("values"), text))
-    elif requirement.operator in ("Exists", "DoesNotExist"):
-        if requirement.values:
-            text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            errors.append(fields.forbidden(path.child("values"), text))
-    else:
+def label_requirement(
+    path: Path, requirement: LabelSelectorRequirement, *, any_operator: bool = False
+) -> Errors:
+    errors = operand_errors(path, requirement.operator, requirement.values)
+    if requirement.operator not in SELECTOR_OPERATORS and not any_operator:
         text = "not a valid selector operator"
         errors.append(fields.invalid(path.child("operator"), requirement.operator, text))
     errors += label_name(path.child("key"), requirement.key)
     for position, value in enumerate(requirement.values):
         errors += invalid_each(path.child("values").index(position), value, names.label_value_errors(value))
     return errors
+
+
+def operand_errors(path: Path, operator: str, values: Sequence[str]) -> Errors:
+    """Whether a requirement of a selector has values when its operator needs them, and only then."""
+    where = path.child("values")
+    if operator in ("In", "NotIn") and not values:
+        return [fields.required(where, "must be specified when `operator` is 'In' or 'NotIn'")]
+    if operator in ("Exists", "DoesNotExist") and values:
+        text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        return [fields.forbidden(where, text)]
+    return []
 
 
 def immutable(path: Path, new: Any, old: Any) -> Errors:
