@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from podling.api.admissionregistration_v1 import (
+    MutatingWebhookConfiguration,
+    ValidatingWebhookConfiguration,
+)
 from podling.api.core_v1 import LimitRange, ResourceQuota
 from podling.api.networking_v1 import IngressClass
 from podling.api.scheduling_v1 import PriorityClass
@@ -16,8 +20,16 @@ from podling.store.base import Store, Watch, WatchOverflow
 
 T = TypeVar("T", bound=ApiObject)
 
-FOLLOWED = (LimitRange, ResourceQuota, PriorityClass, StorageClass, IngressClass)
-"""Kinds that admission lists for every pod (or claim, or ingress), and that hardly ever change."""
+FOLLOWED = (
+    LimitRange,
+    ResourceQuota,
+    PriorityClass,
+    StorageClass,
+    IngressClass,
+    MutatingWebhookConfiguration,
+    ValidatingWebhookConfiguration,
+)
+"""Kinds that admission lists for every write (or every pod, claim, ingress), and that hardly ever change."""
 
 
 class StoredObjects:

@@ -26,6 +26,7 @@ from podling.apiserver.admission.storage_defaults import (
 )
 from podling.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 from podling.apiserver.admission.unserved_kinds import UnservedKinds
+from podling.apiserver.admission.webhooks import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 
 
 def default_plugins() -> tuple[Plugin, ...]:
@@ -47,6 +48,8 @@ def default_plugins() -> tuple[Plugin, ...]:
         PodResizeValidator(),
         ServiceAllocation(),
         UnservedKinds(),
+        MutatingAdmissionWebhook(),
+        ValidatingAdmissionWebhook(),
         ResourceQuotaAdmission(),
     )
 

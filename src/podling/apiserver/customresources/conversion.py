@@ -8,10 +8,7 @@ Upstream: ``apiextensions-apiserver/pkg/apiserver/conversion``.
 
 from __future__ import annotations
 
-import base64
-import ssl
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -21,12 +18,10 @@ from podling import ids
 from podling.api.apiextensions_v1 import (
     CustomResourceConversion,
     CustomResourceDefinition,
-    WebhookClientConfig,
 )
-from podling.api.core_v1 import Service
-from podling.api.discovery_v1 import EndpointSlice
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.objects import Stored, stored
+from podling.apiserver.webhook_calls import WebhookFailed, ask, locate
 from podling.machinery import codec, errors
 from podling.machinery.custom import CustomObject, CustomResource
 from podling.machinery.scheme import Resource
@@ -36,18 +31,6 @@ TIMEOUT_SECONDS = 30.0
 REVIEW_VERSIONS = ("v1", "v1beta1")
 
 FindDefinition = Callable[[CustomResource], CustomResourceDefinition | None]
-
-
-class WebhookFailed(Exception):
-    """The webhook did not answer, or not what it should."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a webhook is, and whom its certificate must name."""
-
-    url: str
-    host: str | None = None
 
 
 class Conversion:
@@ -119,28 +102,12 @@ class Conversion:
                 "objects": [codec.to_plain(each) for each in objects],
             },
         }
-        answer = await call_over_https(
-            await self._address(client), client.ca_bundle or "", msgspec.json.encode(review)
+        address = await locate(client, self._objects)
+        answer = await ask(
+            address, client.ca_bundle or "", msgspec.json.encode(review), seconds=TIMEOUT_SECONDS
         )
         plain = _accepted(msgspec.json.decode(answer), uid, resource.group_version, len(objects))
         return [_checked(old, new, resource) for old, new in zip(objects, plain, strict=True)]
-
-    async def _address(self, client: WebhookClientConfig) -> Address:
-        """Where the webhook is: at its URL, or at one of its service's endpoints."""
-        from podling.apiserver.proxying import service_addresses
-
-        if client.url:
-            return Address(client.url)
-        named = client.service
-        if named is None:
-            raise WebhookFailed("neither url nor service")
-        service = self._objects.get(Service, named.name, named.namespace)
-        if service is None:
-            raise WebhookFailed(f'service "{named.name}" not found')
-        slices = await self._objects.list(EndpointSlice, named.namespace)
-        host, port = ids.choice(service_addresses(service, slices, str(named.port or 443)))
-        path = (named.path or "").lstrip("/")
-        return Address(f"https://{host}:{port}/{path}", f"{named.name}.{named.namespace}.svc")
 
 
 def _lacks(memo: Stored, version: str) -> bool:
@@ -177,30 +144,3 @@ def _checked(old: CustomObject, plain: dict[str, Any], resource: Resource) -> Cu
         raise WebhookFailed("must have the same name, namespace and uid")
     metadata = structs.replace(kept, labels=given.labels, annotations=given.annotations)
     return structs.replace(made, metadata=metadata)
-
-
-async def call_over_https(address: Address, ca_bundle: str, body: bytes) -> bytes:
-    """POST a review. Without a CA bundle the machine's own authorities are trusted."""
-    import aiohttp
-
-    authorities = base64.b64decode(ca_bundle).decode() if ca_bundle else None
-    context = ssl.create_default_context(cadata=authorities)
-    timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as session,
-            session.post(
-                address.url,
-                data=body,
-                headers={"Content-Type": "application/json", "Accept": "application/json"},
-                ssl=context,
-                server_hostname=address.host,
-            ) as response,
-        ):
-            answer = await response.read()
-            if response.status != 200:
-                text = answer[:200].decode(errors="replace")
-                raise WebhookFailed(f"the server answered {response.status}: {text}")
-            return answer
-    except (aiohttp.ClientError, TimeoutError, ssl.SSLError) as error:
-        raise WebhookFailed(f'Post "{address.url}": {error or type(error).__name__}') from None

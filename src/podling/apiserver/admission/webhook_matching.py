@@ -1,0 +1,163 @@
+"""Which requests concern a webhook or a policy: operations, resources, selectors, conditions. Pure.
+
+Upstream: ``apiserver/pkg/admission/plugin/webhook/predicates`` and ``.../matchconditions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from podling.api.admissionregistration_v1 import MatchCondition, RuleWithOperations
+from podling.api.core_v1 import Namespace
+from podling.api.meta_v1 import LabelSelector
+from podling.apiserver.admission.base import Objects, Operation, Request
+from podling.apiserver.views import shown_form
+from podling.machinery import codec, selectors
+
+if TYPE_CHECKING:
+    from podling.apiserver.customresources.cel_programs import Program
+
+ALL = "*"
+VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer")
+"""The names that expressions may use; what is not there is null."""
+
+
+class ConditionFailed(Exception):
+    """A condition that cannot be evaluated."""
+
+
+def in_rules(rules: Sequence[RuleWithOperations], request: Request) -> bool:
+    """Whether one of the rules names the request's operation and resource."""
+    return any(_in_rule(each, request) for each in rules)
+
+
+def _in_rule(rule: RuleWithOperations, request: Request) -> bool:
+    resource = request.resource
+    return (
+        _names(rule.operations, request.operation.value)
+        and _names(rule.api_groups, resource.group)
+        and _names(rule.api_versions, resource.version)
+        and _in_scope(rule.scope or ALL, request)
+        and any(_is_resource(each, resource.plural, request.subresource) for each in rule.resources)
+    )
+
+
+def _names(given: Sequence[str], wanted: str) -> bool:
+    return ALL in given or wanted in given
+
+
+def _in_scope(scope: str, request: Request) -> bool:
+    namespaced = request.resource.namespaced
+    return scope == ALL or scope == ("Namespaced" if namespaced else "Cluster")
+
+
+def _is_resource(pattern: str, plural: str, subresource: str) -> bool:
+    """``pods``, ``pods/status``, ``pods/*``, ``*/scale``, ``*`` and ``*/*``."""
+    wanted, _, part = pattern.partition("/")
+    return wanted in (ALL, plural) and part in (ALL, subresource)
+
+
+def selected(
+    namespaces: LabelSelector | None, own: LabelSelector | None, request: Request, objects: Objects
+) -> bool:
+    """Whether the selectors match the request's namespace and its object, as it is or was."""
+    if namespaces is not None and namespaces != LabelSelector():
+        labels = _namespace_labels(request, objects)
+        if labels is not None and not selectors.from_label_selector(namespaces).matches(labels):
+            return False
+    if own is None or own == LabelSelector():
+        return True
+    selector = selectors.from_label_selector(own)
+    states = [each for each in (request.object, request.old) if hasattr(each, "metadata")]
+    return any(selector.matches(each.metadata.labels) for each in states)
+
+
+def _namespace_labels(request: Request, objects: Objects) -> Mapping[str, str] | None:
+    """The labels of the namespace that a request is about; None for what is in none."""
+    if request.resource.kind == "Namespace":
+        subject = request.object if request.operation is not Operation.DELETE else request.old
+        return subject.metadata.labels if isinstance(subject, Namespace) else {}
+    if not request.resource.namespaced:
+        return None
+    found = objects.get(Namespace, request.namespace)
+    return found.metadata.labels if found is not None else {}
+
+
+def plain_of(obj: Any, request: Request) -> Any:
+    """An object of a request as plain data, in the version of the request; None for none."""
+    return None if obj is None else codec.to_plain(shown_form(request.resource, obj))
+
+
+def attributes(request: Request, uid: str) -> dict[str, Any]:
+    """The request as reviews and expressions see it, but for its objects."""
+    resource, subresource = request.resource, request.subresource
+    part = resource.subresources.get(subresource) if subresource else None
+    own = (part.group, part.version, part.kind) if part is not None else ()
+    group, version, kind = own or (resource.group, resource.version, resource.kind)
+    kinds = {"group": group, "version": version, "kind": kind}
+    resources = {"group": resource.group, "version": resource.version, "resource": resource.plural}
+    user = request.user
+    found: dict[str, Any] = {
+        "uid": uid,
+        "kind": kinds,
+        "resource": resources,
+        "requestKind": kinds,
+        "requestResource": resources,
+        "operation": request.operation.value,
+        "userInfo": {"username": user.name, "groups": list(user.groups)},
+        "dryRun": request.dry_run,
+        "options": {
+            "kind": f"{request.operation.value.capitalize()}Options",
+            "apiVersion": "meta.k8s.io/v1",
+        },
+    }
+    optional = {"name": request.name, "namespace": request.namespace, "subResource": subresource}
+    optional["requestSubResource"] = subresource
+    found |= {name: value for name, value in optional.items() if value}
+    if user.uid:
+        found["userInfo"]["uid"] = user.uid
+    if user.extra:
+        found["userInfo"]["extra"] = {name: list(values) for name, values in user.extra.items()}
+    return found
+
+
+@lru_cache(maxsize=1024)
+def program(text: str) -> Program:
+    """An expression over a request. Raises ``NotCompiled``."""
+    from podling.apiserver.customresources.cel_programs import Program
+    from podling.apiserver.customresources.cel_types import DYN
+
+    return Program(text, dict.fromkeys(VARIABLES, DYN))
+
+
+def seen(request: Request, **more: Any) -> dict[str, Any]:
+    """The values that expressions see."""
+    found: dict[str, Any] = dict.fromkeys(VARIABLES)
+    found |= {
+        "object": plain_of(request.object, request),
+        "oldObject": plain_of(request.old, request),
+        "request": attributes(request, ""),
+        **more,
+    }
+    return found
+
+
+def conditions_hold(conditions: Sequence[MatchCondition], values: Mapping[str, Any]) -> bool:
+    """Whether all conditions hold: one that does not decides, whatever others fail.
+
+    Raises ``ConditionFailed``.
+    """
+    from podling.apiserver.customresources.cel_programs import Failure, NotCompiled, OverBudget
+
+    failed: list[str] = []
+    for each in conditions:
+        try:
+            if program(each.expression).evaluate(values) is not True:
+                return False
+        except (Failure, NotCompiled, OverBudget) as error:
+            failed.append(f"{error}")
+    if failed:
+        raise ConditionFailed(", ".join(failed))
+    return True

@@ -1,0 +1,256 @@
+"""Other servers have a say in what is written: they are asked over HTTPS, and answer what becomes of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from podling.api.admissionregistration_v1 import (
+    MutatingWebhookConfiguration,
+    ValidatingWebhookConfiguration,
+)
+from podling.api.core_v1 import ConfigMap, Namespace
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.app import Serving, tls_context
+from podling.apiserver.pki import Pki
+from podling.client.local import SYSTEM, ListOptions, Target, WriteOptions
+from podling.machinery import codec
+from podling.machinery.errors import ApiError
+from podling.machinery.scheme import resource_of
+from podling.testing import ControlPlane, memory_cluster
+
+pytestmark = pytest.mark.asyncio(loop_factories=["real"])
+
+Answer = dict[str, Any]
+EVERYTHING = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["configmaps"]}
+
+
+class Hook:
+    """A webhook that answers what a test wants."""
+
+    def __init__(self, url: str, ca: str) -> None:
+        self.client = {"url": f"{url}/admit", "caBundle": ca}
+        self.asked: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        self.answer: Callable[[dict[str, Any]], Answer] = lambda _asked: {"allowed": True}
+
+    async def serve(self, request: web.BaseRequest) -> web.Response:
+        review = await request.json()
+        self.paths.append(request.path_qs)
+        self.asked.append(review["request"])
+        response = {"uid": review["request"]["uid"], **self.answer(review["request"])}
+        return web.json_response({**review, "request": None, "response": response})
+
+    def webhook(self, name: str = "a.example.com", **more: Any) -> dict[str, Any]:
+        return {
+            "name": name,
+            "clientConfig": self.client,
+            "rules": [EVERYTHING],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            **more,
+        }
+
+
+def patch(*operations: dict[str, Any]) -> Answer:
+    encoded = base64.b64encode(json.dumps(operations).encode()).decode()
+    return {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
+
+
+def label(name: str) -> dict[str, Any]:
+    return {"op": "add", "path": "/metadata/labels", "value": {name: "yes"}}
+
+
+@pytest.fixture
+async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
+    pki = Pki(tmp_path)
+    found: list[Hook] = []
+
+    async def serve(request: web.BaseRequest) -> web.Response:
+        return await found[0].serve(request)
+
+    runner = web.ServerRunner(web.Server(serve))
+    await runner.setup()
+    context = tls_context(Serving(certificate=pki.server("webhook", ("127.0.0.1",))))
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    found.append(Hook(f"https://127.0.0.1:{runner.addresses[0][1]}", base64.b64encode(pki.ca_pem).decode()))
+    yield found[0]
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def plane() -> AsyncIterator[ControlPlane]:
+    async with memory_cluster() as plane:
+        yield plane
+
+
+async def configure(plane: ControlPlane, kind: type[Any], *webhooks: dict[str, Any]) -> None:
+    plain = {"metadata": {"name": "c"}, "webhooks": list(webhooks)}
+    await plane.client.create(codec.convert(plain, kind)[0])
+
+
+def config_map(name: str = "a", **data: str) -> ConfigMap:
+    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default"), data=data)
+
+
+async def refusal(plane: ControlPlane) -> ApiError:
+    with pytest.raises(ApiError) as error:
+        await plane.client.create(config_map())
+    return error.value
+
+
+async def test_what_a_webhook_is_told(plane: ControlPlane, hook: Hook) -> None:
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook(timeoutSeconds=7))
+    first = await plane.client.create(config_map(k="1"))
+    await plane.client.patch(ConfigMap, "a", {"data": {"k": "2"}}, "default")
+    await plane.client.delete(ConfigMap, "a", "default")
+    created, updated, deleted = hook.asked
+    assert hook.paths[0] == "/admit?timeout=7s"
+    assert [each["operation"] for each in hook.asked] == ["CREATE", "UPDATE", "DELETE"]
+    assert created["kind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
+    assert created["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+    assert (created["name"], created["namespace"], created["dryRun"]) == ("a", "default", False)
+    assert created["userInfo"] == {"username": SYSTEM.name, "groups": list(SYSTEM.groups)}
+    assert (created["object"]["data"], created["oldObject"]) == ({"k": "1"}, None)
+    assert created["object"]["metadata"]["uid"] == first.metadata.uid
+    assert (updated["object"]["data"], updated["oldObject"]["data"]) == ({"k": "2"}, {"k": "1"})
+    assert (deleted["object"], deleted["oldObject"]["data"]) == (None, {"k": "2"})
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "text"),
+    [
+        ({"message": "no such thing"}, 400, "denied the request: no such thing"),
+        ({"code": 403, "reason": "Forbidden"}, 403, "denied the request: Forbidden"),
+        (None, 400, "denied the request without explanation"),
+    ],
+)
+async def test_a_refusal_is_in_its_words(
+    plane: ControlPlane, hook: Hook, status: dict[str, Any] | None, code: int, text: str
+) -> None:
+    hook.answer = lambda _asked: {"allowed": False, "status": status}
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook())
+    error = await refusal(plane)
+    assert (error.code, str(error)) == (code, f'admission webhook "a.example.com" {text}')
+    assert (await plane.client.list(ConfigMap)).items == ()
+
+
+async def test_warnings_are_passed_on(plane: ControlPlane, hook: Hook) -> None:
+    hook.answer = lambda _asked: {"allowed": True, "warnings": ["mind the gap"]}
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook())
+    options = WriteOptions()
+    target = Target(resource_of(ConfigMap), "default")
+    await plane.backend.create(target, SYSTEM, config_map(), options)
+    assert options.warnings == ["mind the gap"]
+
+
+async def test_changes_are_made_one_after_the_other(plane: ControlPlane, hook: Hook) -> None:
+    def answer(asked: dict[str, Any]) -> Answer:
+        labels = asked["object"]["metadata"].get("labels", {})
+        return patch({"op": "add", "path": "/data", "value": labels}) if labels else patch(label("first"))
+
+    hook.answer = answer
+    again = hook.webhook("a.example.com", reinvocationPolicy="IfNeeded")
+    await configure(plane, MutatingWebhookConfiguration, again, hook.webhook("b.example.com"))
+    made = await plane.client.create(config_map())
+    assert (made.metadata.labels, made.data) == ({"first": "yes"}, {"first": "yes"})
+    assert len(hook.asked) == 3, "who wishes sees what was made after it"
+    assert hook.asked[2]["object"]["data"] == {"first": "yes"}
+
+
+async def test_what_a_webhook_makes_is_validated(plane: ControlPlane, hook: Hook) -> None:
+    hook.answer = lambda _asked: patch(label("no good name!"))
+    await configure(plane, MutatingWebhookConfiguration, hook.webhook())
+    assert (await refusal(plane)).code == 422
+
+
+@pytest.mark.parametrize(
+    ("more", "asked"),
+    [
+        ({"rules": [{**EVERYTHING, "operations": ["UPDATE"]}]}, False),
+        ({"rules": [{**EVERYTHING, "apiGroups": ["apps"]}]}, False),
+        ({"rules": [{**EVERYTHING, "apiVersions": ["v2"]}]}, False),
+        ({"rules": [{**EVERYTHING, "resources": ["configmaps/*"]}]}, True),
+        ({"rules": [{**EVERYTHING, "resources": ["*/status"]}]}, False),
+        ({"rules": [{**EVERYTHING, "scope": "Cluster"}]}, False),
+        ({"namespaceSelector": {"matchLabels": {"team": "a"}}}, False),
+        ({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}, True),
+        ({"objectSelector": {"matchLabels": {"a": "b"}}}, False),
+        ({"matchConditions": [{"name": "n", "expression": "object.metadata.name == 'a'"}]}, True),
+        ({"matchConditions": [{"name": "n", "expression": "request.userInfo.username == 'bob'"}]}, False),
+    ],
+)
+async def test_who_is_asked(plane: ControlPlane, hook: Hook, more: dict[str, Any], asked: bool) -> None:
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook(**more))
+    await plane.client.create(config_map())
+    assert bool(hook.asked) == asked
+
+
+async def test_nobody_is_asked_about_who_is_asked(plane: ControlPlane, hook: Hook) -> None:
+    rules = [{**EVERYTHING, "resources": ["*/*"]}]
+    hook.answer = lambda _asked: {"allowed": False}
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook(rules=rules))
+    await plane.client.delete(ValidatingWebhookConfiguration, "c")
+    await plane.client.create(Namespace(metadata=ObjectMeta(name="free")))
+    assert hook.asked == []
+
+
+NOWHERE = {"service": {"name": "hook", "namespace": "default", "path": "/x"}}
+
+
+@pytest.mark.parametrize("kind", [MutatingWebhookConfiguration, ValidatingWebhookConfiguration])
+async def test_who_does_not_answer_refuses_or_is_passed_over(
+    plane: ControlPlane, hook: Hook, kind: type[Any]
+) -> None:
+    await configure(plane, kind, hook.webhook(clientConfig=NOWHERE))
+    error = await refusal(plane)
+    assert (error.code, str(error)) == (
+        500,
+        'Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: Post '
+        '"https://hook.default.svc:443/x?timeout=10s": service "hook" not found',
+    )
+    await plane.client.delete(kind, "c")
+    await configure(plane, kind, hook.webhook(clientConfig=NOWHERE, failurePolicy="Ignore"))
+    assert (await plane.client.create(config_map())).metadata.uid
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ({"uid": "other", "allowed": True}, "received invalid webhook response: expected response.uid="),
+        (
+            {"allowed": True, "patch": "W10="},
+            "received invalid webhook response: webhook returned response.patch but not response.patchType",
+        ),
+        (
+            {"allowed": True, "patch": "W10=", "patchType": "Merge"},
+            'received invalid webhook response: webhook returned invalid response.patchType of "Merge"',
+        ),
+    ],
+)
+async def test_answers_that_are_none(plane: ControlPlane, hook: Hook, answer: Answer, text: str) -> None:
+    hook.answer = lambda _asked: answer
+    await configure(plane, MutatingWebhookConfiguration, hook.webhook())
+    said = f'Internal error occurred: failed calling webhook "a.example.com": {text}'
+    assert str(await refusal(plane)).startswith(said)
+
+
+async def test_a_dry_run_reaches_nobody_who_would_do_something(plane: ControlPlane, hook: Hook) -> None:
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook())
+    await plane.client.create(config_map(), dry_run=True)
+    assert hook.asked[0]["dryRun"] is True
+
+
+async def test_collections_are_deleted_one_by_one(plane: ControlPlane, hook: Hook) -> None:
+    for name in ("a", "b"):
+        await plane.client.create(config_map(name))
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook())
+    target = Target(resource_of(ConfigMap), "default")
+    await plane.backend.delete_collection(target, SYSTEM, ListOptions())
+    assert [each["name"] for each in hook.asked] == ["a", "b"]
