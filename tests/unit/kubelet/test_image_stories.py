@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from podling import clock
 from podling.api.core_v1 import Event, Pod, Secret
 from podling.api.meta_v1 import ObjectMeta
+from podling.kubelet.config import KubeletConfig
 from podling.runtime.sim import ImageScript, PullFailure, Scenario
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import SimNode, pod, sim_node
@@ -71,6 +73,48 @@ async def test_images_are_pulled_one_at_a_time(node: SimNode) -> None:
     await node.pass_time(20)
     assert (await node.get("b")).status.phase == "Running"
     assert any("in 20s (40s including waiting)" in told for told in await node.events("b"))
+
+
+@pytest.mark.parametrize(
+    ("most", "running"),
+    [(0, {"a": 21, "b": 21, "c": 21}), (2, {"a": 21, "b": 21, "c": 41})],
+    ids=["no limit", "two at a time"],
+)
+async def test_images_may_be_pulled_in_parallel(
+    cluster: ControlPlane, tmp_path: Path, most: int, running: dict[str, int]
+) -> None:
+    images = {f"docker.io/library/{name}:1": ImageScript(pull_seconds=20) for name in running}
+    config = KubeletConfig(
+        node_addresses=("192.168.0.10",),
+        write_files=False,
+        serialize_image_pulls=False,
+        max_parallel_image_pulls=most,
+    )
+    async with sim_node(cluster, tmp_path, Scenario(images=images), config) as node:
+        for name in running:
+            await node.create(with_image(name, f"{name}:1"))
+        began = clock.monotonic()
+        for name, seconds in running.items():
+            await node.pass_time(max(0.0, began + seconds - 2 - clock.monotonic()))
+            assert (await node.get(name)).status.phase == "Pending"
+        for name, seconds in running.items():
+            await node.pass_time(max(0.0, began + seconds - clock.monotonic()))
+            assert (await node.get(name)).status.phase == "Running"
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(1, 10), (2, 30), (3, 70), (4, 150), (5, 310), (6, 610), (7, 910)]
+)
+async def test_each_pull_waits_twice_as_long_as_the_one_before(
+    cluster: ControlPlane, tmp_path: Path, failures: int, seconds: int
+) -> None:
+    script = ImageScript(failures=(PullFailure(message="registry is down"),) * failures)
+    async with sim_node(cluster, tmp_path, Scenario(images={"docker.io/library/late:1": script})) as node:
+        await node.create(with_image("web", "late:1"))
+        await node.pass_time(seconds - 1)
+        assert await waiting(node) == "ImagePullBackOff"
+        await node.pass_time(2)
+        assert (await node.get()).status.phase == "Running"
 
 
 async def test_a_missing_image_backs_off(node: SimNode) -> None:
