@@ -90,9 +90,12 @@ class Prober:
         wake: Callable[[], None],
     ) -> _Watched:
         started_at = found.started_at or clock.now()
-        adopted = self._began is not None and started_at < self._began
+        old = _status_of(before, found)
+        # What was reported already was probed already, be it of the very moment in which this kubelet began.
+        began = self._began
+        adopted = began is not None and (started_at < began or (started_at == began and old is not None))
         watched = _Watched(pod, container, found.id, ips[0] if ips else "", started_at, adopted)
-        old = _status_of(before, found) if adopted else None
+        old = old if adopted else None
         for kind in ProbeKind:
             if probe_of(container, kind) is None:
                 continue
