@@ -144,6 +144,65 @@ class TestPatches:
         assert local == "8"
 
 
+class TestStatus:
+    """What only controllers write, written by hand."""
+
+    def test_applied_and_replaced(self, cluster: RealCluster) -> None:
+        types = "{.status.conditions[*].type}"
+        mine = {"type": "Mine", "status": "True"}
+        head = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": SPACE},
+        }
+        applying = ("apply", "--server-side", "--subresource=status", "--field-manager=me", "-f", "-")
+        said = cluster.kubectl(*applying, stdin=json.dumps({**head, "status": {"conditions": [mine]}}))
+        assert said == "deployment.apps/web serverside-applied\n"
+        assert "Mine" in field(cluster, WEB, types).split()
+        found = cluster.get(WEB, *IN)
+        found["spec"]["paused"] = not found["spec"].get("paused", False)
+        found["status"]["conditions"] = [
+            {**each, "type": "Yours"} if each["type"] == "Mine" else each
+            for each in found["status"]["conditions"]
+        ]
+        cluster.kubectl("replace", "--subresource=status", "-f", "-", stdin=json.dumps(found))
+        assert "Yours" in field(cluster, WEB, types).split()
+        assert cluster.get(WEB, *IN)["spec"].get("paused", False) is not found["spec"]["paused"]
+        withdrawn = {**head, "status": {"conditions": []}}
+        cluster.kubectl(*applying, stdin=json.dumps(withdrawn))
+
+    def test_a_container_beside_the_others(self, cluster: RealCluster) -> None:
+        cluster.kubectl(*IN, "run", "looked-at", "--image=web:1")
+        cluster.wait_ready("looked-at", *IN)
+        looking = ("--image=web:1", "--container=look", "--profile=general", "--attach=false")
+        cluster.kubectl(*IN, "debug", "looked-at", *looking)
+        running = "jsonpath={.status.ephemeralContainerStatuses[0].state.running}"
+        cluster.kubectl(*IN, "wait", f"--for={running}", "pod/looked-at", "--timeout=60s")
+        assert field(cluster, "pod/looked-at", "{.spec.ephemeralContainers[*].name}") == "look"
+        cluster.kubectl(*IN, "delete", "pod", "looked-at", "--now")
+
+
+def test_a_set_of_manifests_remembers_its_members(cluster: RealCluster) -> None:
+    """``--applyset``: members are found again by a label, and what is no member any more goes."""
+    items = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": SPACE}}
+        for name in ("member", "left")
+    ]
+
+    def apply(*members: dict[str, Any]) -> str:
+        manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(members)})
+        telling = cluster.kubectl_command("apply", *IN, "--prune", "--applyset=members", "-f", "-")
+        done = command(telling, stdin=manifest, environment=os.environ | {"KUBECTL_APPLYSET": "true"})
+        assert done.code == 0, done.err
+        return done.out
+
+    assert apply(*items).split() == ["configmap/member", "created", "configmap/left", "created"]
+    assert "configmap/left pruned\n" in apply(items[0])
+    parent = cluster.get("secret", "members", *IN)["metadata"]
+    assert parent["annotations"]["applyset.kubernetes.io/contains-group-kinds"] == "ConfigMap"
+    assert "applyset.kubernetes.io/id" in parent["labels"]
+
+
 class TestEdit:
     def edit(self, cluster: RealCluster, script: str, *arguments: str) -> Done:
         environment = os.environ | {"KUBE_EDITOR": f"sed -i {script}"}
