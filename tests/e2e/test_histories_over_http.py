@@ -11,6 +11,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from random import Random  # noqa: TID251 (seeded)
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from podling.apiserver import watch as watches
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
 from podling.store.sqlite import SqliteStore
-from tests.support.histories import Expired, Key, Model, Selection, Watcher, collection, key_of
+from tests.support.histories import Expired, Key, Model, Selection, Watcher, collection, in_pages, key_of
 from tests.support.served_here import ServedHere
 
 pytestmark = pytest.mark.e2e
@@ -219,3 +220,82 @@ def test_on_disk(tmp_path_factory: pytest.TempPathFactory) -> None:
         asyncio.run(live(reopened, steps))
 
     histories()
+
+
+WRITERS, WRITES, LISTERS = 4, 60, 2
+EVERYTHING = Selection(lambda key, labels: True, query={"labelSelector": "mine"})
+
+
+async def write_on(server: ServedHere, writer: int, random: Random) -> None:
+    """Create, change and delete a writer's own objects, one after the other."""
+    there: set[Key] = set()
+    for count in range(WRITES):
+        key = random.choice(NAMESPACES), f"{random.choice(NAMES)}{writer or ''}"
+        path = f"{collection(key[0])}/{key[1]}"
+        if key in there and random.random() < 0.3:
+            there.discard(key)
+            request = server.session.delete(server.url(path))
+        else:
+            labels = {**MINE, "shown": random.choice(("yes", "no", "maybe"))}
+            metadata = {"name": key[1], "labels": labels}
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"n": str(count)}}
+            query = {"fieldManager": f"w{writer}", "force": "true"}
+            headers = {"Content-Type": "application/apply-patch+yaml"}
+            request = server.session.patch(server.url(path), params=query, json=body, headers=headers)
+            there.add(key)
+        async with request as response:
+            assert response.status < 300, await response.text()
+
+
+async def list_on(server: ServedHere, limit: int, found: list[tuple[int, set[Key]]]) -> None:
+    while True:
+        found.append(await in_pages(server, EVERYTHING, limit))
+
+
+async def told_of_all(server: ServedHere, model: Model, since: int) -> None:
+    """Fill the model from one watch that nothing breaks, up to the present."""
+    query = {"watch": "true", "resourceVersion": str(since), "labelSelector": "mine"}
+    async with server.session.get(server.url(collection("")), params=query) as response:
+        while not model.changes or model.changes[-1][0] < server.store.revision:
+            event = json.loads(await response.content.readline())
+            metadata = event["object"]["metadata"]
+            labels = None if event["type"] == "DELETED" else metadata["labels"]
+            model.changed(int(metadata["resourceVersion"]), key_of(event["object"]), labels)
+
+
+async def crowd(open_store: Callable[[], Awaitable[Store]], seed: int) -> None:
+    async with asyncio.timeout(ANSWER_SECONDS), ServedHere(open_store) as server:
+        model, lists = Model(), list[tuple[int, set[Key]]]()
+        watchers = [Watcher(server, model, each) for each in SELECTIONS]
+        for watcher in watchers:
+            await watcher.list_again(0, stream=False)
+        since = watchers[0].seen
+        readers = [asyncio.create_task(each.follow(Random(seed))) for each in watchers]
+        readers += [asyncio.create_task(list_on(server, 2 + number, lists)) for number in range(LISTERS)]
+        async with asyncio.TaskGroup() as writing:
+            for number in range(WRITERS):
+                writing.create_task(write_on(server, number, Random(seed * WRITERS + number)))
+        for reader in readers:
+            reader.cancel()
+        ended = await asyncio.gather(*readers, return_exceptions=True)
+        assert all(isinstance(each, asyncio.CancelledError) for each in ended), ended
+        await told_of_all(server, model, since)
+        for watcher in watchers:
+            watcher.check()
+            watcher.cut()
+            await watcher.read()
+            watcher.cut()
+        assert lists
+        for revision, shown in lists:
+            assert shown == model.state(EVERYTHING, revision)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+async def test_many_write_at_once(kind: str, seed: int, tmp_path: Path) -> None:
+    """Writers, listers and watchers all at the same time; one watch that is never broken is the witness."""
+
+    async def open_store() -> Store:
+        return MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "store.db")
+
+    await crowd(open_store, seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from random import Random  # noqa: TID251 (seeded)
 from typing import Any
 
 import aiohttp
@@ -66,6 +67,24 @@ class Model:
                 yield revision, kind, key
 
 
+async def in_pages(server: ServedHere, selection: Selection, limit: int) -> tuple[int, set[Key]]:
+    """A whole list and its revision; every page has to be of that revision, and none shows a thing again."""
+    query, found, revision = {**selection.query, "limit": str(limit)}, set[Key](), ""
+    while True:
+        url = server.url(collection(selection.namespace))
+        async with server.session.get(url, params=query) as response:
+            page = await response.json()
+        assert response.status == 200, page
+        keys = [key_of(each) for each in page["items"]]
+        assert not found.intersection(keys)
+        found.update(keys)
+        assert page["metadata"]["resourceVersion"] == (revision or page["metadata"]["resourceVersion"])
+        revision = page["metadata"]["resourceVersion"]
+        if not (token := page["metadata"].get("continue")):
+            return int(revision), found
+        query["continue"] = token
+
+
 class Watcher:
     """One reader that lists once and then follows, over connections that break.
 
@@ -80,7 +99,6 @@ class Watcher:
         self.seen = 0
         """Everything up to here was read."""
         self._told: list[Told] = []
-        self.expired = 0
 
     async def read(self, count: int | None = None) -> None:
         """Read that many events, or all that have happened; each has to be the one that comes next."""
@@ -89,6 +107,18 @@ class Watcher:
             told = await self._next()
             assert told == expected, (self._selection, told, expected)
             self._told.append(told)
+
+    async def follow(self, random: Random) -> None:
+        """Read whatever comes, for ever, over connections that break at random; ``check`` it afterwards."""
+        while True:
+            self._told.append(await self._next())
+            if random.random() < 0.03:
+                self.cut()
+
+    def check(self) -> None:
+        """What was read so far is what the model, complete by now, begins with."""
+        expected = list(self._model.events(self._selection, self._begun))
+        assert self._told == expected[: len(self._told)], self._selection
 
     def cut(self) -> None:
         """Break the connection, whatever is under way in it."""
@@ -107,19 +137,8 @@ class Watcher:
         self._begun, self._told = self.seen, []
 
     async def _pages(self, limit: int) -> set[Key]:
-        query, found = {**self._selection.query, "limit": str(limit)}, set[Key]()
-        while True:
-            url = self._server.url(collection(self._selection.namespace))
-            async with self._server.session.get(url, params=query) as response:
-                page = await response.json()
-            assert response.status == 200, page
-            keys = [key_of(each) for each in page["items"]]
-            assert not found.intersection(keys)
-            found.update(keys)
-            self.seen = int(page["metadata"]["resourceVersion"])
-            if not (token := page["metadata"].get("continue")):
-                return found
-            query["continue"] = token
+        self.seen, found = await in_pages(self._server, self._selection, limit)
+        return found
 
     async def _stream(self) -> set[Key]:
         """The present as a watch tells it (``sendInitialEvents``); the connection stays open."""
