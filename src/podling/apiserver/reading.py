@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from podling.api.admissionregistration_v1 import (
     MutatingWebhookConfiguration,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
 )
 from podling.api.core_v1 import LimitRange, ResourceQuota
@@ -27,6 +29,8 @@ FOLLOWED = (
     StorageClass,
     IngressClass,
     MutatingWebhookConfiguration,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
 )
 """Kinds that admission lists for every write (or every pod, claim, ingress), and that hardly ever change."""

@@ -26,6 +26,7 @@ from podling.apiserver.admission.storage_defaults import (
 )
 from podling.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 from podling.apiserver.admission.unserved_kinds import UnservedKinds
+from podling.apiserver.admission.validating_policies import ValidatingAdmissionPolicies
 from podling.apiserver.admission.webhooks import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 
 
@@ -49,6 +50,7 @@ def default_plugins() -> tuple[Plugin, ...]:
         ServiceAllocation(),
         UnservedKinds(),
         MutatingAdmissionWebhook(),
+        ValidatingAdmissionPolicies(),
         ValidatingAdmissionWebhook(),
         ResourceQuotaAdmission(),
     )

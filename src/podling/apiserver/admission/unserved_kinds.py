@@ -16,8 +16,6 @@ _NO_DRIVER = "volumes of drivers are not mounted"
 UNSERVED: dict[tuple[str, str], str] = {
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): _NO_CALL,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): _NO_CALL,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): _NO_CALL,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): _NO_CALL,
     ("autoscaling", "horizontalpodautoscalers"): "nothing is scaled by it",
     ("certificates.k8s.io", "certificatesigningrequests"): "no certificate is signed",
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): "requests are not queued by it",
