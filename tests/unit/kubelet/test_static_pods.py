@@ -122,3 +122,14 @@ async def test_a_restart_of_the_kubelet_leaves_it_running(node: SimNode, files: 
 def test_what_is_no_pod(plain: object, why: str) -> None:
     with pytest.raises(BadManifest, match=why):
         static_pod(plain, "/x.yaml", "node-1", EPOCH)
+
+
+async def test_its_containers_are_restarted_as_any_others(node: SimNode, files: Path) -> None:
+    write(files)
+    await node.pass_time(5)
+    (container,) = await node.runtime.list_containers()
+    node.runtime.end(container.id, 1)
+    await node.pass_time(5)
+    found = await node.get("proxy-node-1")
+    assert found.status.phase == "Running"
+    assert found.status.container_statuses[0].restart_count == 1

@@ -1,0 +1,53 @@
+"""How a node says that it lives: a lease every ten seconds, its status when it changes or seldom."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from podling.api.coordination_v1 import Lease
+from podling.api.core_v1 import Namespace, Node
+from tests.support.kubelet_node import NODE, SimNode, pod
+
+LEASES = "kube-node-lease"
+
+
+async def test_a_quiet_node_renews_its_lease_and_seldom_tells_its_status(node: SimNode) -> None:
+    await node.pass_time(30)
+    leases, statuses = set(), set()
+    for _ in range(900):
+        await node.pass_time(1)
+        lease = await node.client.get(Lease, NODE, LEASES)
+        assert lease.spec.holder_identity == NODE
+        leases.add(lease.spec.renew_time)
+        statuses.add((await node.client.get(Node, NODE)).metadata.resource_version)
+    assert 86 <= len(leases) <= 91, "every 10 s, or a little later"
+    assert len(statuses) == 4, "what it was, and three heartbeats in fifteen minutes"
+
+
+async def test_what_changes_is_told_without_waiting_for_the_heartbeat(node: SimNode) -> None:
+    await node.pass_time(30)
+    before = {image.names for image in (await node.client.get(Node, NODE)).status.images}
+    await node.create(pod(containers=[{"name": "app", "image": "new:1"}]))
+    await node.pass_time(15)
+    after = {image.names for image in (await node.client.get(Node, NODE)).status.images}
+    assert after - before
+
+
+async def test_a_lease_that_cannot_be_renewed_is_tried_again_at_most_seven_seconds_later(
+    node: SimNode,
+) -> None:
+    """Its namespace is going away, so nothing can be made in it; then there is another."""
+    await node.pass_time(5)
+    client = node.client
+    await client.delete(Namespace, LEASES)
+    await client.delete(Lease, NODE, LEASES)
+    await node.pass_time(120)
+    found = await client.get(Namespace, LEASES)
+    spec = structs.replace(found.spec, finalizers=())
+    await client.update(structs.replace(found, spec=spec), subresource="finalize")
+    await client.create(Namespace(metadata=structs.replace(found.metadata, **FRESH)))
+    await node.pass_time(7.1)
+    assert (await client.get(Lease, NODE, LEASES)).spec.holder_identity == NODE
+
+
+FRESH = {"uid": None, "resource_version": None, "deletion_timestamp": None, "creation_timestamp": None}
