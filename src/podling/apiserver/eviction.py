@@ -133,7 +133,8 @@ class Evictions:
         pod = self._objects.get(Pod, target.name, target.namespace)
         if pod is None:
             raise errors.not_found("pods", "", target.name)
-        budgets = [] if ignores_budget(pod) else await self._budgets(pod)
+        free = ignores_budget(pod)
+        budgets = [] if free else await self._budgets(pod)
         if len(budgets) > 1:
             raise errors.failure(500, "InternalError", TOO_MANY_BUDGETS)
         found = verdict(pod, budgets[0], clock.now()) if budgets else Verdict(Way.FREE)
@@ -142,7 +143,7 @@ class Evictions:
             asked = structs.replace(asked, preconditions=asked.preconditions or pinned)
         elif found.budget is not None and not dry_run:
             await self._spend(found.budget)
-        if not dry_run and found.way is not Way.FREE:
+        if not dry_run and not free:
             asked = await self._mark(target, pod, asked)
         await self._registry.writes.remove(target, user, asked)
         return Status(status="Success", code=201)

@@ -168,8 +168,23 @@ async def test_two_budgets_are_one_too_many(cluster: ControlPlane) -> None:
         await evict(cluster, "a")
 
 
-async def test_without_a_budget_it_is_a_deletion(cluster: ControlPlane) -> None:
+async def test_without_a_budget_it_is_a_deletion_that_says_why(cluster: ControlPlane) -> None:
     await running(cluster, "a")
+    await evict(cluster, "a")
+    going = await cluster.client.get(Pod, "a", "default")
+    assert going.metadata.deletion_grace_period_seconds == 30
+    assert [each.reason for each in going.status.conditions if each.type == "DisruptionTarget"] == [
+        "EvictionByEvictionAPI"
+    ]
     await evict(cluster, "a", grace_period_seconds=0)
     with pytest.raises(ApiError, match='pods "a" not found'):
         await cluster.client.get(Pod, "a", "default")
+
+
+async def test_a_plain_deletion_asks_no_budget(cluster: ControlPlane) -> None:
+    await protect(cluster, "web", 0)
+    await running(cluster, "a")
+    with pytest.raises(ApiError, match="Cannot evict pod"):
+        await evict(cluster, "a")
+    await cluster.client.delete(Pod, "a", "default")
+    assert (await cluster.client.get(Pod, "a", "default")).metadata.deletion_timestamp is not None
