@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.clusters import RealCluster, shell_pod
+from tests.support.images import busybox_tree, configuration, docker_archive
 from tests.support.pod_processes import kill_process_namespace, wait_until_gone
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root]
@@ -120,6 +123,25 @@ def test_init_containers_run_again_in_a_new_sandbox_and_find_what_they_wrote(pod
     assert [status["restartCount"] for status in after["status"]["initContainerStatuses"]] == [1, 1]
     assert after["metadata"]["uid"] == pod["metadata"]["uid"]
     assert pods.kubectl("exec", "prepared", "--", "cat", "/work/log").split() == ["sesame", "sesame"]
+
+
+def test_the_image_names_the_signal_that_ends_it(pods: RealCluster, tmp_path: Path) -> None:
+    layer = busybox_tree().tar()
+    script = "trap 'echo asked by USR1; exit 0' USR1; trap '' TERM; while :; do sleep 0.1; done"
+    config = configuration([layer], cmd=["sh", "-c", script], StopSignal="SIGUSR1")
+    archive = docker_archive(tmp_path / "image.tar", "example.com/own-signal:1", [layer], config)
+    assert pods.podling("image load", str(archive)).code == 0
+    manifest = shell_pod("own-signal", "", image="example.com/own-signal:1", terminationGracePeriodSeconds=60)
+    del manifest["spec"]["containers"][0]["command"]
+    pods.apply(manifest)
+    pods.wait_ready("own-signal")
+    follow = subprocess.Popen(
+        pods.kubectl_command("logs", "-f", "own-signal"), stdout=subprocess.PIPE, text=True
+    )
+    with follow:
+        pods.kubectl("delete", "pod", "own-signal", "--timeout=30s")
+        assert follow.stdout is not None
+        assert follow.stdout.read() == "asked by USR1\n"
 
 
 def test_force_frees_the_name_at_once_whatever_the_grace(pods: RealCluster) -> None:

@@ -15,7 +15,8 @@ from podling.api.apps_v1 import (
     ReplicaSetSpec,
 )
 from podling.api.core_v1 import Pod
-from podling.api.meta_v1 import ObjectMeta, OwnerReference
+from podling.api.meta_v1 import LabelSelector, ObjectMeta, OwnerReference
+from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
 from podling.controllers.conditions import find
 from podling.controllers.deployment import DeploymentController
 from podling.controllers.manager import ControllerManager
@@ -122,6 +123,22 @@ async def test_a_rolling_update_stays_within_its_bounds(
     assert await images(cluster) == ["web:2"] * 4
     assert await sets(cluster) == {"web:1": 0, "web:2": 4}
     assert (await current(cluster)).metadata.annotations[REVISION] == "2"
+
+
+async def test_a_rolling_update_asks_no_disruption_budget(cluster: ControlPlane) -> None:
+    """A budget that lets nobody go holds up evictions, not the owner's own plans."""
+    await cluster.client.create(deployment(2, strategy=rolling_deployment(0, 1)))
+    await cluster.client.create(
+        PodDisruptionBudget(
+            metadata=ObjectMeta(name="all", namespace="default"),
+            spec=PodDisruptionBudgetSpec(max_unavailable=0, selector=LabelSelector()),
+        )
+    )
+    await cluster.advance(seconds=1)
+    await roll(cluster, 3)
+    await use(cluster, "web:2")
+    await roll(cluster, 30)
+    assert await images(cluster) == ["web:2"] * 2
 
 
 async def test_an_update_that_never_becomes_ready_leaves_the_old_pods_serving(cluster: ControlPlane) -> None:

@@ -59,6 +59,16 @@ async def test_without_a_sandbox_nothing_is_ready_to_start_containers(node: SimN
     assert (found.status.phase, condition(found, "PodReadyToStartContainers")) == ("Succeeded", "False")
 
 
+async def test_containers_are_made_once_the_sandbox_is_there(node: SimNode) -> None:
+    """Their images may be fetched meanwhile: that is Podling's own, and saves its users time."""
+    await node.create(pod(scripts={"Pod": {"sandboxSeconds": 5}}))
+    await node.pass_time(4)
+    assert await node.runtime.list_containers() == ()
+    assert any(told.startswith("Pulled") for told in await node.events())
+    await node.pass_time(2)
+    assert await running(node) == ["app"]
+
+
 # Restarts.
 
 

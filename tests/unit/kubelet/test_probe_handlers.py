@@ -137,6 +137,18 @@ async def test_silence_and_refusal() -> None:
 
 
 @real
+async def test_an_open_port_is_enough_even_if_it_hangs_up() -> None:
+    async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    listener = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    assert await probe({"tcpSocket": {"port": port}}) == Answer(True)
+    listener.close()
+    await listener.wait_closed()
+
+
+@real
 @pytest.mark.parametrize(
     ("status", "answer"),
     [
