@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -215,6 +215,8 @@ class Started:
             self.names.clear()
         elif plan.kill_pod:
             assert not starts, "starts something in a pod that is over"
+        if not plan.create_sandbox and any(observed.current(c.name) for c in world.pod.spec.containers):
+            assert all(is_sidecar(c) for c in plan.start_init), "initialises an initialised pod"
         for container in plan.start_ephemeral:
             assert container.name not in self.ephemeral, "starts an ephemeral container again"
             self.ephemeral.add(container.name)
@@ -249,7 +251,12 @@ class Started:
         ), "only sidecars are left, and the pod goes on"
 
 
+AGAIN = (made(["i1", "a1"], "Always"), [("end", "i1", 0), ("start", "i1", 0), ("end", "i1", 1)])
+"""An init container that somebody runs once more, and that fails then."""
+
+
 @given(histories())
+@example(AGAIN)
 @settings(max_examples=300, deadline=None)
 def test_plans_keep_their_laws_and_come_to_rest(drawn: tuple[Pod, list[Fate]]) -> None:
     history, started = History(drawn[0]), Started()

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from podling import clock
 from podling.api.core_v1 import Pod
-from podling.kubelet.termination import waits_for
 from podling.runtime.base import ContainerEventType
 from podling.sim import loop
 from podling.testing import memory_cluster
@@ -129,8 +128,11 @@ async def play(subject: Pod, happenings: list[tuple[float, str]], root: Path) ->
 
 def keep_order(subject: Pod, ends: Ends, latest: float) -> None:
     """A sidecar is not stopped before those that it serves, while there is any grace left."""
-    for name, at in ends.at.items():
-        for other in waits_for(subject.spec, name):
+    sidecars = [container.name for container in subject.spec.init_containers]
+    regular = [container.name for container in subject.spec.containers]
+    for position, name in enumerate(sidecars):
+        at = ends.at[name]
+        for other in (*regular, *sidecars[position + 1 :]):
             assert at >= ends.at[other] - MOMENT or at >= latest - MOMENT, f"{name} went before {other}"
 
 
