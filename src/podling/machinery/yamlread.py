@@ -52,6 +52,8 @@ class _Open:
     value: dict[str, Any] | list[Any]
     anchor: str | None
     key: str | None = None
+    merging: bool = False
+    """``key`` is the merge key: ``<<`` without quotes."""
     merges: list[Any] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
 
@@ -122,12 +124,14 @@ class _Reader:
 
     def key(self, parent: _Open, event: ScalarEvent, plain: bool) -> None:
         resolved = _resolve(event.value, event.tag, plain)
-        key = event.value if plain and event.value == _MERGE else _key_text(resolved)
         self.remember(event.anchor, resolved)
-        if key in parent.keys and key != _MERGE:
+        parent.key = key = _key_text(resolved)
+        parent.merging = plain and event.value == _MERGE
+        if parent.merging:
+            return
+        if key in parent.keys:
             self.duplicates.append(f'line {_line(event)}: key "{key}" already set in map')
         parent.keys.add(key)
-        parent.key = key
 
     def alias(self, event: AliasEvent) -> None:
         if event.anchor not in self.anchors:
@@ -159,9 +163,9 @@ class _Reader:
             raise YamlError(
                 f"error converting YAML to JSON: yaml: line {_line(event)}: mapping keys must be scalars"
             )
-        elif parent.key == _MERGE:
+        elif parent.merging:
             parent.merges.append(value)
-            parent.key = None
+            parent.key, parent.merging = None, False
         else:
             parent.value[parent.key] = value
             parent.key = None

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from podling.machinery import jsonscan
@@ -245,6 +245,7 @@ small_plain = st.recursive(
 
 
 @given(st.dictionaries(short_text, small_plain, max_size=4))
+@example({"<<": []})
 def test_json_is_yaml(value: Any) -> None:
     # A document marker keeps the YAML reader from taking the short way.
     data = b"--- " + json.dumps(value, ensure_ascii=True).encode()
