@@ -86,6 +86,7 @@ _is_subdomain_underscore = _matcher(_SUBDOMAIN_UNDERSCORE)
 _is_label_1035 = _matcher(_LABEL_1035)
 _is_wildcard = _matcher(_WILDCARD)
 _is_key_name = _matcher(_KEY_NAME)
+_is_short_qualified_name = _matcher(f"({_SUBDOMAIN}/)?{_KEY_NAME}")
 _is_label_value = _matcher(_LABEL_VALUE)
 _is_c_identifier = _matcher(_C_IDENTIFIER)
 _is_config_key = _matcher(_CONFIG_KEY)
@@ -166,6 +167,8 @@ def dns_1035_label_errors(value: str) -> list[str]:
 
 def qualified_name_errors(value: str) -> list[str]:
     """``name`` or ``prefix/name``: label keys, annotation keys, resource names, taint keys."""
+    if len(value) <= QUALIFIED_NAME_MAX_LENGTH and _is_short_qualified_name(value):
+        return []
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         return [

@@ -110,18 +110,22 @@ def _common(path: Path, container: AnyContainer, scope: PodScope) -> Errors:
     errors += checks.required_one_of(
         path.child("terminationMessagePolicy"), container.termination_message_policy, MESSAGE_POLICIES
     )
-    errors += _ports(path.child("ports"), container.ports)
-    errors += validate_env(path.child("env"), container.env, scope)
-    errors += validate_env_from(path.child("envFrom"), container.env_from)
+    if container.ports:
+        errors += _ports(path.child("ports"), container.ports)
+    if container.env:
+        errors += validate_env(path.child("env"), container.env, scope)
+    if container.env_from:
+        errors += validate_env_from(path.child("envFrom"), container.env_from)
     errors += validate_mounts(path.child("volumeMounts"), container, scope)
     errors += validate_devices(path.child("volumeDevices"), container, scope)
     errors += checks.required_one_of(
         path.child("imagePullPolicy"), container.image_pull_policy, PULL_POLICIES
     )
     errors += validate_resources(path.child("resources"), container.resources, scope)
-    errors += validate_resize_policy(
-        path.child("resizePolicy"), container.resize_policy, scope.spec.restart_policy or ""
-    )
+    if container.resize_policy:
+        errors += validate_resize_policy(
+            path.child("resizePolicy"), container.resize_policy, scope.spec.restart_policy or ""
+        )
     errors += validate_security_context(path.child("securityContext"), container.security_context, scope)
     return errors
 

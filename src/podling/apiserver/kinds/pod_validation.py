@@ -123,13 +123,17 @@ def validate_pod_spec(path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: 
     errors: Errors = []
     if spec.termination_grace_period_seconds is None:
         errors.append(fields.required(path.child("terminationGracePeriodSeconds")))
-    errors += validate_volumes(path.child("volumes"), scope)
+    if spec.volumes:
+        errors += validate_volumes(path.child("volumes"), scope)
     errors += _resource_claims(path.child("resourceClaims"), spec)
     errors += validate_containers(path.child("containers"), scope)
-    errors += validate_init_containers(path.child("initContainers"), scope)
-    errors += validate_ephemeral_containers(path.child("ephemeralContainers"), scope)
+    if spec.init_containers:
+        errors += validate_init_containers(path.child("initContainers"), scope)
+    if spec.ephemeral_containers:
+        errors += validate_ephemeral_containers(path.child("ephemeralContainers"), scope)
     errors += validate_pod_resources(path.child("resources"), spec)
-    errors += _host_network_ports(path.child("containers"), scope)
+    if spec.host_network:
+        errors += _host_network_ports(path.child("containers"), scope)
     errors += checks.required_one_of(path.child("restartPolicy"), spec.restart_policy, RESTART_POLICIES)
     errors += checks.required_one_of(path.child("dnsPolicy"), spec.dns_policy, DNS_POLICIES)
     errors += checks.labels(path.child("nodeSelector"), spec.node_selector)
@@ -186,8 +190,6 @@ def _hostname_override(path: Path, spec: PodSpec, name: str) -> Errors:
 
 
 def _host_network_ports(path: Path, scope: PodScope) -> Errors:
-    if not scope.spec.host_network:
-        return []
     text = "must match `containerPort` when `hostNetwork` is true"
     return [
         fields.invalid(

@@ -216,8 +216,10 @@ def _fractions(path: Path, resources: Mapping[str, str]) -> Iterator[str]:
 
 def _containers(path: Path, spec: PodSpec) -> Iterator[str]:
     for container, here in each_container(spec, path):
-        yield from _fractions(here.child("resources", "limits"), container.resources.limits)
-        yield from _fractions(here.child("resources", "requests"), container.resources.requests)
+        resources = container.resources
+        if resources.limits or resources.requests:
+            yield from _fractions(here.child("resources", "limits"), resources.limits)
+            yield from _fractions(here.child("resources", "requests"), resources.requests)
         seen: set[str] = set()
         for position, variable in enumerate(container.env):
             if variable.name in seen and _hides(variable):
