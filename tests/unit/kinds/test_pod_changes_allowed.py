@@ -163,6 +163,36 @@ RESIZES: list[tuple[str, str, list[Cause]]] = [
         [("spec", FORBIDDEN, "Forbidden: only cpu and memory resources are mutable")],
     ),
     (
+        SMALL,
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}, "
+        "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]}",
+        [("spec", FORBIDDEN, "Forbidden: only cpu and memory resources are mutable")],
+    ),
+    (
+        SMALL,
+        "spec: {containers: [{name: other, image: x, resources: {requests: {cpu: 1}}}]}",
+        [
+            (
+                "spec.containers[0].name",
+                FORBIDDEN,
+                "Forbidden: containers may not be renamed or reordered on resize",
+            )
+        ],
+    ),
+    (
+        "spec: {containers: [{name: main, image: x, resources: "
+        "{requests: {cpu: 1, ephemeral-storage: 1Gi}}}]}",
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}",
+        [
+            (
+                "spec.containers[0].resources.requests",
+                FORBIDDEN,
+                "Forbidden: resource requests cannot be removed",
+            ),
+            ("spec", FORBIDDEN, "Forbidden: only cpu and memory resources are mutable"),
+        ],
+    ),
+    (
         f"{SMALL}\nstatus: {{containerStatuses: [{{name: main, state: {{running: {{}}}}}}]}}",
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
         [("spec", FORBIDDEN, "Forbidden: Pod running on node without support for resize")],

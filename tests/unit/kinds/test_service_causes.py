@@ -34,10 +34,10 @@ IPS, FAMILIES = "spec.clusterIPs", "spec.ipFamilies"
 ONCE = "may not change once set"
 FOR_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-KUBELET = "may not expose port 10250 externally since it is used by kubelet"
 LOOPBACK = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
 OUTSIDE = "may only be set for externally-accessible services"
 NO_IP = "may not be specified when `ip` is not set"
+SOURCES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 POINT = "status.loadBalancer.ingress[0]"
 
 CREATED: list[tuple[str, list[Cause]]] = [
@@ -49,10 +49,6 @@ CREATED: list[tuple[str, list[Cause]]] = [
     (
         "type: Other",
         [unsupported("spec.type", "Other", "ClusterIP", "ExternalName", "LoadBalancer", "NodePort")],
-    ),
-    (
-        f"{BALANCER}, ports: [{{port: 10250}}]",
-        [invalid("spec.ports[0]", "10250", KUBELET)],
     ),
     (
         "type: NodePort, clusterIP: None",
@@ -186,6 +182,39 @@ CREATED: list[tuple[str, list[Cause]]] = [
         [unsupported("spec.trafficDistribution", "Near", "PreferClose", "PreferSameNode", "PreferSameZone")],
     ),
 ]
+
+
+NOTED: list[tuple[str, str, list[Cause]]] = [
+    (
+        "service.kubernetes.io/topology-mode: Auto, service.kubernetes.io/topology-aware-hints: disabled",
+        "",
+        [
+            invalid(
+                "metadata.annotations[service.kubernetes.io/topology-mode]",
+                '"Auto"',
+                "must match annotations[service.kubernetes.io/topology-aware-hints] when both are specified",
+            )
+        ],
+    ),
+    (f"{SOURCES}: 10.0.0.0/8", "", [forbidden(f"metadata.annotations[{SOURCES}]", FOR_BALANCERS)]),
+    (
+        f"{SOURCES}: '10.0.0.0/8, all'",
+        BALANCER,
+        [
+            invalid(
+                f"metadata.annotations[{SOURCES}]",
+                '"all"',
+                "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
+            )
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("annotations", "text", "expected"), NOTED)
+def test_annotations(annotations: str, text: str, expected: list[Cause]) -> None:
+    noted = f"metadata: {{annotations: {{{annotations}}}}}\nspec: {{{text}}}"
+    assert creation_causes(created(obj(Service, noted, BASE))) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), CREATED)

@@ -1,7 +1,8 @@
 """``pods/resize``: changing what containers may use while they run.
 
-Only resources and resize policies pass; everything else in the request is dropped. Requests and limits
-of cpu and memory may be added and changed but not taken away, and the quality of service class stays.
+Requests and limits of cpu and memory may be added and changed but not taken away, and the quality of
+service class stays. Other resources and the resize policies may not change; all else in the request is
+dropped.
 
 Upstream: ``ValidatePodResize`` in ``pkg/apis/core/validation/validation.go``, ``podResizeStrategy`` in
 ``pkg/registry/core/pod/strategy.go``.
@@ -61,18 +62,21 @@ def validate_resize(new: Pod, old: Pod) -> Errors:
     errors += _same_containers("initContainers", new.spec.init_containers, old.spec.init_containers)
     if any(error.detail.endswith("on resize") for error in errors):
         return errors
-    for field, after, before in (
-        ("initContainers", new.spec.init_containers, old.spec.init_containers),
-        ("containers", new.spec.containers, old.spec.containers),
-    ):
-        for position, (wanted, current) in enumerate(zip(after, before, strict=True)):
-            here = SPEC.child(field).index(position)
-            errors += _requirements(here.child("resources"), wanted.resources, current.resources)
-            if field == "initContainers" and not is_sidecar(wanted):
-                errors += _init_policy(here.child("resizePolicy"), wanted, current)
+    inits = _pairs("initContainers", new.spec.init_containers, old.spec.init_containers)
+    mains = _pairs("containers", new.spec.containers, old.spec.containers)
+    for here, wanted, current in (*inits, *mains):
+        errors += _removals(here.child("resources"), wanted.resources, current.resources)
+    for _, wanted, current in (*mains, *inits):
+        same = _fixed(wanted.resources) == _fixed(current.resources)
+        if not same or wanted.resize_policy != current.resize_policy:
+            errors.append(fields.forbidden(SPEC, _ONLY_CPU_AND_MEMORY))
+    for here, wanted, current in inits:
+        errors += [] if is_sidecar(wanted) else _init_policy(here.child("resizePolicy"), wanted, current)
     if new.spec.resources is not None or old.spec.resources is not None:
         after_pod, before_pod = (spec.resources or ResourceRequirements() for spec in (new.spec, old.spec))
-        errors += _requirements(SPEC.child("resources"), after_pod, before_pod)
+        errors += _removals(SPEC.child("resources"), after_pod, before_pod)
+        if _fixed(after_pod) != _fixed(before_pod):
+            errors.append(fields.forbidden(SPEC, _ONLY_CPU_AND_MEMORY))
     return errors
 
 
@@ -97,19 +101,30 @@ def _same_containers(field: str, new: Sequence[Container], old: Sequence[Contain
     ]
 
 
-def _requirements(path: Path, new: ResourceRequirements, old: ResourceRequirements) -> Errors:
-    errors: Errors = []
-    for field, after, before in (
-        ("requests", new.requests, old.requests),
-        ("limits", new.limits, old.limits),
-    ):
-        if before.keys() - after.keys():
-            errors.append(fields.forbidden(path.child(field), f"resource {field} cannot be removed"))
-        elif _others(after) != _others(before):
-            errors.append(fields.forbidden(SPEC, _ONLY_CPU_AND_MEMORY))
-    if new.claims != old.claims:
-        errors.append(fields.forbidden(SPEC, _ONLY_CPU_AND_MEMORY))
-    return errors
+def _pairs(
+    field: str, new: Sequence[Container], old: Sequence[Container]
+) -> list[tuple[Path, Container, Container]]:
+    here = SPEC.child(field)
+    return [
+        (here.index(position), wanted, current)
+        for position, (wanted, current) in enumerate(zip(new, old, strict=True))
+    ]
+
+
+def _removals(path: Path, new: ResourceRequirements, old: ResourceRequirements) -> Errors:
+    return [
+        fields.forbidden(path.child(field), f"resource {field} cannot be removed")
+        for field, after, before in (
+            ("requests", new.requests, old.requests),
+            ("limits", new.limits, old.limits),
+        )
+        if before.keys() - after.keys()
+    ]
+
+
+def _fixed(resources: ResourceRequirements) -> tuple[object, ...]:
+    """What of ``resources`` no resize changes."""
+    return _others(resources.requests), _others(resources.limits), resources.claims
 
 
 def _others(resources: Mapping[str, str]) -> dict[str, object]:

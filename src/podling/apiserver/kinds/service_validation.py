@@ -6,6 +6,8 @@ Upstream: ``ValidateService`` and ``ValidateServiceUpdate`` in
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from podling.api.core_v1 import LoadBalancerIngress, Service, ServicePort, ServiceSpec
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
@@ -18,13 +20,15 @@ from podling.apiserver.kinds.service_addresses import (
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 
-SPEC = Path("spec")
+SPEC, ANNOTATIONS = Path("spec"), Path("metadata.annotations")
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 TRAFFIC_POLICIES = ("Cluster", "Local")
 IP_MODES = ("Proxy", "VIP")
 DISTRIBUTIONS = ("PreferClose", "PreferSameNode", "PreferSameZone")
 LONGEST_AFFINITY = 86400
-KUBELET_PORT = 10250
+SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
+TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints"
 
 _FOR_LOAD_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
 
@@ -38,8 +42,8 @@ def needs_health_check(spec: ServiceSpec) -> bool:
 
 
 def validate_service(service: Service) -> Errors:
-    spec = service.spec
-    errors: Errors = []
+    spec, annotations = service.spec, service.metadata.annotations
+    errors = _topology_errors(annotations)
     if not spec.ports and not is_headless(spec) and spec.type != "ExternalName":
         errors.append(fields.required(SPEC.child("ports")))
     errors += _type_errors(spec)
@@ -51,21 +55,13 @@ def validate_service(service: Service) -> Errors:
         errors += _external_ip(SPEC.child("externalIPs").index(position), address)
     errors += checks.required_one_of(SPEC.child("type"), spec.type, TYPES)
     errors += _repeated_ports(SPEC.child("ports"), spec)
-    errors += _load_balancer(spec)
+    errors += _load_balancer(spec, annotations)
     return errors + _traffic(spec)
 
 
 def _type_errors(spec: ServiceSpec) -> Errors:
-    if spec.type == "LoadBalancer":
-        text = f"may not expose port {KUBELET_PORT} externally since it is used by kubelet"
-        errors = [
-            fields.invalid(SPEC.child("ports").index(position), port.port, text)
-            for position, port in enumerate(spec.ports)
-            if port.port == KUBELET_PORT
-        ]
-        return errors + _headless_errors(spec)
     if spec.type != "ExternalName":
-        return _headless_errors(spec) if spec.type == "NodePort" else []
+        return _headless_errors(spec) if spec.type in ("LoadBalancer", "NodePort") else []
     text = "may not be set for ExternalName services"
     errors = [
         fields.forbidden(SPEC.child(name), text)
@@ -147,14 +143,34 @@ def _external_ip(path: Path, address: str) -> Errors:
     return checks.ip(path, address) or checks.ordinary_ip(path, address)
 
 
-def _load_balancer(spec: ServiceSpec) -> Errors:
-    errors: Errors = []
-    here = SPEC.child("LoadBalancerSourceRanges")
+def _topology_errors(annotations: Mapping[str, str]) -> Errors:
+    """The older annotation, where it still stands beside the newer, must say the same."""
+    mode, hints = annotations.get(TOPOLOGY_MODE), annotations.get(TOPOLOGY_HINTS)
+    if mode is None or hints is None or mode == hints:
+        return []
+    text = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
+    return [fields.invalid(ANNOTATIONS.key(TOPOLOGY_MODE), mode, text)]
+
+
+def _source_ranges(spec: ServiceSpec, annotations: Mapping[str, str]) -> Errors:
+    """The blocks that may reach a load balancer, in the field or else in the older annotation."""
+    noted = annotations.get(SOURCE_RANGES)
     if spec.load_balancer_source_ranges:
-        if spec.type != "LoadBalancer":
-            errors.append(fields.forbidden(here, _FOR_LOAD_BALANCERS))
-        for position, block in enumerate(spec.load_balancer_source_ranges):
-            errors += checks.cidr(here.index(position), block.strip())
+        here, indexed = SPEC.child("LoadBalancerSourceRanges"), True
+        blocks: Sequence[str] = spec.load_balancer_source_ranges
+    elif noted is not None:
+        here, indexed = ANNOTATIONS.key(SOURCE_RANGES), False
+        blocks = noted.split(",") if noted.strip() else ()
+    else:
+        return []
+    errors = [] if spec.type == "LoadBalancer" else [fields.forbidden(here, _FOR_LOAD_BALANCERS)]
+    for position, block in enumerate(blocks):
+        errors += checks.cidr(here.index(position) if indexed else here, block.strip())
+    return errors
+
+
+def _load_balancer(spec: ServiceSpec, annotations: Mapping[str, str]) -> Errors:
+    errors = _source_ranges(spec, annotations)
     if spec.allocate_load_balancer_node_ports is not None and spec.type != "LoadBalancer":
         errors.append(fields.forbidden(SPEC.child("allocateLoadBalancerNodePorts"), _FOR_LOAD_BALANCERS))
     if spec.load_balancer_class is not None:
