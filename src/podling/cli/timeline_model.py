@@ -1,25 +1,33 @@
 """A pod's life as lanes of spans and marks, from what the cluster recorded: pure.
 
-The pod's status knows each container's present state and the one before; events know the rest, with the
-first and the last time that the same thing happened. What neither recorded is not drawn.
+The node's own record of the pod knows every moment (``kubelet.lives``); where there is none, events and the
+status have to do (``timeline_sources``). Either way a life comes as moments in order, and each lane is one
+walk over its own: a moment begins a span, ends one, or is a mark. What nothing recorded is not drawn.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from podling.api.core_v1 import ContainerState, ContainerStatus, Event, Pod
-from podling.cli.records import moment_of
-from podling.machinery.pods import condition
+from podling.kubelet.lives import Moment
+from podling.machinery.tables import human_duration
+
+SECOND = timedelta(seconds=1)
+
+
+def duration(length: timedelta) -> str:
+    """How long, as kubectl says it; tenths of a second where it is short."""
+    short = length < timedelta(seconds=10)
+    return f"{length.total_seconds():.1f}s" if short else human_duration(length)
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """Something that lasted. ``kind``: ``waiting``, ``scheduling``, ``pulling``, ``running``, ``backoff``,
-    ``ready``, ``terminating``. ``open``: it still goes on."""
+    """Something that lasted. ``kind``: ``scheduling``, ``waiting``, ``pulling``, ``running`` (not ready),
+    ``ready``, ``backoff``, ``hook``, ``terminating``. ``open``: it still goes on."""
 
     kind: str
     start: datetime
@@ -29,9 +37,12 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 class Mark(Struct, frozen=True, kw_only=True):
-    """Something that happened at a moment, perhaps several times up to then."""
+    """Something that happened at a moment, perhaps several times up to then.
+
+    ``kind``: ``event``, ``probe``, ``signal``, ``end``."""
 
     at: datetime
+    kind: str = "event"
     reason: str
     text: str
     warning: bool = False
@@ -39,7 +50,7 @@ class Mark(Struct, frozen=True, kw_only=True):
 
 
 class Lane(Struct, frozen=True, kw_only=True):
-    """One row: the pod itself or one container."""
+    """One row: the pod itself or one container. Later spans are drawn over earlier ones."""
 
     name: str
     spans: tuple[Span, ...] = ()
@@ -50,123 +61,215 @@ class Timeline(Struct, frozen=True, kw_only=True):
     """A pod's life from its creation to now, or to its end."""
 
     pod: str
+    namespace: str
+    status: str
+    """The word that ``kubectl get`` shows; ``Deleted`` for a pod that is gone."""
     start: datetime
     end: datetime
     lanes: tuple[Lane, ...]
 
 
-def timeline(pod: Pod, events: Sequence[Event], now: datetime) -> Timeline:
-    """Draw up what is known of ``pod``; ``events`` are its own, in any order."""
-    start = pod.metadata.creation_timestamp or now
-    end = max(_end(pod, events, now), start)
-    told = sorted(events, key=moment_of)
-    lanes = [Lane(name="pod", spans=tuple(_pod_spans(pod, start, end)), marks=_marks(told, ""))]
-    statuses = {
-        status.name: status
-        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
-    }
-    for container in (*pod.spec.init_containers, *pod.spec.containers):
-        own = [event for event in told if _container_of(event) == container.name]
-        spans = [*_pulls(own, end), *_runs(statuses.get(container.name), end)]
-        ordered = tuple(sorted(spans, key=lambda span: (span.start, span.end)))
-        lanes.append(Lane(name=container.name, spans=ordered, marks=_marks(own, container.name)))
-    return Timeline(pod=pod.metadata.name or "", start=start, end=end, lanes=tuple(lanes))
+class Subject(Struct, frozen=True, kw_only=True):
+    """Whose life it is, and how it stands."""
+
+    pod: str
+    namespace: str
+    status: str
+    containers: tuple[str, ...]
+    created: datetime
+    over: bool = False
+    """Nothing of it goes on."""
+    deleted: datetime | None = None
+    """When its deletion was asked for."""
 
 
-def _end(pod: Pod, events: Sequence[Event], now: datetime) -> datetime:
-    """Now for a pod that lives; the last thing that happened for one that is over."""
-    if pod.status.phase not in ("Succeeded", "Failed"):
-        return now
-    moments = [moment_of(event) for event in events]
-    moments += [
-        ended.finished_at
-        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
-        if (ended := status.state.terminated) is not None and ended.finished_at is not None
-    ]
-    return max(moments, default=now)
+class Told(Struct, frozen=True, kw_only=True):
+    """A moment, and how often it was told up to then."""
+
+    moment: Moment
+    count: int = 1
 
 
-def _pod_spans(pod: Pod, start: datetime, end: datetime) -> Iterator[Span]:
-    scheduled = condition(pod, "PodScheduled")
-    bound = scheduled is not None and scheduled.status == "True"
-    placed = (scheduled.last_transition_time if scheduled is not None and bound else None) or end
-    yield Span(kind="scheduling", start=start, end=placed, text="waiting for a node", open=not bound)
-    if not bound:
-        return
-    ready = condition(pod, "Ready")
-    since = ready.last_transition_time if ready is not None else None
-    if ready is not None and ready.status == "True" and since is not None:
-        yield Span(kind="waiting", start=placed, end=since, text="not ready yet")
-        yield Span(kind="ready", start=since, end=end, text="Ready", open=True)
-    else:
-        over = pod.status.phase in ("Succeeded", "Failed")
-        reason = (ready.reason if ready is not None else "") or pod.status.phase or ""
-        yield Span(kind="waiting", start=placed, end=end, text=reason, open=not over)
-    leaving = pod.metadata.deletion_timestamp
-    if leaving is not None:
-        grace = pod.metadata.deletion_grace_period_seconds or 0
-        began = datetime.fromtimestamp(leaving.timestamp() - grace, leaving.tzinfo)
-        yield Span(kind="terminating", start=max(began, start), end=end, text="Terminating", open=True)
-
-
-def _runs(status: ContainerStatus | None, end: datetime) -> Iterator[Span]:
-    """The run before this one, this one, and the pause between, as far as the status knows them."""
-    if status is None:
-        return
-    before = _ended_run(status.last_state)
-    if before is not None:
-        yield before
-    now = _ended_run(status.state)
-    if now is not None:
-        yield now
-    running = status.state.running
-    if running is not None and running.started_at is not None:
-        if before is not None and before.end < running.started_at:
-            yield Span(
-                kind="backoff", start=before.end, end=running.started_at, text="waiting to be restarted"
-            )
-        yield Span(kind="running", start=running.started_at, end=end, text="running", open=True)
-    waiting = status.state.waiting
-    if waiting is not None and before is not None:
-        yield Span(kind="backoff", start=before.end, end=end, text=waiting.reason or "waiting", open=True)
-
-
-def _ended_run(state: ContainerState) -> Span | None:
-    ended = state.terminated
-    if ended is None or ended.started_at is None or ended.finished_at is None:
-        return None
-    text = f"{ended.reason or 'ended'}, exit code {ended.exit_code}"
-    return Span(kind="running", start=ended.started_at, end=ended.finished_at, text=text)
-
-
-def _pulls(events: Iterable[Event], end: datetime) -> Iterator[Span]:
-    """From each ``Pulling`` to the ``Pulled`` or ``Failed`` that answers it."""
-    began: datetime | None = None
-    for event in events:
-        if event.reason == "Pulling":
-            began = moment_of(event)
-        elif event.reason in ("Pulled", "Failed") and began is not None:
-            yield Span(kind="pulling", start=began, end=moment_of(event), text=event.message or "")
-            began = None
-    if began is not None:
-        yield Span(kind="pulling", start=began, end=end, text="pulling the image", open=True)
-
-
-def _marks(events: Iterable[Event], container: str) -> tuple[Mark, ...]:
-    return tuple(
-        Mark(
-            at=moment_of(event),
-            reason=event.reason or "",
-            text=event.message or "",
-            warning=event.type == "Warning",
-            count=event.count or 1,
+def timeline(subject: Subject, told: Sequence[Told], now: datetime) -> Timeline:
+    """Draw up what is known."""
+    moments = sorted(told, key=lambda each: each.moment.at)
+    start = _beginning(subject.created, moments)
+    end = max((each.moment.at for each in moments), default=now) if subject.over else now
+    end = max(end, start)
+    lanes = [_pod_lane(subject, start, [each for each in moments if not each.moment.container], moments, end)]
+    for name in subject.containers:
+        lanes.append(
+            _container_lane(name, [each for each in moments if each.moment.container == name], end, subject)
         )
-        for event in events
-        if _container_of(event) == container
+    return Timeline(
+        pod=subject.pod,
+        namespace=subject.namespace,
+        status=subject.status,
+        start=start,
+        end=end,
+        lanes=tuple(lanes),
     )
 
 
-def _container_of(event: Event) -> str:
-    """The container that an event is about, by its field path; empty for the pod."""
-    match = re.fullmatch(r"spec\.\w*[cC]ontainers\{(.+)\}", event.involved_object.field_path or "")
-    return match[1] if match else ""
+def _beginning(created: datetime, moments: Sequence[Told]) -> datetime:
+    """When the life began: objects tell the second only, and what was seen within it is closer."""
+    first = moments[0].moment.at if moments else created
+    return first if created <= first < created + SECOND else created
+
+
+def _pod_lane(
+    subject: Subject, start: datetime, own: Sequence[Told], everything: Sequence[Told], end: datetime
+) -> Lane:
+    """Waiting for a node, waiting to be ready, Ready, going."""
+    at_node = (
+        each.moment.at for each in everything if _is_event(each, "Scheduled") or each.moment.kind == "waiting"
+    )
+    placed = min(at_node, default=None)
+    spans = [
+        Span(
+            kind="scheduling",
+            start=start,
+            end=max(placed or end, start),
+            text="waiting for a node",
+            open=placed is None and not subject.over,
+        )
+    ]
+    if placed is not None:
+        waits = Span(kind="waiting", start=placed, end=end, text="not Ready", open=not subject.over)
+        spans += [waits, *_flips(own, end, subject.over, "Ready")]
+    if subject.deleted is not None:
+        leaving = Span(kind="terminating", start=min(subject.deleted, end), end=end, text="Terminating")
+        spans.append(leaving)
+    return Lane(name="pod", spans=tuple(spans), marks=tuple(_marks(own)))
+
+
+def _flips(own: Iterable[Told], end: datetime, over: bool, text: str) -> Iterator[Span]:
+    """From each ``ready`` to the ``unready`` that takes it back."""
+    since: datetime | None = None
+    for each in own:
+        if each.moment.kind == "ready" and since is None:
+            since = each.moment.at
+        elif each.moment.kind == "unready" and since is not None:
+            yield Span(kind="ready", start=since, end=each.moment.at, text=text)
+            since = None
+    if since is not None:
+        yield Span(kind="ready", start=since, end=end, text=text, open=not over)
+
+
+def _container_lane(name: str, own: Sequence[Told], end: datetime, subject: Subject) -> Lane:
+    walk = _Walk()
+    for each in own:
+        walk.step(each.moment)
+    walk.close(end, over=subject.over)
+    runs = [span for span in walk.spans if span.kind == "running"]
+    flips = list(_flips(own, end, subject.over, "ready"))
+    ready = [span for run in runs for flip in flips if (span := _within(flip, run)) is not None]
+    hooks = [span for span in walk.spans if span.kind == "hook"]
+    others = [span for span in walk.spans if span.kind not in ("running", "hook")]
+    marks = sorted([*_marks(own), *walk.marks], key=lambda mark: mark.at)
+    return Lane(name=name, spans=(*others, *runs, *ready, *hooks), marks=tuple(marks))
+
+
+def _within(ready: Span, run: Span) -> Span | None:
+    """The part of ``ready`` in one run: statuses are late, and call init containers ready after it."""
+    start, end = max(ready.start, run.start), min(ready.end, run.end)
+    if start >= end:
+        return None
+    return Span(kind="ready", start=start, end=end, text=ready.text, open=ready.open and run.open)
+
+
+@dataclass
+class _Walk:
+    """What goes on in a container while its moments pass, and what is over."""
+
+    spans: list[Span] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    going: dict[str, tuple[datetime, str]] = field(default_factory=dict)
+    """Kind of span -> since when, and its text."""
+    signalled: bool = False
+
+    def step(self, moment: Moment) -> None:
+        if moment.kind == "event":
+            self._event(moment)
+        elif moment.kind == "ended":
+            self._ended(moment)
+        elif moment.kind == "waiting" and moment.name.endswith("BackOff"):
+            self._begin("backoff", moment.at, moment.name)
+        elif moment.kind == "hook":
+            self._begin("hook", moment.at, moment.name)
+        elif moment.kind == "hook-end":
+            failed = f" failed: {moment.text}" if moment.text else ""
+            self._end("hook", moment.at, f"{moment.name}{failed}")
+        elif moment.kind == "signal":
+            self.signalled = True
+
+    def _event(self, moment: Moment) -> None:
+        if moment.name == "Pulling":
+            self._end("backoff", moment.at)
+            self._begin("pulling", moment.at, moment.text)
+        elif moment.name in ("Pulled", "Failed"):
+            self._end("pulling", moment.at, moment.text)
+        elif moment.name == "Started":
+            self._end("backoff", moment.at)
+            self._end("running", moment.at)
+            self._begin("running", moment.at, "running")
+            self.signalled = False
+
+    def _ended(self, moment: Moment) -> None:
+        text = f"{moment.name or 'ended'}, exit code {moment.code}"
+        killed = moment.code == 137 and moment.name != "OOMKilled" and self.signalled
+        at, began = moment.at, self.going.get("running", (None, ""))[0]
+        late = began is not None and moment.began is not None and moment.began + SECOND <= began
+        before = next((span for span in reversed(self.spans) if span.kind == "running"), None)
+        if late and before is not None:
+            # The status told of this run when the next one was already going.
+            self.spans[self.spans.index(before)] = _named(before, text)
+            at = before.end
+        elif began is not None:
+            self._end("running", at, text)
+        elif moment.began is not None:
+            self.spans.append(Span(kind="running", start=moment.began, end=max(at, moment.began), text=text))
+        if killed:
+            self.marks.append(Mark(at=at, kind="signal", reason="SIGKILL", text="the grace period was over"))
+        bad = moment.code != 0
+        self.marks.append(Mark(at=at, kind="end", reason=moment.name or "Ended", text=text, warning=bad))
+
+    def _begin(self, kind: str, at: datetime, text: str) -> None:
+        self.going.setdefault(kind, (at, text))
+
+    def _end(self, kind: str, at: datetime, text: str = "") -> None:
+        since = self.going.pop(kind, None)
+        if since is not None:
+            self.spans.append(Span(kind=kind, start=since[0], end=max(at, since[0]), text=text or since[1]))
+
+    def close(self, end: datetime, *, over: bool) -> None:
+        """What was not seen to end goes on, or ended with the life."""
+        for kind, (since, text) in self.going.items():
+            self.spans.append(Span(kind=kind, start=since, end=max(end, since), text=text, open=not over))
+        self.going.clear()
+
+
+def _named(span: Span, text: str) -> Span:
+    return Span(kind=span.kind, start=span.start, end=span.end, text=text, open=span.open)
+
+
+def _is_event(told: Told, reason: str) -> bool:
+    return told.moment.kind == "event" and told.moment.name == reason
+
+
+def _marks(own: Iterable[Told]) -> Iterator[Mark]:
+    """Moments that are points: events, verdicts of probes, signals."""
+    for told in own:
+        moment = told.moment
+        if moment.kind == "event":
+            yield Mark(
+                at=moment.at, reason=moment.name, text=moment.text, warning=moment.warning, count=told.count
+            )
+        elif moment.kind == "probe":
+            text, bad = f"{moment.name} probe: {moment.text}", moment.text != "Success"
+            yield Mark(at=moment.at, kind="probe", reason=f"Probe{moment.text}", text=text, warning=bad)
+        elif moment.kind == "signal":
+            yield Mark(at=moment.at, kind="signal", reason=moment.name, text=moment.text)
+        elif moment.kind == "hook-end" and moment.text:
+            text = f"{moment.name}: {moment.text}"
+            yield Mark(at=moment.at, reason="HookFailed", text=text, warning=True)

@@ -15,6 +15,7 @@ from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.failures import StartFailure
 from podling.kubelet.hooks import HookFailure, HookRunner
 from podling.kubelet.init_actions import KillReason
+from podling.kubelet.lives import note
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import field_path
 from podling.kubelet.slow_calls import SlowCalls
@@ -64,12 +65,17 @@ class ContainerStarter:
         if lifecycle is None or lifecycle.post_start is None:
             return
         pod, container = instance.pod, instance.container
+        recorder, failure = self._deps.recorder, ""
+        note(recorder, pod, "hook", "postStart", container=container.name)
         try:
             await self._hooks.run(pod, container, lifecycle.post_start, container_id, instance.pod_ips)
         except HookFailure as error:
+            failure = str(error)
             self._tell(instance, "Warning", "FailedPostStartHook", "PostStartHook failed")
             await self._kill(pod, container_id)
             raise StartFailure("PostStartHookError", str(error)) from error
+        finally:
+            note(recorder, pod, "hook-end", "postStart", container=container.name, text=failure)
 
     async def _kill(self, pod: Pod, container_id: str) -> None:
         try:

@@ -13,6 +13,7 @@ from podling.api.core_v1 import Pod, PodStatus
 from podling.kubelet.admission import occupant
 from podling.kubelet.backoff import BackoffTable
 from podling.kubelet.container_statuses import ContainerFacts
+from podling.kubelet.lives import note_changes
 from podling.kubelet.memory import PodMemory
 from podling.kubelet.messages import termination_message
 from podling.kubelet.observation import PodObservation
@@ -84,6 +85,7 @@ class PodRecord:
         status = pod_status(pod, self.observed, probes, self.status, facts, clock.now())
         if ended:
             status = terminated_status(pod, status)
+        note_changes(services.deps.recorder, pod, self.status, status)
         services.statuses.decide(pod, status, may_run=not ended, soon=soon)
         return status
 

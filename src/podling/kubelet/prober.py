@@ -18,6 +18,7 @@ from datetime import datetime
 from podling import clock, ids
 from podling.api.core_v1 import Container, ContainerStatus, Pod, PodStatus
 from podling.kubelet.deps import Recorder
+from podling.kubelet.lives import note
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import field_path
 from podling.kubelet.probe_handlers import Answer, ProbeError, Subject, ask
@@ -128,6 +129,7 @@ class Prober:
                 after = observe(before, numbers, found)
                 watched.states[kind] = after
                 if after.result is not before.result:
+                    self._note(watched, kind, after.result)
                     if kind is ProbeKind.STARTUP and after.result is ProbeResult.SUCCESS:
                         watched.started.set()
                     wake()
@@ -181,6 +183,10 @@ class Prober:
                 return False
         watched.met_its_end.add(kind)
         return True
+
+    def _note(self, watched: _Watched, kind: ProbeKind, verdict: ProbeResult) -> None:
+        name, text = watched.container.name, verdict.name.capitalize()
+        note(self._recorder, watched.pod, "probe", kind.value.lower(), container=name, text=text)
 
     def _tell(self, watched: _Watched, reason: str, message: str) -> None:
         path = field_path(watched.pod.spec, watched.container.name)

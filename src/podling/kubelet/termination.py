@@ -21,6 +21,7 @@ from podling.kubelet.deps import Recorder
 from podling.kubelet.failures import rpc_text
 from podling.kubelet.hooks import HookFailure, HookRunner
 from podling.kubelet.init_actions import KillReason
+from podling.kubelet.lives import note
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import field_path, find_container, sidecars
 from podling.runtime.base import Container as Observed
@@ -175,6 +176,7 @@ class Killer:
                 await self._run_hook(pod, container, order.container, ips, grace)
                 await turns.wait(container.name, grace - (clock.monotonic() - began))
             left = grace - (clock.monotonic() - began)
+            self._note_signal(pod, container, order.container, stop_grace(left))
             await self._runtime.stop_container(order.container.id, grace_seconds=stop_grace(left))
         except NotFound:
             pass
@@ -191,13 +193,24 @@ class Killer:
         handler = container.lifecycle.pre_stop if container.lifecycle is not None else None
         if handler is None or running.id in self._hooks_done:
             return
+        failure = ""
+        note(self._recorder, pod, "hook", "preStop", container=container.name)
         try:
             async with asyncio.timeout(grace):
                 await self._hooks.run(pod, container, handler, running.id, ips)
         except TimeoutError:
-            pass  # The hook used up the grace period: the container is stopped all the same.
-        except HookFailure:
+            # The hook used up the grace period: the container is stopped all the same.
+            failure = "it used up the grace period"
+        except HookFailure as error:
+            failure = str(error)
             path = field_path(pod.spec, container.name)
             self._recorder.event(pod, "Warning", "FailedPreStopHook", "PreStopHook failed", field_path=path)
+        note(self._recorder, pod, "hook-end", "preStop", container=container.name, text=failure)
         # A shortened grace period starts the killing anew, but never a hook that ran to its end.
         self._hooks_done.add(running.id)
+
+    def _note_signal(self, pod: Pod, container: Container | None, running: Observed, grace: float) -> None:
+        lifecycle = container.lifecycle if container is not None else None
+        asked = (lifecycle.stop_signal if lifecycle is not None else None) or running.stop_signal or "SIGTERM"
+        text = f"SIGKILL follows after {grace:.3g}s"
+        note(self._recorder, pod, "signal", asked, container=running.name, text=text)

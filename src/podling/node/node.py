@@ -16,8 +16,9 @@ from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.local import User
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.deps import KubeletDeps, Recorder
 from podling.kubelet.kubelet import Kubelet
+from podling.kubelet.lives import LIVES, LifeRecorder
 from podling.kubelet.server import KubeletServer
 from podling.node.runtimes import NodePlan, make_runtime
 from podling.runtime.images.store import ImageStore
@@ -61,7 +62,9 @@ class Node:
             port=port,
             write_files=plan.runtime != "sim",
         )
-        deps = KubeletDeps(self._client, runtime, recorder, plan.root / "kubelet", plan.name, config)
+        folder = plan.root / "kubelet"
+        keeping: Recorder = LifeRecorder(recorder, folder / LIVES) if config.write_files else recorder
+        deps = KubeletDeps(self._client, runtime, keeping, folder, plan.name, config)
         self._kubelet = Kubelet(deps)
         server.serve(self._kubelet.pod_view)
         self.task = asyncio.create_task(self._kubelet.run(), name=f"kubelet/{plan.name}")

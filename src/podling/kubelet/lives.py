@@ -1,0 +1,224 @@
+"""A record of each pod's life on this node: every moment of it, exact and in order.
+
+Events forget: they are folded, held back when there are many, whole seconds, and gone after an hour; a status
+knows one run before the present one. Whoever draws a pod's life needs more, so the kubelet keeps a file for
+each pod with a line for each moment: what it told in events, how containers began and ended, verdicts of
+probes, hooks, signals, readiness. Nothing reads it to decide anything; what cannot be written is left out.
+
+The files outlive the kubelet and the pods. The newest ``FILES_MAX`` are kept, of each the newest moments.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import msgspec
+from msgspec import Struct
+
+from podling import clock
+from podling.api.core_v1 import ContainerStatus, ObjectReference, Pod, PodStatus
+from podling.client.base import ApiObject
+from podling.kubelet.deps import Recorder
+
+LIVES = "lives"
+"""The folder in the kubelet's own in which the records are."""
+FILES_MAX = 500
+MOMENTS_MAX = 1000
+REPEATING = ("Unhealthy", "BackOff", "FailedMount", "Failed")
+"""Events that are told again and again: kept only when they say something new."""
+
+
+NOTICED_LATE = timedelta(seconds=2)
+
+
+class Moment(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that happened.
+
+    ``kind``: ``event`` (``name`` is its reason), ``ended`` (a run; ``name`` is why, ``code`` its exit code),
+    ``waiting`` (``name`` is the reason), ``ready`` and ``unready`` (of the pod where no container is named),
+    ``probe`` (``name`` is the kind of probe, ``text`` the verdict), ``hook`` and ``hook-end`` (``name`` is
+    postStart or preStop, ``text`` what went wrong), ``signal`` (``name`` is the signal).
+    """
+
+    at: datetime
+    kind: str
+    name: str = ""
+    container: str = ""
+    text: str = ""
+    warning: bool = False
+    code: int = 0
+    began: datetime | None = None
+    """When the run that ended had begun."""
+
+
+class Beginning(Struct, frozen=True, kw_only=True):
+    """The first line of a record: whose it is."""
+
+    pod: str
+    """Namespace and name."""
+    uid: str
+    created: datetime | None = None
+    containers: tuple[str, ...] = ()
+    """In the order of the spec, init containers first."""
+
+
+@runtime_checkable
+class KeepsLives(Protocol):
+    """A recorder that keeps moments of pods' lives beside telling events."""
+
+    def note(self, pod: Pod, moment: Moment) -> None: ...
+
+
+def note(
+    recorder: Recorder, pod: Pod, kind: str, name: str = "", *, container: str = "", text: str = ""
+) -> None:
+    """Keep a moment, if this recorder does. Never waits, never raises."""
+    if isinstance(recorder, KeepsLives):
+        recorder.note(pod, Moment(at=clock.now(), kind=kind, name=name, container=container, text=text))
+
+
+def note_changes(recorder: Recorder, pod: Pod, before: PodStatus, after: PodStatus) -> None:
+    """Keep what a new status tells: runs that ended, waiting, readiness."""
+    if before is after or not isinstance(recorder, KeepsLives):
+        return
+    for moment in changes(before, after, clock.now()):
+        recorder.note(pod, moment)
+
+
+def changes(before: PodStatus, after: PodStatus, now: datetime) -> Iterator[Moment]:
+    """What happened between two statuses of a pod."""
+    old = {status.name: status for status in _all(before)}
+    for status in _all(after):
+        yield from _container_changes(old.get(status.name), status, now)
+    if _ready(before) != _ready(after):
+        yield Moment(at=now, kind="ready" if _ready(after) else "unready")
+
+
+def _container_changes(old: ContainerStatus | None, new: ContainerStatus, now: datetime) -> Iterator[Moment]:
+    known = [state.terminated for state in (old.state, old.last_state)] if old is not None else []
+    for ended in (new.last_state.terminated, new.state.terminated):
+        if ended is not None and all(
+            each is None or each.container_id != ended.container_id for each in known
+        ):
+            yield Moment(
+                at=_moment(ended.finished_at, now),
+                kind="ended",
+                name=ended.reason or "",
+                container=new.name,
+                text=ended.message or "",
+                code=ended.exit_code,
+                began=ended.started_at,
+            )
+    reason = new.state.waiting.reason if new.state.waiting is not None else None
+    if reason and (old is None or old.state.waiting is None or old.state.waiting.reason != reason):
+        yield Moment(at=now, kind="waiting", name=reason, container=new.name)
+    if new.ready != (old is not None and old.ready):
+        yield Moment(at=now, kind="ready" if new.ready else "unready", container=new.name)
+
+
+def _moment(said: datetime | None, now: datetime) -> datetime:
+    """When a run ended: noticed now, and a status knows whole seconds only, unless it was long ago."""
+    return now if said is None or now - said < NOTICED_LATE else said
+
+
+def _all(status: PodStatus) -> tuple[ContainerStatus, ...]:
+    return (*status.init_container_statuses, *status.container_statuses)
+
+
+def _ready(status: PodStatus) -> bool:
+    return any(item.type == "Ready" and item.status == "True" for item in status.conditions)
+
+
+class LifeRecorder:
+    """Tells events through ``inner``, and keeps them with all other moments in files in ``folder``."""
+
+    def __init__(self, inner: Recorder, folder: Path) -> None:
+        self._inner = inner
+        self._folder = folder
+        self._lines: OrderedDict[str, int] = OrderedDict()
+        self._told: dict[str, dict[tuple[str, str], str]] = {}
+
+    def event(
+        self,
+        obj: ApiObject | ObjectReference,
+        type: str,
+        reason: str,
+        message: str,
+        *,
+        field_path: str = "",
+    ) -> None:
+        self._inner.event(obj, type, reason, message, field_path=field_path)
+        if not isinstance(obj, Pod):
+            return
+        container = field_path.partition("{")[2].removesuffix("}")
+        told = self._told.setdefault(obj.metadata.uid or "", {})
+        if reason in REPEATING and told.get((container, reason)) == message:
+            return
+        told[container, reason] = message
+        warning = type == "Warning"
+        kept = Moment(
+            at=clock.now(), kind="event", name=reason, container=container, text=message, warning=warning
+        )
+        self.note(obj, kept)
+
+    def note(self, pod: Pod, moment: Moment) -> None:
+        uid = pod.metadata.uid or ""
+        file = self._folder / f"{uid}.jsonl"
+        with suppress(OSError):
+            count = self._lines.get(uid)
+            text = b"" if count is not None else self._open(file, pod)
+            if count is None:
+                count = 0 if text else file.read_bytes().count(b"\n")
+            if count >= MOMENTS_MAX:
+                count = _halve(file)
+            with file.open("ab") as out:
+                out.write(text + msgspec.json.encode(moment) + b"\n")
+            self._lines[uid] = count + 1
+            self._lines.move_to_end(uid)
+
+    def _open(self, file: Path, pod: Pod) -> bytes:
+        """The first line of a record that is begun; nothing for one that is gone on with."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if len(self._lines) >= FILES_MAX:
+            gone, _ = self._lines.popitem(last=False)
+            self._told.pop(gone, None)
+        if file.exists():
+            return b""
+        self._forget_the_oldest()
+        metadata = pod.metadata
+        names = tuple(c.name for c in (*pod.spec.init_containers, *pod.spec.containers))
+        beginning = Beginning(
+            pod=f"{metadata.namespace}/{metadata.name}",
+            uid=metadata.uid or "",
+            created=metadata.creation_timestamp,
+            containers=names,
+        )
+        return msgspec.json.encode(beginning) + b"\n"
+
+    def _forget_the_oldest(self) -> None:
+        files = sorted(self._folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+        for file in files[: max(0, len(files) - FILES_MAX + 1)]:
+            file.unlink(missing_ok=True)
+
+
+def _halve(file: Path) -> int:
+    """Drop the older half of a record's moments; returns how many lines are left."""
+    beginning, *moments = file.read_bytes().splitlines(keepends=True)
+    kept = [beginning, *moments[len(moments) // 2 :]]
+    file.write_bytes(b"".join(kept))
+    return len(kept)
+
+
+def read_life(file: Path) -> tuple[Beginning, list[Moment]]:
+    """A record as it was kept; a half written line is left out. Raises ``OSError``, ``ValueError``."""
+    first, *rest = file.read_bytes().splitlines()
+    moments = []
+    for line in rest:
+        with suppress(msgspec.DecodeError):
+            moments.append(msgspec.json.decode(line, type=Moment))
+    return msgspec.json.decode(first, type=Beginning), moments

@@ -1,0 +1,152 @@
+"""The record of a pod's life on its node: what is kept of it, for how long, and what is not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from podling.api.core_v1 import Pod, PodStatus
+from podling.kubelet import lives
+from podling.kubelet.lives import LifeRecorder, Moment, changes, note, read_life
+
+NOW = datetime(2026, 1, 1, 12, 0, 0, 500_000, tzinfo=UTC)
+THEN = "2026-01-01T12:00:00Z"
+
+
+class Silent:
+    """A recorder that tells nobody, and counts."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def event(self, obj: Any, type: str, reason: str, message: str, *, field_path: str = "") -> None:
+        self.told.append(reason)
+
+
+def pod(uid: str = "u1") -> Pod:
+    plain = {
+        "metadata": {"name": "web", "namespace": "shop", "uid": uid},
+        "spec": {"initContainers": [{"name": "first"}], "containers": [{"name": "main"}]},
+    }
+    return msgspec.convert(plain, Pod)
+
+
+def status(*containers: dict[str, Any], ready: bool = False) -> PodStatus:
+    fixed = {"name": "main", "image": "", "imageID": "", "ready": False, "restartCount": 0}
+    condition = {"type": "Ready", "status": "True" if ready else "False"}
+    return msgspec.convert(
+        {"containerStatuses": [fixed | each for each in containers], "conditions": [condition]}, PodStatus
+    )
+
+
+def ended(id_: str, code: int = 3, finished: str = THEN) -> dict[str, Any]:
+    return {"terminated": {"containerID": id_, "exitCode": code, "reason": "Error", "finishedAt": finished}}
+
+
+WAITS = {"waiting": {"reason": "CrashLoopBackOff"}}
+RUNS = {"running": {"startedAt": THEN}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (status({"state": RUNS}), status({"state": RUNS}), []),
+        (status({"state": RUNS}), status({"state": ended("a")}), ["ended main"]),
+        (status({"state": ended("a")}), status({"state": WAITS, "lastState": ended("a")}), ["waiting main"]),
+        (
+            status({"state": RUNS, "ready": True}, ready=True),
+            status({"state": WAITS, "lastState": ended("a")}),
+            ["ended main", "waiting main", "unready main", "unready "],
+        ),
+        (
+            status({"state": RUNS, "lastState": ended("a")}),
+            status({"state": RUNS, "lastState": ended("b")}),
+            ["ended main"],
+        ),
+        (status(), status({"state": RUNS, "ready": True}, ready=True), ["ready main", "ready "]),
+    ],
+)
+def test_what_a_new_status_tells(before: PodStatus, after: PodStatus, said: list[str]) -> None:
+    assert [f"{each.kind} {each.container}" for each in changes(before, after, NOW)] == said
+
+
+@pytest.mark.parametrize(
+    ("finished", "at"),
+    [(THEN, NOW), ("2026-01-01T11:59:00Z", datetime(2026, 1, 1, 11, 59, tzinfo=UTC))],
+)
+def test_an_end_is_when_it_was_noticed_unless_that_was_long_after(finished: str, at: datetime) -> None:
+    (moment,) = changes(status({"state": RUNS}), status({"state": ended("a", finished=finished)}), NOW)
+    assert moment.at == at
+
+
+def moments(folder: Path, uid: str = "u1") -> list[Moment]:
+    return read_life(folder / f"{uid}.jsonl")[1]
+
+
+def moment(number: int = 0) -> Moment:
+    return Moment(at=NOW + timedelta(seconds=number), kind="signal", name=f"S{number}", container="main")
+
+
+def test_a_record_begins_with_whose_it_is_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    folder = tmp_path / "lives"
+    for number in range(2):
+        LifeRecorder(Silent(), folder).note(pod(), moment(number))
+    beginning, found = read_life(folder / "u1.jsonl")
+    assert (beginning.pod, beginning.containers) == ("shop/web", ("first", "main"))
+    assert [each.name for each in found] == ["S0", "S1"]
+
+
+def test_events_are_told_and_kept_and_repeats_of_a_trouble_only_told(tmp_path: Path) -> None:
+    inner = Silent()
+    recorder = LifeRecorder(inner, tmp_path)
+    for message in ("no", "no", "no", "yes", "no"):
+        recorder.event(pod(), "Warning", "Unhealthy", message, field_path="spec.containers{main}")
+    for _ in range(2):
+        recorder.event(pod(), "Normal", "Started", "Container started", field_path="spec.containers{main}")
+    assert len(inner.told) == 7
+    kept = [(each.name, each.text, each.container, each.warning) for each in moments(tmp_path)]
+    assert (
+        kept
+        == [("Unhealthy", text, "main", True) for text in ("no", "yes", "no")]
+        + [("Started", "Container started", "main", False)] * 2
+    )
+
+
+def test_the_newest_moments_and_the_newest_pods_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lives, "MOMENTS_MAX", 10)
+    monkeypatch.setattr(lives, "FILES_MAX", 3)
+    recorder = LifeRecorder(Silent(), tmp_path)
+    for number in range(35):
+        recorder.note(pod(), moment(number))
+    found = moments(tmp_path)
+    assert len(found) <= 10
+    assert found[-1].name == "S34"
+    for number in range(5):
+        recorder.note(pod(f"other{number}"), moment())
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_half_written_line_is_left_out(tmp_path: Path) -> None:
+    LifeRecorder(Silent(), tmp_path).note(pod(), moment())
+    with (tmp_path / "u1.jsonl").open("ab") as file:
+        file.write(b'{"at":"2026-01-')
+    assert len(moments(tmp_path)) == 1
+
+
+def test_a_record_that_cannot_be_written_hurts_nobody(tmp_path: Path) -> None:
+    inner = Silent()
+    (tmp_path / "lives").write_text("a file in the way")
+    LifeRecorder(inner, tmp_path / "lives").event(pod(), "Normal", "Started", "Container started")
+    assert inner.told == ["Started"]
+
+
+def test_a_recorder_that_keeps_no_lives_is_left_alone() -> None:
+    inner = Silent()
+    note(inner, pod(), "signal", "SIGTERM", container="main")
+    assert inner.told == []
