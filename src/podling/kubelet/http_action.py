@@ -7,6 +7,8 @@ redirects only on the same host name; a redirect elsewhere is handed back as an 
 
 from __future__ import annotations
 
+import os
+import socket
 from dataclasses import dataclass, replace
 from urllib.parse import urljoin, urlsplit
 
@@ -45,11 +47,10 @@ class HTTPRequest:
 
 @dataclass(frozen=True, slots=True)
 class HTTPAnswer:
-    """``foreign_redirect``: the answer sends the client to another host, where it did not go."""
+    """A redirect is answered only where it was not followed: it leads to another host, or nowhere."""
 
     status: int
     body: str
-    foreign_redirect: bool = False
 
 
 class HTTPFailure(Exception):
@@ -103,12 +104,27 @@ async def http_get(request: HTTPRequest, timeout_seconds: float) -> HTTPAnswer:
                         return HTTPAnswer(response.status, body)
                     target = urljoin(url, location)
                     if urlsplit(target).hostname != urlsplit(url).hostname:
-                        return HTTPAnswer(response.status, body, foreign_redirect=True)
+                        return HTTPAnswer(response.status, body)
                     url = target
             raise HTTPFailure(f"stopped after {REDIRECTS_MAX} redirects")
     except aiohttp.ClientConnectorSSLError as error:
-        raise HTTPFailure(str(error), plain_http="WRONG_VERSION_NUMBER" in str(error).upper()) from error
+        plain = "WRONG_VERSION_NUMBER" in str(error).upper()
+        why = "http: server gave HTTP response to HTTPS client" if plain else str(error)
+        raise HTTPFailure(f'Get "{url}": {why}', plain_http=plain) from error
+    except aiohttp.ClientConnectorError as error:
+        raise HTTPFailure(f'Get "{url}": {dial_failure(error.host, error.port, error.os_error)}') from error
+    except aiohttp.ServerDisconnectedError as error:
+        raise HTTPFailure(f'Get "{url}": EOF') from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
         if isinstance(error, TimeoutError):
             raise
-        raise HTTPFailure(f'Get "{request.url}": {error}') from error
+        raise HTTPFailure(f'Get "{url}": {error}') from error
+
+
+def dial_failure(host: str, port: int | None, error: OSError) -> str:
+    """Why no connection came about, in the words that Kubernetes' users know."""
+    if isinstance(error, socket.gaierror):
+        return f"dial tcp: lookup {host}: no such host"
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    why = f"connect: {os.strerror(error.errno).lower()}" if error.errno else str(error)
+    return f"dial tcp {address}: {why}"

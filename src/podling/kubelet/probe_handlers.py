@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from podling.api.core_v1 import Container, ExecAction, GRPCAction, HTTPGetAction, Probe, TCPSocketAction
 from podling.kubelet.expansion import expand
 from podling.kubelet.grpc_health import check_health
-from podling.kubelet.http_action import HTTPFailure, HTTPRequest, http_get, request_for
+from podling.kubelet.http_action import HTTPFailure, HTTPRequest, dial_failure, http_get, request_for
 from podling.kubelet.ports import UnknownPort, resolve_port
 from podling.kubelet.version import USER_AGENT_VERSION
 from podling.runtime.base import AnswersProbes, Runtime, Streams
@@ -108,10 +108,11 @@ async def _http_over_network(request: HTTPRequest, timeout_seconds: float) -> An
         return Answer(False, f'Get "{request.url}": {text}')
     except HTTPFailure as error:
         return Answer(False, str(error))
-    if answer.foreign_redirect:
-        return Answer(True, "Probe terminated redirects, Response body: " + answer.body, warning=True)
-    if 200 <= answer.status < 400:
+    if 200 <= answer.status < 300:
         return Answer(True, answer.body)
+    if 300 <= answer.status < 400:
+        # A redirect to another host, or one that says nothing of where to go.
+        return Answer(True, f"Probe terminated redirects, Response body: {answer.body}", warning=True)
     return Answer(False, f"HTTP probe failed with statuscode: {answer.status}")
 
 
@@ -128,10 +129,8 @@ async def _tcp(runtime: Runtime, subject: Subject, action: TCPSocketAction, time
         writer.close()
     except TimeoutError:
         return Answer(False, f"dial tcp {address}: i/o timeout")
-    except ConnectionRefusedError:
-        return Answer(False, f"dial tcp {address}: connect: connection refused")
     except OSError as error:
-        return Answer(False, f"dial tcp {address}: {error}")
+        return Answer(False, dial_failure(host, port, error))
     return Answer(True)
 
 

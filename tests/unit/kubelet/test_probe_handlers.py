@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,7 +16,7 @@ from aiohttp import web
 from podling.api.core_v1 import Container, HTTPGetAction, LifecycleHandler, Pod, Probe
 from podling.kubelet.grpc_health import METHOD, decode_response, encode_request
 from podling.kubelet.hooks import HookFailure, HookRunner
-from podling.kubelet.http_action import request_for
+from podling.kubelet.http_action import dial_failure, request_for
 from podling.kubelet.ports import UnknownPort, resolve_port
 from podling.kubelet.probe_handlers import Answer, ProbeError, Subject, ask
 from podling.runtime.sim import SimRuntime
@@ -69,15 +71,16 @@ def answering(status: int, **headers: str) -> Any:
     [
         (200, True, "the body"),
         (204, True, ""),
-        (302, True, "the body"),
-        (399, True, "the body"),
+        (302, True, "Probe terminated redirects, Response body: the body"),
+        (399, True, "Probe terminated redirects, Response body: the body"),
         (400, False, "HTTP probe failed with statuscode: 400"),
         (503, False, "HTTP probe failed with statuscode: 503"),
     ],
 )
 async def test_http_answers(status: int, success: bool, output: str) -> None:
     async with server(answering(status)) as port:
-        assert await probe({"httpGet": {"port": "web"}}, port) == Answer(success, output)
+        found = await probe({"httpGet": {"port": "web"}}, port)
+        assert found == Answer(success, output, warning=300 <= status < 400)
 
 
 @real
@@ -133,7 +136,39 @@ async def test_silence_and_refusal() -> None:
     await listener.wait_closed()
     refused = await probe({"tcpSocket": {"port": port}})
     assert refused == Answer(False, f"dial tcp 127.0.0.1:{port}: connect: connection refused")
-    assert not (await probe({"httpGet": {"port": port}})).success
+    http = await probe({"httpGet": {"port": port, "path": "/x"}})
+    text = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
+    assert http == Answer(False, f'Get "http://127.0.0.1:{port}/x": {text}')
+
+
+@real
+async def test_what_is_said_of_servers_that_do_not_speak_http() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    listener = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    assert await probe({"httpGet": {"port": port}}) == Answer(False, f'Get "http://127.0.0.1:{port}/": EOF')
+    listener.close()
+    await listener.wait_closed()
+    async with server(answering(200)) as port:
+        found = await probe({"httpGet": {"port": port, "scheme": "HTTPS"}})
+    text = "http: server gave HTTP response to HTTPS client"
+    assert found == Answer(False, f'Get "https://127.0.0.1:{port}/": {text}')
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError(errno.EHOSTUNREACH, "x"), "dial tcp [fd00::1]:80: connect: no route to host"),
+        (OSError(errno.ENETUNREACH, "x"), "dial tcp [fd00::1]:80: connect: network is unreachable"),
+        (socket.gaierror(-2, "x"), "dial tcp: lookup fd00::1: no such host"),
+        (OSError("something else"), "dial tcp [fd00::1]:80: something else"),
+    ],
+)
+def test_why_no_connection_came_about(error: OSError, text: str) -> None:
+    assert dial_failure("fd00::1", 80, error) == text
 
 
 @real
