@@ -199,7 +199,7 @@ def test_a_post_start_hook_that_cannot_run_is_an_event(lives: Lives) -> None:
     """The container is killed for it and started again under back-off."""
     lives.shown("lifecycle-demo", restarted, 150)
     failed = told(lives, "lifecycle-demo", "FailedPostStartHook")
-    assert failed["type"] == "Warning"
+    assert (failed["type"], failed["message"]) == ("Warning", "PostStartHook failed")
     killing = told(lives, "lifecycle-demo", "Killing")
     assert (killing["type"], killing["message"]) == ("Normal", "FailedPostStartHook")
     lives.shown("lifecycle-demo", backing_off, 100)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.clusters import RealCluster, shell_pod
 from tests.support.images import busybox_tree, configuration, docker_archive
+from tests.support.pod_lives import Recorder
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
@@ -38,11 +41,20 @@ def manifest(name: str) -> str:
     return str(path)
 
 
+def running(pod: dict[str, Any]) -> bool:
+    return bool(pod["status"].get("phase") == "Running")
+
+
 def test_simple_pod(images: RealCluster) -> None:
     """Pending, then Running; one IP per pod; the hostname is the pod's name."""
+    recorder = Recorder(images, lambda name, pod: None)
     images.kubectl("apply", "-f", manifest("simple-pod.yaml"))
     try:
         images.wait_ready("nginx")
+        recorder.wait(lambda: any(running(pod) for _, pod in recorder.seen.get("nginx", ())), 10)
+        recorder.finish()
+        phases = [pod["status"].get("phase") for _, pod in recorder.seen["nginx"]]
+        assert [phase for phase, _ in groupby(phases)] == ["Pending", "Running"]
         status = images.get("pod", "nginx")["status"]
         assert status["phase"] == "Running"
         assert status["podIPs"] == [{"ip": status["podIP"]}]
@@ -74,6 +86,6 @@ def test_pod_poststart(images: RealCluster) -> None:
     try:
         images.wait_ready("hook-demo1")
         said = images.kubectl("exec", "hook-demo1", "--", "cat", "/usr/share/message")
-        assert "postStart" in said
+        assert said == "Hello from the postStart handler\n"
     finally:
         images.kubectl("delete", "pod", "hook-demo1", "--now")
