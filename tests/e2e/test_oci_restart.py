@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from podling.runtime.base import ContainerState, NamespaceOptions
-from podling.runtime.oci import linux
+from podling.runtime.oci import conmon, linux
 from podling.runtime.oci.host import birth
 from podling.runtime.oci.records import SandboxRecord
 from tests.support.oci_node import Node, missing, node, said_in
@@ -158,10 +156,8 @@ async def test_after_a_reboot_nothing_runs_and_pods_are_not_ready(here: Node) ->
     """A reboot takes processes, namespaces and mounts, and leaves what is on disk."""
     sandbox = await here.pod()
     container = await here.run(sandbox)
-    pid = (await here.runtime.container_status(container)).pid
-    assert pid is not None
     await here.runtime.close()
-    os.kill(pid, signal.SIGKILL)
+    await asyncio.to_thread(conmon.kill_all, container)
     pinned = [here.state / "sandboxes" / sandbox.id / name for name in ("net", "uts", "ipc", "shm")]
     mounted = [*pinned, here.state / "containers" / container / "rootfs"]
     for place in mounted:
