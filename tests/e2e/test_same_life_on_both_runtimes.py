@@ -20,7 +20,7 @@ from podling.client.base import Client
 from podling.client.http import HttpClient
 from podling.cluster.components import run_components
 from podling.controllers.volume_folders import NoFolders
-from podling.runtime.sim import ImageScript, Scenario
+from podling.runtime.sim import Scenario
 from podling.sim.loop import run as in_virtual_time
 from podling.testing import memory_cluster
 from tests.e2e.conftest import missing_for_containers
@@ -28,8 +28,7 @@ from tests.support.clusters import RealCluster
 from tests.support.kubelet_node import NODE, SimNode, sim_node
 from tests.support.pod_processes import kill_process_namespace
 from tests.support.pod_traces import Theatre, Trace, changes, difference, same_story
-from tests.support.stories import STORIES
-from tests.support.stories.words import IMAGE
+from tests.support.stories import IMAGES, STORIES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
 
@@ -84,7 +83,7 @@ async def _play_for_real(cluster: RealCluster) -> dict[str, Trace]:
 
 
 async def _play_in_memory(root: Path) -> dict[str, Trace]:
-    scenario = Scenario(images={f"{IMAGE}:*": ImageScript(present=True)})
+    scenario = Scenario(images=IMAGES)
     async with memory_cluster() as plane:
         components = asyncio.create_task(run_components(plane.client_for, "", NoFolders(root)))
         try:

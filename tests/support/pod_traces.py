@@ -5,7 +5,8 @@ of each: every revision of the pod that a watch shows, and every write of its ev
 are equal on every runtime. What they are free in is all named here:
 
 * Moments, ids, addresses and the node's name have plain names (``snapshot``, ``normal``).
-* What only a machine has is not looked at (``ELSEWHERE``).
+* What only a machine has is not looked at (``ELSEWHERE``), nor the words in which a registry's client says
+  why it could not pull (``WHY_NOT_PULLED``).
 * Statuses that follow each other in a moment may be gathered into one write (``PASSING_SECONDS``).
 * Which of the two came first, a status or an event, is not compared: different writers tell them.
 """
@@ -37,6 +38,7 @@ OF_RUNTIME = re.compile(r"^(oci|sim)://|^[^@ ]*@(?=sha256:)")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 NAMED_BY = ("type", "name", "ip", "mountPath", "resourceName")
 """What tells the items of a list apart, where they have it."""
+WHY_NOT_PULLED = re.compile(r'(failed to pull and unpack image "[^"]*": ).*')
 ELSEWHERE = re.compile(r"\]\.user\.")
 """Paths that are not compared: whom a process runs as, for in a simulation nothing runs."""
 
@@ -134,6 +136,10 @@ def snapshot(pod: Plain) -> Snapshot:
     return {path: text for path, text in found.items() if not ELSEWHERE.search(path)}
 
 
+def in_plain_words(text: str) -> str:
+    return WHY_NOT_PULLED.sub(r"\1<why>", normal(text))
+
+
 def _flatten(value: object, path: str, into: Snapshot) -> None:
     if isinstance(value, Mapping):
         for key, item in value.items():
@@ -148,7 +154,7 @@ def _flatten(value: object, path: str, into: Snapshot) -> None:
             _flatten(item, f"{path}[{normal(str(named))}]", into)
     else:
         text = OF_RUNTIME.sub("", str(value))
-        into[path] = "<moment>" if MOMENT.fullmatch(text) else normal(text)
+        into[path] = "<moment>" if MOMENT.fullmatch(text) else in_plain_words(text)
 
 
 class Theatre:
@@ -229,7 +235,7 @@ class Theatre:
             self._acts.append(asyncio.create_task(self._act(self._steps[name].pop(0), pod)))
 
     def _normal(self, message: str) -> str:
-        return normal(message.replace(f" to {self._hands.node}", " to <node>"))
+        return in_plain_words(message.replace(f" to {self._hands.node}", " to <node>"))
 
     async def _act(self, step: Step, pod: Plain) -> None:
         await clock.sleep(step.after)

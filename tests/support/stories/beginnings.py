@@ -20,6 +20,7 @@ from tests.support.stories.words import (
     waits,
 )
 
+OUT_OF_REACH = "127.0.0.1:1/nobody/listens:1"
 NO_SUCH_PROGRAM = 'exec: "/none": stat /none: no such file or directory'
 
 STORIES = {
@@ -43,6 +44,11 @@ STORIES = {
         {"containers": [container("true", image="gone.example/none:1", imagePullPolicy="Never")]},
         {},
         (at(waits("ErrImageNeverPull"), after=2),),
+    ),
+    "image-out-of-reach": Story(
+        {"containers": [container("true", image=OUT_OF_REACH)]},
+        {},
+        (at(waits("ImagePullBackOff")),),
     ),
     "image-without-a-name": Story(
         {"containers": [container("true", image="Not A Name")]}, {}, (at(waits("InvalidImageName"), after=2),)
