@@ -52,7 +52,6 @@ def test_simple_pod(images: RealCluster) -> None:
     try:
         images.wait_ready("nginx")
         recorder.wait(lambda: any(running(pod) for _, pod in recorder.seen.get("nginx", ())), 10)
-        recorder.finish()
         phases = [pod["status"].get("phase") for _, pod in recorder.seen["nginx"]]
         assert [phase for phase, _ in groupby(phases)] == ["Pending", "Running"]
         status = images.get("pod", "nginx")["status"]
@@ -63,6 +62,7 @@ def test_simple_pod(images: RealCluster) -> None:
             images.kubectl("exec", "nginx", "--", "wget", "-qO-", f"http://{status['podIP']}") == "it works\n"
         )
     finally:
+        recorder.finish()
         images.kubectl("delete", "pod", "nginx", "--now")
 
 
