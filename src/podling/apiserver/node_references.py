@@ -17,6 +17,9 @@ from podling.machinery.pods import is_mirror
 from podling.machinery.scheme import resource_of
 from podling.store.base import Entry, EventType, Store, Watch, WatchOverflow
 
+KNOWN_MAX = 4096
+"""Sets of references that are remembered before remembering starts afresh."""
+
 Reference = tuple[str, str, str]
 """(resource, namespace, name)"""
 
@@ -36,6 +39,8 @@ class NodeReferences:
         self._watch: Watch | None = None
         self._pods: dict[str, _Held] = {}
         self._counts: dict[str, dict[Reference, int]] = {}
+        self._known: dict[frozenset[Reference], frozenset[Reference]] = {}
+        """Sets of references, each kept once: pods of one template refer to the same."""
         self._reload: asyncio.Task[None] | None = None
 
     async def load(self) -> None:
@@ -72,8 +77,11 @@ class NodeReferences:
     def has(self, node: str, resource: str, namespace: str, name: str) -> bool:
         """Whether a pod of ``node`` refers to this object, or is it."""
         self.catch_up()
-        if resource == "pods" and self._store.peek(resource_of(Pod).key(namespace, name)) is None:
-            return True  # a kubelet learns from the 404 that its pod is gone
+        if resource == "pods":
+            key = resource_of(Pod).key(namespace, name)
+            held = self._pods.get(key)
+            # A kubelet learns from the 404 that its pod is gone.
+            return held.node == node if held is not None else self._store.peek(key) is None
         counts = self._counts.get(node, {})
         if resource == "persistentvolumes":
             return any(self._volume_of(claim) == name for claim in counts if claim[0] == CLAIMS)
@@ -94,14 +102,21 @@ class NodeReferences:
         node = pod.spec.node_name
         if not node:
             return
-        held = self._pods[entry.key] = _Held(node, pod.spec, frozenset(references(pod)))
-        counts = self._counts.setdefault(node, {})
-        for each in held.references:
-            counts[each] = counts.get(each, 0) + 1
+        held = self._pods[entry.key] = _Held(node, pod.spec, self._shared(frozenset(references(pod))))
+        if held.references:
+            counts = self._counts.setdefault(node, {})
+            for each in held.references:
+                counts[each] = counts.get(each, 0) + 1
+
+    def _shared(self, found: frozenset[Reference]) -> frozenset[Reference]:
+        """The same set as others have that are equal."""
+        if len(self._known) > KNOWN_MAX:
+            self._known.clear()
+        return self._known.setdefault(found, found)
 
     def _remove(self, key: str) -> None:
         held = self._pods.pop(key, None)
-        if held is None:
+        if held is None or not held.references:
             return
         counts = self._counts[held.node]
         for each in held.references:
@@ -116,12 +131,11 @@ SECRETS, CONFIG_MAPS, CLAIMS = "secrets", "configmaps", "persistentvolumeclaims"
 
 
 def references(pod: Pod) -> Iterator[Reference]:
-    """Everything that a node needs to read to run ``pod``, and the pod itself. Pure.
+    """Everything that a node needs to read to run ``pod``. Pure.
 
     A mirror pod refers to nothing: a node could otherwise give itself what it likes.
     """
     namespace, name, spec = pod.metadata.namespace or "", pod.metadata.name or "", pod.spec
-    yield "pods", namespace, name
     if is_mirror(pod):
         return
     if spec.service_account_name:

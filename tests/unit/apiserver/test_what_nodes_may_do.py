@@ -74,7 +74,6 @@ def test_what_a_pod_refers_to() -> None:
         ("configmaps", "m-env"),
         ("persistentvolumeclaims", "claim"),
         ("persistentvolumeclaims", "web-d"),
-        ("pods", "web"),
         ("secrets", "s-env"),
         ("secrets", "s-projected"),
         ("secrets", "s-pull"),
@@ -86,7 +85,7 @@ def test_what_a_pod_refers_to() -> None:
 def test_a_mirror_pod_gives_its_node_nothing() -> None:
     mirror = everything()
     mirror.metadata.annotations["kubernetes.io/config.mirror"] = "hash"
-    assert list(references(mirror)) == [("pods", "default", "web")]
+    assert list(references(mirror)) == []
 
 
 def secret(name: str) -> Secret:
@@ -201,6 +200,28 @@ async def test_what_is_asked_about_kinds(
     decision = cluster.server.authorizer.decide(KUBELET, attributes_of(verb, target, selector))
     assert decision.allowed == (why is None)
     assert decision.reason.startswith(why or "")
+
+
+async def test_pods_that_refer_to_nothing_come_and_go(cluster: ControlPlane) -> None:
+    kubelet = cluster.client_for(KUBELET)
+    for name in ("a", "b"):
+        await cluster.client.create(pod(name, node="n1"))
+        assert (await kubelet.get(Pod, name, "default")).metadata.name == name
+    for name in ("a", "b"):
+        await cluster.client.delete(Pod, name, "default", grace_seconds=0)
+    assert UNRELATED in await refusal(kubelet, "any")
+
+
+async def test_pods_of_other_nodes(cluster: ControlPlane) -> None:
+    for name, node in (("mine", "n1"), ("theirs", "n2"), ("nobodys", "")):
+        await cluster.client.create(pod(name, node=node))
+    kubelet, codes = cluster.client_for(KUBELET), {}
+    for name in ("mine", "theirs", "nobodys", "gone"):
+        try:
+            await kubelet.get(Pod, name, "default")
+        except ApiError as error:
+            codes[name] = error.code
+    assert codes == {"theirs": 403, "nobodys": 403, "gone": 404}
 
 
 async def test_the_lists_of_a_kubelet_are_answered(cluster: ControlPlane) -> None:
