@@ -5,7 +5,8 @@ when none is left everything else is (so that what pods need outlives them); whe
 ``kubernetes`` finalizer is taken out of ``spec`` and the API server lets the namespace go.
 
 Guarantees: nothing new can appear meanwhile (admission refuses it), the finalizer leaves only after a pass
-that found nothing, and the conditions say what is still there and which finalizers hold it.
+that found nothing, and the conditions say what is still there and which finalizers hold it. While a server
+behind an APIService does not answer nobody knows what it keeps there: the namespace stays.
 
 Upstream: ``pkg/controller/namespace/deletion``.
 """
@@ -21,6 +22,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
+from podling.api.apiregistration_v1 import APIService
 from podling.api.core_v1 import Namespace, NamespaceCondition, Pod
 from podling.client.base import Key
 from podling.client.runner import AwaitChange, RequeueAfter
@@ -44,6 +46,8 @@ class Remains:
     finalizers: dict[str, int] = field(default_factory=dict)
     estimate_seconds: int = 0
     errors: list[str] = field(default_factory=list)
+    undiscovered: tuple[str, ...] = ()
+    """Groups and versions whose servers do not say what the namespace holds of them."""
 
     def count(self, resource: Resource, left: Iterable[Any]) -> None:
         """Note the objects of one resource that did not go at once."""
@@ -68,7 +72,7 @@ def conditions_after(
 ) -> tuple[NamespaceCondition, ...]:
     """The namespace's conditions after a pass that left ``remains``."""
     for type_, reason, message, bad in (
-        ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", _DISCOVERED, False),
+        _discovery_failure(remains.undiscovered),
         ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", _PARSED, False),
         _content_failure(remains.errors),
         _content_remaining(remains.numbers),
@@ -82,6 +86,31 @@ def conditions_after(
 
 _DISCOVERED = "All resources successfully discovered"
 _PARSED = "All legacy kube types successfully parsed"
+
+
+def _undiscovered_text(groups: tuple[str, ...]) -> str:
+    stale = ", ".join(f"{each}: stale GroupVersion discovery: {each}" for each in groups)
+    return f"unable to retrieve the complete list of server APIs: {stale}"
+
+
+def _discovery_failure(groups: tuple[str, ...]) -> tuple[str, str, str, bool]:
+    type_ = "NamespaceDeletionDiscoveryFailure"
+    if not groups:
+        return type_, "ResourcesDiscovered", _DISCOVERED, False
+    text = f"Discovery failed for some groups, {len(groups)} failing: {_undiscovered_text(groups)}"
+    return type_, "DiscoveryFailed", text, True
+
+
+def unavailable_groups(services: Iterable[APIService]) -> tuple[str, ...]:
+    """The groups and versions of other servers that do not answer."""
+    return tuple(
+        sorted(
+            f"{each.spec.group}/{each.spec.version}"
+            for each in services
+            if each.spec.service is not None
+            and not any(one.type == "Available" and one.status == "True" for one in each.status.conditions)
+        )
+    )
 
 
 def _content_failure(errors: list[str]) -> tuple[str, str, str, bool]:
@@ -171,7 +200,8 @@ class NamespaceController(Controller):
         return await self.client.update(structs.replace(namespace, status=status), subresource="status")
 
     async def _empty(self, namespace: Namespace) -> RequeueAfter | AwaitChange:
-        remains = Remains()
+        services = await self.client.list(APIService)
+        remains = Remains(undiscovered=unavailable_groups(services.items))
         name = namespace.metadata.name or ""
         pods, others = deletable_resources()
         await self._delete_all(name, pods, remains)
@@ -181,6 +211,8 @@ class NamespaceController(Controller):
         namespace = await self._show(namespace, remains)
         if remains.errors:
             raise RuntimeError(f"emptying namespace {name}: {'; '.join(remains.errors)}")
+        if remains.undiscovered:
+            raise RuntimeError(f"emptying namespace {name}: {_undiscovered_text(remains.undiscovered)}")
         if remains.numbers:
             return RequeueAfter(remains.estimate_seconds // 2 + 1)
         left = tuple(each for each in namespace.spec.finalizers if each != FINALIZER)

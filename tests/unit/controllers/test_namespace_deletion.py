@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podling.api.apiregistration_v1 import APIService, APIServiceSpec, ServiceReference
 from podling.api.core_v1 import ConfigMap, Namespace, NamespaceCondition, Pod, Service
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.conditions import find
@@ -122,3 +123,32 @@ def test_services_count_as_content() -> None:
     assert [resource.type for resource in pods] == [Pod]
     assert Service in [resource.type for resource in others]
     assert Pod not in [resource.type for resource in others]
+
+
+async def test_it_waits_while_nobody_knows_what_another_server_keeps_in_it(cluster: ControlPlane) -> None:
+    spec = APIServiceSpec(
+        group="metrics.example.com",
+        version="v1",
+        group_priority_minimum=100,
+        version_priority=100,
+        service=ServiceReference(name="metrics", namespace="default"),
+        insecure_skip_tls_verify=True,
+    )
+    metadata = ObjectMeta(name="v1.metrics.example.com")
+    await cluster.client.create(APIService(metadata=metadata, spec=spec))
+    await make_namespace(cluster)
+    await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="team")))
+    async with running(cluster.client, NamespaceController):
+        await cluster.client.delete(Namespace, "team")
+        await cluster.advance(seconds=5)
+        assert (await cluster.client.list(ConfigMap, "team")).items == (), "what can be deleted is"
+        found = await condition(cluster, "NamespaceDeletionDiscoveryFailure")
+        assert (found.status, found.reason, found.message) == (
+            "True",
+            "DiscoveryFailed",
+            "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server "
+            "APIs: metrics.example.com/v1: stale GroupVersion discovery: metrics.example.com/v1",
+        )
+        await cluster.client.delete(APIService, "v1.metrics.example.com")
+        await cluster.advance(minutes=1)
+        assert not await exists(cluster)
