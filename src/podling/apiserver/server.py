@@ -14,6 +14,7 @@ from contextlib import suppress
 from podling.api.core_v1 import Binding
 from podling.apiserver.admission.base import Chain, Plugin
 from podling.apiserver.aggregation.backend import Backend
+from podling.apiserver.aggregation.registration import Registration
 from podling.apiserver.aggregation.services import Aggregation
 from podling.apiserver.authn import Authenticator
 from podling.apiserver.authz import RbacAuthorizer
@@ -98,6 +99,11 @@ class ApiServer:
             asyncio.create_task(self.aggregation.run(), name="APIServices"),
             asyncio.create_task(keep(self.registry, lambda: self._endpoint), name="kubernetes"),
         ]
+
+    def show_services(self) -> None:
+        """Keep APIServices for what the server answers itself, until it stops: for people, who look there."""
+        shown = Registration(self.client(), self.catalogue)
+        self._tasks.append(asyncio.create_task(shown.run(), name="own APIServices"))
 
     async def announce(self, address: str, port: int) -> None:
         """Tell the cluster where the server listens now (see ``bootstrap.Endpoint``)."""

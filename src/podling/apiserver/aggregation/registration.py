@@ -1,0 +1,110 @@
+"""APIServices for what this server answers itself: ``v1.``, ``v1.apps``, one for each group of definitions.
+
+They change nothing: requests are ours with or without them. They show, where people look for it, what is
+served and by whom. One that is deleted comes back; one of a definition goes with it.
+Upstream: ``kube-aggregator/pkg/controllers/autoregister``, ``kube-apiserver/app/aggregator.go`` (priorities).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+from podling import clock
+from podling.api.apiregistration_v1 import APIService, APIServiceSpec
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.customresources.catalogue import Catalogue
+from podling.client.local import LocalClient
+from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.scheme import group_versions
+from podling.store.base import StoreClosed, StoreError
+
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 5.0
+MANAGED = "kube-aggregator.kubernetes.io/automanaged"
+ON_START, ALWAYS = "onstart", "true"
+_PRIORITIES = {
+    "": 18000, "apps": 17800, "events.k8s.io": 17750, "authentication.k8s.io": 17700,
+    "authorization.k8s.io": 17600, "autoscaling": 17500, "batch": 17400, "certificates.k8s.io": 17300,
+    "networking.k8s.io": 17200, "policy": 17100, "rbac.authorization.k8s.io": 17000, "storage.k8s.io": 16800,
+    "apiextensions.k8s.io": 16700, "admissionregistration.k8s.io": 16700, "scheduling.k8s.io": 16600,
+    "coordination.k8s.io": 16500, "node.k8s.io": 16300, "discovery.k8s.io": 16200,
+    "flowcontrol.apiserver.k8s.io": 16100, "resource.k8s.io": 15200,
+}  # fmt: skip
+_OTHERS, _CUSTOM = 15000, 1000
+_UNREGISTERED = "apiregistration.k8s.io"
+"""The group of APIServices themselves, which has none."""
+
+GroupVersion = tuple[str, str]
+
+
+def service(group: str, version: str, *, priority: int, rank: int, managed: str) -> APIService:
+    metadata = ObjectMeta(name=f"{version}.{group}", labels={MANAGED: managed})
+    spec = APIServiceSpec(
+        group=group or None, version=version, group_priority_minimum=priority, version_priority=rank
+    )
+    return APIService(metadata=metadata, spec=spec)
+
+
+def built_in() -> Iterator[APIService]:
+    """What every cluster has."""
+    for group, versions in group_versions().items():
+        if group == _UNREGISTERED:
+            continue
+        for place, version in enumerate(reversed(versions)):
+            rank = 1 if not group else 15 * (place + 1)
+            priority = _PRIORITIES.get(group, _OTHERS)
+            yield service(group, version, priority=priority, rank=rank, managed=ON_START)
+
+
+def of_definitions(served: Iterable[GroupVersion]) -> dict[str, APIService]:
+    """One for each group and version that definitions add, by its name."""
+    made = (service(*each, priority=_CUSTOM, rank=100, managed=ALWAYS) for each in dict.fromkeys(served))
+    return {each.metadata.name or "": each for each in made}
+
+
+class Registration:
+    """Keeps the APIServices of one server, until cancelled or its store closes."""
+
+    def __init__(self, client: LocalClient, catalogue: Catalogue) -> None:
+        self._client, self._catalogue = client, catalogue
+        self._own = {each.metadata.name or "": each for each in built_in()}
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except StoreClosed:
+                return
+            except (ApiError, StoreError) as error:
+                log.warning("our own APIServices: %s", error)
+            await clock.sleep(CHECK_SECONDS)
+
+    async def look(self) -> None:
+        """Create what is missing, and delete what belongs to definitions that are gone."""
+        served = [(each.group, each.version) for each in self._catalogue.resources()]
+        wanted = {**of_definitions(served), **self._own}
+        found = (await self._client.list(APIService)).items
+        there = {each.metadata.name for each in found}
+        for name, each in wanted.items():
+            if name not in there:
+                await self._create(each)
+                await clock.sleep(0)  # others get a turn
+        for each in found:
+            if each.metadata.labels.get(MANAGED) == ALWAYS and each.metadata.name not in wanted:
+                await self._delete(each)
+
+    async def _create(self, wanted: APIService) -> None:
+        try:
+            await self._client.create(wanted)
+        except ApiError as error:
+            if not is_already_exists(error):
+                raise
+
+    async def _delete(self, gone: APIService) -> None:
+        try:
+            await self._client.delete(APIService, gone.metadata.name or "", uid=gone.metadata.uid or "")
+        except ApiError as error:
+            if not is_not_found(error):
+                raise
