@@ -174,6 +174,19 @@ def test_items_without_a_past_are_not_compared_with_it() -> None:
         ),
         pytest.param(NUMBERS, "self.all(x, self.all(y, x != y))", None, id="pairs of a few"),
         pytest.param(
+            {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["name"],
+                    "properties": {"name": STRING, "n": INTEGER},
+                },
+            },
+            "self.all(x, x.name == 'abc' || has(x.n) && x.n > 1 && x.n < 10 && x.n != 7)",
+            None,
+            id="required fields leave room for fewer",
+        ),
+        pytest.param(
             {"type": "array", "items": INTEGER},
             "self.all(x, self.all(y, x != y))",
             "more than 100x",

@@ -133,7 +133,7 @@ class Compiler:
             return self._wrong(f"type '{within}' does not support field selection", node.at)
         cost = plus(operand.cost, 1)
         if node.asked:
-            return Typed(BOOL, runs.presence(operand.run, key), cost)
+            return Typed(BOOL, runs.presence(operand.run, key), operand.cost)
         if node.optional or chained:
             return Typed(Type("optional", (type_,)), runs.maybe(operand.run, key, runs.reader(type_)), cost)
         return Typed(type_, runs.field(operand.run, key, runs.reader(type_)), cost)

@@ -20,8 +20,6 @@ def plus(*costs: int) -> int:
     return min(sum(costs), CEILING)
 
 
-_LEAST = {"string": 2, "bytes": 2, "bool": 4, "list": 2, "map": 2, "object": 2}
-"""The fewest characters that a value takes in JSON."""
 REQUEST = 3 * 1024 * 1024
 
 
@@ -29,9 +27,10 @@ def largest(type_: Type) -> int:
     """The most characters or items of a value of this type, when a request has room for no more."""
     if type_.largest is not None:
         return type_.largest
-    if type_.name in ("list", "map"):
-        least = sum(_LEAST.get(each.name, 1) for each in type_.inner)
-        return (REQUEST - 2) // (least + 1)
+    if type_.name == "list":
+        return (REQUEST - 2) // (type_.inner[0].least + 1)
+    if type_.name == "map":
+        return (REQUEST - 2) // (type_.inner[1].least + 6)
     return REQUEST - 2 if type_.name in ("string", "bytes", "dyn") else 1
 
 

@@ -23,13 +23,15 @@ _IDENTIFIER = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$").match
 class Type:
     """A type by its name, with what it holds; an object's fields by the names that rules have for them.
 
-    ``largest``: the most characters, items or entries that a value can have, as far as the schema says.
+    ``largest``: the most characters, items or entries that a value can have, as far as the schema says;
+    ``least``: the fewest characters that a value takes in JSON.
     """
 
     name: str
     inner: tuple[Type, ...] = ()
     fields: Mapping[str, Field] = field(default_factory=dict, compare=False)
     largest: int | None = field(default=None, compare=False)
+    least: int = field(default=1, compare=False)
 
     def __str__(self) -> str:
         shown = {"optional": "optional_type", "timestamp": "timestamp", "duration": "duration"}
@@ -58,11 +60,11 @@ MAXIMUM = 3 * 1024 * 1024
 
 
 def list_of(item: Type, largest: int | None = None) -> Type:
-    return Type("list", (item,), largest=largest)
+    return Type("list", (item,), largest=largest, least=2)
 
 
 def map_of(key: Type, value: Type, largest: int | None = None) -> Type:
-    return Type("map", (key, value), largest=largest)
+    return Type("map", (key, value), largest=largest, least=2)
 
 
 def schema_type(schema: Schema, *, root: bool = False) -> Type | None:
@@ -81,11 +83,22 @@ def schema_type(schema: Schema, *, root: bool = False) -> Type | None:
             values = schema_type(schema.values)
             most = schema.plain.get("maxProperties")
             return None if values is None else map_of(Type("string", largest=MAXIMUM), values, most)
-        return Type("object", fields=_fields(schema, head=root or schema.embedded))
+        return Type("object", fields=_fields(schema, head=root or schema.embedded), least=_least(schema))
     if schema.type == "string":
         return _string_type(schema)
     name = {"boolean": "bool", "integer": "int", "number": "double"}.get(schema.type)
-    return Type(name) if name else None
+    return Type(name, least=4 if name == "bool" else 1) if name else None
+
+
+def _least(schema: Schema) -> int:
+    """The fewest characters of an object: of its required fields, but for those that are filled in."""
+    size = 2
+    for name in schema.plain.get("required") or ():
+        part = schema.properties.get(name)
+        if part is not None and part.plain.get("default") is None:
+            inner = schema_type(part)
+            size += len(name) + 4 + (inner.least if inner is not None else 1)
+    return size
 
 
 def _fields(schema: Schema, *, head: bool) -> dict[str, Field]:
@@ -104,7 +117,7 @@ def _fields(schema: Schema, *, head: bool) -> dict[str, Field]:
 def _string_type(schema: Schema) -> Type:
     named = str(schema.plain.get("format") or "").replace("-", "")
     if named == "byte":
-        return Type("bytes", largest=schema.plain.get("maxLength"))
+        return Type("bytes", largest=schema.plain.get("maxLength"), least=2)
     if named in ("date", "datetime"):
         return Type("timestamp")
     if named == "duration":
@@ -112,7 +125,7 @@ def _string_type(schema: Schema) -> Type:
     most = schema.plain.get("maxLength")
     if schema.plain.get("enum"):
         most = max(len(str(each)) for each in schema.plain["enum"])
-    return Type("string", largest=most)
+    return Type("string", largest=most, least=2)
 
 
 def escaped(name: str) -> str | None:
