@@ -1,0 +1,135 @@
+"""ResourceClaims, their templates, and DeviceClasses. Upstream: ``pkg/apis/resource/validation``."""
+
+from __future__ import annotations
+
+from podling.api.meta_v1 import ObjectMeta
+from podling.api.resource_v1 import (
+    AllocationResult,
+    DeviceClass,
+    DeviceClassConfiguration,
+    ResourceClaim,
+    ResourceClaimConsumerReference,
+    ResourceClaimSpec,
+    ResourceClaimTemplate,
+)
+from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.base import Context
+from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.device_requests import (
+    MAX_ITEMS,
+    claim_errors,
+    configuration_errors,
+    default_claim,
+    listed,
+    repeated,
+    selector_errors,
+)
+from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.plain_tables import TableRules
+from podling.apiserver.kinds.resource_validation import is_extended
+from podling.apiserver.kinds.scheduling_validation import validate_node_selector
+from podling.apiserver.kinds.volume_sources import driver_name_errors
+from podling.machinery import fields
+from podling.machinery.fields import Path
+
+SPEC, STATUS = Path("spec"), Path("status")
+MAX_CONSUMERS = 256
+LONGEST_POOL_NAME = 253
+
+
+def _filled(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    return spec if spec.devices is None else change(spec, devices=default_claim(spec.devices))
+
+
+def _spec_errors(path: Path, spec: ResourceClaimSpec) -> Errors:
+    return [] if spec.devices is None else claim_errors(path.child("devices"), spec.devices)
+
+
+class ResourceClaimRules(TableRules[ResourceClaim]):
+    def default(self, obj: ResourceClaim) -> ResourceClaim:
+        return change(obj, spec=_filled(obj.spec))
+
+    def validate(self, obj: ResourceClaim, context: Context) -> Errors:
+        return _spec_errors(SPEC, obj.spec)
+
+    def validate_update(self, new: ResourceClaim, old: ResourceClaim, context: Context) -> Errors:
+        if context.subresource == "status":
+            return _status_errors(new, old)
+        return checks.immutable(SPEC, new.spec, old.spec)
+
+
+class ResourceClaimTemplateRules(TableRules[ResourceClaimTemplate]):
+    def default(self, obj: ResourceClaimTemplate) -> ResourceClaimTemplate:
+        return change(obj, spec=change(obj.spec, spec=_filled(obj.spec.spec)))
+
+    def validate(self, obj: ResourceClaimTemplate, context: Context) -> Errors:
+        errors = checks.template_metadata(SPEC.child("metadata"), obj.spec.metadata or ObjectMeta())
+        return errors + _spec_errors(SPEC.child("spec"), obj.spec.spec)
+
+    def validate_update(
+        self, new: ResourceClaimTemplate, old: ResourceClaimTemplate, context: Context
+    ) -> Errors:
+        return checks.immutable(SPEC, new.spec, old.spec)
+
+
+class DeviceClassRules(TableRules[DeviceClass]):
+    def validate(self, obj: DeviceClass, context: Context) -> Errors:
+        spec = obj.spec
+
+        def configuration(where: Path, item: DeviceClassConfiguration) -> Errors:
+            return configuration_errors(where, item.opaque)
+
+        errors = listed(SPEC.child("selectors"), spec.selectors, MAX_ITEMS, selector_errors)
+        errors += listed(SPEC.child("config"), spec.config, MAX_ITEMS, configuration)
+        name, where = spec.extended_resource_name, SPEC.child("extendedResourceName")
+        if name is not None and not is_extended(name):
+            errors.append(fields.invalid(where, name, "must be a valid extended resource name"))
+        return errors
+
+
+def _status_errors(new: ResourceClaim, old: ResourceClaim) -> Errors:
+    """Consumers reserve an allocation; it is made once, and not changed but taken back."""
+    status, before = new.status, old.status
+    where = STATUS.child("reservedFor")
+    errors = listed(where, status.reserved_for, MAX_CONSUMERS, _consumer_errors)
+    errors += repeated(where, (consumer.uid for consumer in status.reserved_for))
+    if status.reserved_for and status.allocation is None:
+        errors.append(fields.forbidden(where, "may not be specified when `allocated` is not set"))
+    elif new.metadata.deletion_timestamp is not None and set(status.reserved_for) - set(before.reserved_for):
+        text = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        errors.append(fields.forbidden(where, text))
+    where = STATUS.child("allocation")
+    if status.allocation is not None and before.allocation is not None:
+        return errors + checks.immutable(where, status.allocation, before.allocation)
+    return errors + ([] if status.allocation is None else _allocation_errors(where, status.allocation))
+
+
+def _consumer_errors(path: Path, consumer: ResourceClaimConsumerReference) -> Errors:
+    return [
+        fields.required(path.child(name))
+        for name, value in (("resource", consumer.resource), ("name", consumer.name), ("uid", consumer.uid))
+        if not value
+    ]
+
+
+def _allocation_errors(path: Path, allocation: AllocationResult) -> Errors:
+    errors: Errors = []
+    results = allocation.devices.results if allocation.devices is not None else ()
+    for position, result in enumerate(results):
+        here = path.child("devices", "results").index(position)
+        errors += driver_name_errors(here.child("driver"), result.driver)
+        errors += pool_name_errors(here.child("pool"), result.pool)
+        errors += checks.dns_label(here.child("device"), result.device)
+    if allocation.node_selector is not None:
+        errors += validate_node_selector(path.child("nodeSelector"), allocation.node_selector)
+    return errors
+
+
+def pool_name_errors(path: Path, name: str) -> Errors:
+    """Subdomains separated by slashes."""
+    if not name:
+        return [fields.required(path)]
+    errors = [fields.too_long(path, LONGEST_POOL_NAME)] if len(name.encode()) > LONGEST_POOL_NAME else []
+    for part in name.split("/"):
+        errors += checks.dns_subdomain(path, part)
+    return errors
