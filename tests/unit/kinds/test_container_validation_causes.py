@@ -394,6 +394,11 @@ RESOURCES: list[Row] = [
             )
         ],
     ),
+    (
+        "spec: {resourceClaims: [{name: gpu, resourceClaimName: one}], containers: [{name: main, image: x, "
+        "resources: {claims: [{name: gpu, request: A}]}}]}",
+        [(f"{C0}.resources.claims[0].request", INVALID, f'Invalid value: "A": {LABEL_TEXT}')],
+    ),
 ]
 
 RESTARTS: list[Row] = [

@@ -8,10 +8,12 @@ import yaml
 from podling.api.core_v1 import Pod
 from podling.apiserver.kinds.base import Context
 from tests.support.manifests import (
+    DUPLICATE,
     FORBIDDEN,
     INVALID,
     NOW,
     PLAIN_POD,
+    SUBDOMAIN_TEXT,
     Cause,
     change_causes,
     created,
@@ -303,6 +305,21 @@ def test_a_container_stays_ended_unless_it_may_be_restarted(
 ) -> None:
     before = statuses(policy, f"terminated: {{exitCode: {code}}}")
     assert update(before, statuses(policy, "running: {}"), "status") == expected
+
+
+def test_the_statuses_of_claims_name_claims_of_the_pod() -> None:
+    claims = "spec: {resourceClaims: [{name: a, resourceClaimName: b}]}"
+    status = "status: {resourceClaimStatuses: [{name: a, resourceClaimName: B}, {name: a}, {name: c}]}"
+    where = "status.resourceClaimStatuses"
+    assert update(claims, f"{claims}\n{status}", "status") == [
+        (f"{where}[0].name", INVALID, f'Invalid value: "B": {SUBDOMAIN_TEXT}'),
+        (f"{where}[1].name", DUPLICATE, 'Duplicate value: "a"'),
+        (
+            f"{where}[2].name",
+            INVALID,
+            'Invalid value: "c": must match the name of an entry in `spec.resourceClaims`',
+        ),
+    ]
 
 
 def test_a_status_write_keeps_what_it_does_not_know() -> None:

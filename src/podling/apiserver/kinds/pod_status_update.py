@@ -54,6 +54,7 @@ def validate_status_update(new: Pod, old: Pod) -> Errors:
             errors.append(fields.forbidden(STATUS.child("nominatedNodeName"), text))
     errors += checks.immutable(STATUS.child("qosClass"), status.qos_class, before.qos_class)
     errors += _transitions(new, old)
+    errors += _claim_statuses(STATUS.child("resourceClaimStatuses"), new)
     errors += _addresses(STATUS.child("podIPs"), [each.ip for each in status.pod_ips])
     if status.host_ips and status.host_ip != status.host_ips[0].ip:
         where = STATUS.child("hostIPs").index(0).child("ip")
@@ -102,6 +103,23 @@ def _restarts_everything(pod: Pod) -> bool:
 def _may_restart(status: ContainerStatus, policy: str) -> bool:
     ended = status.state.terminated
     return ended is None or policy == "Always" or (policy == "OnFailure" and ended.exit_code != 0)
+
+
+def _claim_statuses(path: Path, pod: Pod) -> Errors:
+    """Each names another entry of the pod's claims."""
+    known = {claim.name for claim in pod.spec.resource_claims}
+    errors: Errors = []
+    seen: set[str] = set()
+    for position, status in enumerate(pod.status.resource_claim_statuses):
+        where = path.index(position).child("name")
+        if status.name not in known:
+            text = "must match the name of an entry in `spec.resourceClaims`"
+            errors.append(fields.invalid(where, status.name, text))
+        errors += [fields.duplicate(where, status.name)] if status.name in seen else []
+        seen.add(status.name)
+        if status.resource_claim_name is not None:
+            errors += checks.dns_subdomain(where, status.resource_claim_name)
+    return errors
 
 
 def _addresses(path: Path, addresses: Sequence[str]) -> Errors:

@@ -161,6 +161,7 @@ def _claims(path: Path, claims: tuple[ResourceClaim, ...], scope: PodScope) -> E
         if not claim.name:
             errors.append(fields.required(here))
             continue
+        errors += checks.dns_label(here.child("request"), claim.request) if claim.request else []
         key = f"{claim.name}/{claim.request}" if claim.request else claim.name
         overlaps = claim.name in seen or key in seen
         if not claim.request:
