@@ -101,6 +101,20 @@ async def test_what_a_crash_left_is_not_seen_and_removed(store: ImageStore, tmp_
     assert not (store.root / "layers" / "nameless").exists()
 
 
+async def test_an_image_that_a_container_holds_is_in_use(store: ImageStore, tmp_path: Path) -> None:
+    (image,) = await store.load(docker_archive(tmp_path / "a.tar", "app:1", [BASE], configuration([BASE])))
+
+    async def in_use() -> list[str]:
+        return [found.id for found in await store.list_images() if found.in_use]
+
+    assert await in_use() == []
+    store.hold("container", image.id)
+    assert await in_use() == [image.id]
+    assert [found.id for found in await ImageStore(store.root).list_images() if found.in_use] == [image.id]
+    await store.release("container")
+    assert await in_use() == []
+
+
 async def test_what_a_cut_off_writer_left_is_no_hold(store: ImageStore, tmp_path: Path) -> None:
     (image,) = await store.load(archive(tmp_path / "image.tar", "app:1", BASE))
     store.hold("whole", image.id)
