@@ -40,6 +40,8 @@ from podling.runtime.signals import signal_name
 
 STATUS_UNKNOWN = "ContainerStatusUnknown"
 USUAL_STOP_SIGNAL = "SIGTERM"
+NOT_LOCATED = "The container could not be located when the pod was terminated"
+REMOVED_IN_PLACE = "The container is removed because RestartAllContainers in place"
 VANISHED = "The container could not be located when the pod was deleted.  The container used to be Running"
 
 
@@ -99,6 +101,8 @@ def _from_runtime(
     restarts = newest.attempt
     if before is not None and before.restart_count > restarts:
         restarts = before.restart_count
+    if newest.state is RuntimeState.UNKNOWN and before is not None and before.state.running is not None:
+        restarts = before.restart_count + 1
     last = next((f for f in instances[1:] if f.state is RuntimeState.EXITED), None)
     if last is not None:
         last_state = ContainerState(terminated=_terminated(last, facts))
@@ -150,7 +154,7 @@ def _state(newest: Observed, before: ContainerStatus | None, facts: ContainerFac
     if newest.state is RuntimeState.EXITED:
         return ContainerState(terminated=_terminated(newest, facts))
     if newest.state is RuntimeState.UNKNOWN and before is not None and before.state.running is not None:
-        lost = ContainerStateTerminated(reason=STATUS_UNKNOWN, message=VANISHED, exit_code=137)
+        lost = ContainerStateTerminated(reason=STATUS_UNKNOWN, message=NOT_LOCATED, exit_code=137)
         return ContainerState(terminated=lost)
     return ContainerState(waiting=ContainerStateWaiting())
 
@@ -204,23 +208,19 @@ def _from_memory(
 
 
 def _started_over(fresh: ContainerStatus, before: ContainerStatus) -> ContainerStatus:
-    """A container removed by ``RestartAllContainers``: it ended, and will be made anew."""
-    waiting = ContainerState(waiting=ContainerStateWaiting(reason=RESTARTING_ALL_CONTAINERS))
-    if before.state.running is None and before.state.terminated is None:
-        return structs.replace(
-            fresh, restart_count=before.restart_count, last_state=before.last_state, state=waiting
+    """A container removed by ``RestartAllContainers``: however it ended, it will be made anew."""
+    waiting = ContainerStateWaiting(reason=RESTARTING_ALL_CONTAINERS, message=REMOVED_IN_PLACE)
+    ended = ContainerState(
+        terminated=ContainerStateTerminated(
+            reason=RESTARTING_ALL_CONTAINERS, message=REMOVED_IN_PLACE, exit_code=137
         )
-    ended = before.state.terminated or ContainerStateTerminated(
-        reason=RESTARTING_ALL_CONTAINERS,
-        exit_code=137,
-        started_at=before.state.running.started_at if before.state.running else None,
-        container_id=before.container_id,
     )
+    first = before.state.waiting is None
     return structs.replace(
         fresh,
-        restart_count=before.restart_count + 1,
-        last_state=ContainerState(terminated=ended),
-        state=waiting,
+        restart_count=before.restart_count + first,
+        last_state=ended if first else before.last_state,
+        state=ContainerState(waiting=waiting),
     )
 
 

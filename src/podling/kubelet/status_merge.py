@@ -24,12 +24,10 @@ from podling.api.core_v1 import (
     PodStatus,
 )
 from podling.kubelet import conditions as rules
-from podling.kubelet.container_statuses import STATUS_UNKNOWN
+from podling.kubelet.container_statuses import NOT_LOCATED, STATUS_UNKNOWN
 from podling.kubelet.phase import FAILED, SUCCEEDED, TERMINAL_PHASES
 from podling.kubelet.restart_policy import RESTART_ALL_CONTAINERS
 from podling.machinery.pods import is_sidecar, is_static
-
-NOT_LOCATED = "The container could not be located when the pod was terminated"
 
 
 def merge_status(pod: Pod, decided: PodStatus, *, may_run: bool) -> PodStatus:

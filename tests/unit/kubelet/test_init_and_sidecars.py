@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import ContainerStatus, Pod
 from tests.support.kubelet_node import SimNode, condition, pod
 
 
@@ -111,6 +111,11 @@ async def test_sidecars_go_after_the_others_and_in_reverse(node: SimNode) -> Non
     assert not await node.exists()
 
 
+def setup_of(found: Pod) -> ContainerStatus:
+    (status,) = found.status.init_container_statuses
+    return status
+
+
 async def test_a_rule_restarts_the_whole_pod_in_place(node: SimNode) -> None:
     rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
     main = {"name": "app", "image": "app:1", "restartPolicy": "Never", "restartPolicyRules": [rule]}
@@ -130,6 +135,7 @@ async def test_a_rule_restarts_the_whole_pod_in_place(node: SimNode) -> None:
     assert after.status.init_container_statuses[0].restart_count == 1
     assert after.status.pod_ip == before.status.pod_ip
     assert condition(after, "AllContainersRestarting") == "False"
-    helper_status = next(s for s in after.status.container_statuses if s.name == "helper")
-    assert helper_status.last_state.terminated is not None
-    assert helper_status.last_state.terminated.reason == "RestartingAllContainers"
+    ends = [s.last_state.terminated for s in (*after.status.container_statuses, setup_of(after))]
+    assert [(end.reason, end.exit_code, end.message) for end in ends if end is not None] == [
+        ("RestartingAllContainers", 137, "The container is removed because RestartAllContainers in place")
+    ] * 3

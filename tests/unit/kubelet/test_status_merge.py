@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import pytest
 
-from podling.api.core_v1 import Pod, PodStatus
+from podling.api.core_v1 import ContainerStatus, Pod, PodStatus
+from podling.kubelet.container_statuses import ContainerFacts, container_statuses
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pod_spec import ContainerKind
+from podling.kubelet.probe_view import NO_PROBES
 from podling.kubelet.status_merge import merge_status, terminated_status
+from podling.runtime.base import Container
+from podling.runtime.base import ContainerState as RuntimeState
 
 RUNNING: dict[str, Any] = {"running": {}}
 
@@ -123,3 +130,29 @@ def test_a_pod_that_ended_before_its_init_containers_did_was_never_begun() -> No
     found = terminated_status(subject, decided)
     assert found.phase == "Failed"
     assert all(held.state.waiting is not None for held in found.container_statuses)
+
+
+def test_a_container_in_a_state_that_nobody_knows_has_ended() -> None:
+    subject = pod({}, containers=[{"name": "app"}])
+    unknown = Container(
+        id="1",
+        sandbox_id="s",
+        name="app",
+        attempt=2,
+        state=RuntimeState.UNKNOWN,
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    before = msgspec.convert({"name": "app", "restartCount": 2, "state": RUNNING}, ContainerStatus)
+    (found,) = container_statuses(
+        subject,
+        ContainerKind.REGULAR,
+        subject.spec.containers,
+        PodObservation("u", containers=(unknown,)),
+        NO_PROBES,
+        {"app": before},
+        ContainerFacts("sim"),
+    )
+    ended = found.state.terminated
+    assert ended is not None
+    assert (ended.reason, ended.exit_code, found.restart_count) == ("ContainerStatusUnknown", 137, 3)
+    assert ended.message == "The container could not be located when the pod was terminated"

@@ -208,7 +208,7 @@ LIVES: list[tuple[str, Plain, float, str]] = [
             **scripts(a=life({"seconds": 1, "exitCode": 1}, {}), b={"startSeconds": 3}),
         },
         5,
-        "1/2 RestartingAllContainers 2 (4s ago)",
+        "1/2 RestartingAllContainers 2",
     ),
 ]
 
