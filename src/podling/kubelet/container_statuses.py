@@ -98,11 +98,6 @@ def _from_runtime(
     facts: ContainerFacts,
 ) -> ContainerStatus:
     newest = instances[0]
-    restarts = newest.attempt
-    if before is not None and before.restart_count > restarts:
-        restarts = before.restart_count
-    if newest.state is RuntimeState.UNKNOWN and before is not None and before.state.running is not None:
-        restarts = before.restart_count + 1
     last = next((f for f in instances[1:] if f.state is RuntimeState.EXITED), None)
     if last is not None:
         last_state = ContainerState(terminated=_terminated(last, facts))
@@ -113,7 +108,7 @@ def _from_runtime(
         container_id=f"{facts.prefix}://{newest.id}",
         image=newest.image or container.image or "",
         image_id=newest.image_ref,
-        restart_count=restarts,
+        restart_count=_restarts(newest, before),
         state=_state(newest, before, facts),
         last_state=last_state,
         stop_signal=_stop_signal(container, newest),
@@ -127,6 +122,15 @@ def _from_runtime(
             user=_user(newest),
         )
     return status
+
+
+def _restarts(newest: Observed, before: ContainerStatus | None) -> int:
+    """How often the container was restarted; the runtime may have forgotten earlier attempts."""
+    if before is None or newest.attempt > before.restart_count:
+        return newest.attempt
+    lost = newest.state is RuntimeState.UNKNOWN and before.state.running is not None
+    again = newest.state is RuntimeState.RUNNING and before.state.terminated is not None
+    return before.restart_count + (lost or again)
 
 
 def _stop_signal(container: Container, newest: Observed) -> str | None:

@@ -132,26 +132,45 @@ def test_a_pod_that_ended_before_its_init_containers_did_was_never_begun() -> No
     assert all(held.state.waiting is not None for held in found.container_statuses)
 
 
-def test_a_container_in_a_state_that_nobody_knows_has_ended() -> None:
+def shown(state: RuntimeState, attempt: int, before: dict[str, Any]) -> ContainerStatus:
+    """What is shown of a container that the runtime has in ``state``."""
     subject = pod({}, containers=[{"name": "app"}])
-    unknown = Container(
-        id="1",
-        sandbox_id="s",
-        name="app",
-        attempt=2,
-        state=RuntimeState.UNKNOWN,
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
-    )
-    before = msgspec.convert({"name": "app", "restartCount": 2, "state": RUNNING}, ContainerStatus)
-    (found,) = container_statuses(
+    made = datetime(2026, 1, 1, tzinfo=UTC)
+    found = Container(id="1", sandbox_id="s", name="app", attempt=attempt, state=state, created_at=made)
+    (result,) = container_statuses(
         subject,
         ContainerKind.REGULAR,
         subject.spec.containers,
-        PodObservation("u", containers=(unknown,)),
+        PodObservation("u", containers=(found,)),
         NO_PROBES,
-        {"app": before},
+        {"app": msgspec.convert({"name": "app", **before}, ContainerStatus)},
         ContainerFacts("sim"),
     )
+    return result
+
+
+ENDED: dict[str, Any] = {"terminated": {"exitCode": 1}}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "before", "count"),
+    [
+        (3, {"restartCount": 2, "state": ENDED}, 3),
+        (3, {"restartCount": 3, "state": RUNNING}, 3),
+        (0, {"restartCount": 3, "state": RUNNING}, 3),
+        (0, {"restartCount": 3, "state": ENDED}, 4),
+        (0, {"restartCount": 0, "state": ENDED}, 1),
+        (1, {"restartCount": 1, "state": {"waiting": {}}}, 1),
+    ],
+)
+def test_restarts_are_counted_even_where_the_runtime_forgot_some(
+    attempt: int, before: dict[str, Any], count: int
+) -> None:
+    assert shown(RuntimeState.RUNNING, attempt, before).restart_count == count
+
+
+def test_a_container_in_a_state_that_nobody_knows_has_ended() -> None:
+    found = shown(RuntimeState.UNKNOWN, 2, {"restartCount": 2, "state": RUNNING})
     ended = found.state.terminated
     assert ended is not None
     assert (ended.reason, ended.exit_code, found.restart_count) == ("ContainerStatusUnknown", 137, 3)
