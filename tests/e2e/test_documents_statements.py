@@ -94,9 +94,17 @@ def test_containers_of_a_pod_reach_each_other_on_localhost(pods: RealCluster) ->
 
 
 def test_shared_memory_ends_at_the_pod(pods: RealCluster) -> None:
+    """POSIX memory is seen by the neighbour and by nobody else; System V has the same namespace."""
     look = ("cat", "/dev/shm/note")
     assert pods.kubectl("exec", "neighbours", "-c", "other", "--", *look) == "mine\n"
     assert pods.try_kubectl("exec", "stranger", "--", *look).code != 0
+    places = (("neighbours", "main"), ("neighbours", "other"), ("stranger", "main"))
+    one, two, strange = (
+        pods.kubectl("exec", name, "-c", container, "--", "readlink", "/proc/self/ns/ipc")
+        for name, container in places
+    )
+    assert one == two
+    assert one != strange
 
 
 def test_a_hook_runs_in_its_containers_cgroup_without_arguments_and_unheard(pods: RealCluster) -> None:
