@@ -19,6 +19,7 @@ from podling.network.pod_network import Names
 from podling.node.runtimes import STATE
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, shell_pod
+from tests.support.disks import fill
 from tests.support.remains import remains
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
@@ -141,17 +142,6 @@ def small_disk(own_cluster: RealCluster) -> Iterator[RealCluster]:
     finally:
         own_cluster.down()
         subprocess.run(["umount", "-l", own_cluster.directory], check=True)
-
-
-def fill(directory: Path) -> None:
-    """Leave not a single block."""
-    with (directory / "ballast").open("wb", buffering=0) as file:
-        for size in (1 << 20, 4096):
-            try:
-                while file.write(bytes(size)) == size:
-                    pass
-            except OSError:
-                continue
 
 
 def test_on_a_full_disk(small_disk: RealCluster) -> None:

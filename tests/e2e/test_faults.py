@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from podling.node.machine import node_names
 from podling.runtime.oci.host import birth
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, shell_pod
+from tests.support.disks import fill
 from tests.support.images import Tree, busybox_archive, busybox_tree, configuration, docker_archive
 from tests.support.registry import registry
 
@@ -125,6 +127,69 @@ def test_a_full_disk_for_images_is_told_and_given_back(small_disk: RealCluster, 
     assert abs(shutil.disk_usage(images).free - free) < 1 << 20
     assert small_disk.podling("image load", str(busybox_archive(tmp_path / "small.tar"))).code == 0
     unmoved()
+
+
+@pytest.fixture
+def small_disks(own_cluster: RealCluster) -> Iterator[tuple[RealCluster, Path]]:
+    """A cluster whose runtime, volumes and logs each have a disk of 16 MB; and where those are."""
+    (name,) = node_names(1)
+    node = own_cluster.directory / "nodes" / name
+    disks = [node / folder for folder in ("oci", "kubelet/pods", "kubelet/logs")]
+    for disk in disks:
+        disk.mkdir(parents=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", disk], check=True)
+    try:
+        own_cluster.up()
+        yield own_cluster, node
+    finally:
+        own_cluster.down()
+        for disk in disks:  # those below the node's directory that 'down' has let go of already are gone
+            subprocess.run(["umount", "-l", disk], check=False, stderr=subprocess.DEVNULL)
+
+
+def told(cluster: RealCluster, pod: str, *words: str) -> str:
+    """The first of a pod's events that has all these words, waited for."""
+    command = cluster.kubectl_command("events", f"--for=pod/{pod}", "--watch", "--types=Warning")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watch:
+        assert watch.stdout is not None
+        try:
+            return next(line for line in watch.stdout if all(word in line for word in words))
+        finally:
+            watch.terminate()
+
+
+def test_a_disk_that_takes_nothing_is_told_and_waited_for(small_disks: tuple[RealCluster, Path]) -> None:
+    """The pods that want it say so, and begin once it takes what they write; the others go on."""
+    cluster, node = small_disks
+    probe = {"exec": {"command": ["true"]}, "periodSeconds": 1}
+    cluster.apply(shell_pod("steady", f"while :; do echo line; sleep 0.1; done & {SERVE}"))
+    cluster.apply(shell_pod("probed", SERVE, container={"readinessProbe": probe}))
+    for name in ("steady", "probed"):
+        cluster.wait_ready(name)
+    before = [cluster.get("pod", name)["status"] for name in ("steady", "probed")]
+    full = [("oci", "FailedCreatePodSandBox"), ("kubelet/pods", "FailedToMakePodDataDirectories")]
+    for number, (folder, reason) in enumerate(full):
+        fill(node / folder)
+        cluster.apply(shell_pod(f"wanting-{number}", SERVE))
+        told(cluster, f"wanting-{number}", reason, "no space left on device")
+        (node / folder / "ballast").unlink()
+    subprocess.run(["mount", "-o", "remount,ro", node / "oci"], check=True)
+    cluster.apply(shell_pod("wanting-2", SERVE))
+    told(cluster, "wanting-2", "FailedCreatePodSandBox", "read-only file system")
+    subprocess.run(["mount", "-o", "remount,rw", node / "oci"], check=True)
+    fill(node / "kubelet/logs")
+    cluster.apply(shell_pod("silent", f"while :; do echo line; sleep 0.1; done & {SERVE}"))
+    for name in ("silent", "wanting-0", "wanting-1", "wanting-2"):
+        cluster.wait_ready(name)
+    assert [cluster.get("pod", name)["status"] for name in ("steady", "probed")] == before
+    assert "line\n" in cluster.kubectl("logs", "steady")
+    (node / "kubelet/logs" / "ballast").unlink()
+    command = cluster.kubectl_command("logs", "silent", "--follow", "--since=1s")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert following.stdout.readline() == "line\n"
+        following.terminate()
+    cluster.kubectl("delete", "pods", "--all", "--timeout=30s")
 
 
 HANGING = """#!/bin/sh

@@ -15,6 +15,7 @@ from podling.runtime.failures import DeadlineExceeded
 from podling.runtime.oci import conmon, detect, linux
 from podling.runtime.oci.host import birth
 from podling.runtime.oci.processes import wait_for_ends
+from tests.support.disks import fill
 from tests.support.oci_node import DEADLINE_SECONDS, Node, missing, node
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -150,17 +151,6 @@ async def test_an_end_is_known_and_a_pod_removed_on_a_full_disk(tmp_path: Path) 
             assert (await here.exec(await here.run(await here.pod()), "true")).code == 0
     finally:
         linux.unmount(disk)
-
-
-def fill(directory: Path) -> None:
-    """Leave not a single block."""
-    with (directory / "ballast").open("wb", buffering=0) as file:
-        for size in (1 << 20, 4096):
-            try:
-                while file.write(bytes(size)) == size:
-                    pass
-            except OSError:
-                continue
 
 
 async def test_a_pod_given_up_while_it_is_made_leaves_nothing(tmp_path: Path) -> None:

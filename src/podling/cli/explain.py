@@ -84,6 +84,7 @@ QUESTIONS: tuple[Question, ...] = (
     explain_readiness.healthy,
     explain_placement.node_in_trouble,
     explain_runtime.hanging,
+    explain_runtime.no_directories,
     explain_start.no_sandbox,
     explain_start.no_volumes,
     _containers,

@@ -1,8 +1,15 @@
-"""Troubles with the container runtime itself: calls that it does not answer."""
+"""Troubles with what the node runs pods on: a runtime that does not answer, a disk that takes nothing."""
 
 from __future__ import annotations
 
-from podling.cli.evidence import Evidence, Explanation, all_statuses, container_source, time_since
+from podling.cli.evidence import (
+    Evidence,
+    Explanation,
+    all_statuses,
+    container_source,
+    event_source,
+    time_since,
+)
 from podling.kubelet.slow_calls import slow_call
 
 
@@ -27,3 +34,17 @@ def hanging(evidence: Evidence) -> Explanation | None:
             evidence=(container_source(status),),
         )
     return None
+
+
+def no_directories(evidence: Evidence) -> Explanation | None:
+    """The node could not write the pod's own files."""
+    failed = evidence.last_event("FailedToMakePodDataDirectories")
+    if failed is None or any(s.state.running or s.last_state.terminated for s in all_statuses(evidence.pod)):
+        return None
+    return Explanation(
+        area="node",
+        reason=failed.reason or "",
+        text=f"The node cannot write the pod's files: {(failed.message or '').rstrip('.')}.",
+        advice="Make room on the node's disk; the pod then goes on by itself: df -h",
+        evidence=(event_source(failed),),
+    )

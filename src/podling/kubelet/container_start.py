@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from podling.api.core_v1 import Pod
-from podling.kubelet.container_spec import ContainerSpecs, Instance, NodeFacts
+from podling.kubelet.container_spec import CONFIG_ERROR, ContainerSpecs, Instance, NodeFacts
 from podling.kubelet.deps import KubeletDeps
-from podling.kubelet.failures import StartFailure
+from podling.kubelet.failures import StartFailure, os_text
 from podling.kubelet.hooks import HookFailure, HookRunner
 from podling.kubelet.init_actions import KillReason
 from podling.kubelet.lives import note
@@ -41,7 +41,10 @@ class ContainerStarter:
         calls: SlowCalls,
     ) -> str:
         """Start it; returns the container's id. Raises ``StartFailure``."""
-        spec = await self._specs.build(instance, node, services)
+        try:
+            spec = await self._specs.build(instance, node, services)
+        except OSError as error:
+            raise StartFailure(CONFIG_ERROR, os_text(error)) from error
         runtime = self._deps.runtime
         try:
             async with calls.watch("CreateContainer"):

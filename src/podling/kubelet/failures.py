@@ -11,6 +11,12 @@ def rpc_text(error: Exception) -> str:
     return f"{prefix if isinstance(error, DeadlineExceeded) else ''}{error}"
 
 
+def os_text(error: OSError) -> str:
+    """A failure of the machine as Kubernetes' texts show it: ``/data/x: no space left on device``."""
+    text = (error.strerror or str(error) or type(error).__name__).lower()
+    return f"{error.filename}: {text}" if error.filename else text
+
+
 class StartFailure(Exception):
     """A container could not be started. ``reason`` is its waiting reason, the text its message."""
 

@@ -21,7 +21,7 @@ from podling.kubelet.backoff import backoff_key
 from podling.kubelet.container_spec import Instance
 from podling.kubelet.container_statuses import WaitingReason, default_waiting
 from podling.kubelet.durations import go_duration
-from podling.kubelet.failures import StartFailure, VolumeFailure, rpc_text
+from podling.kubelet.failures import StartFailure, VolumeFailure, os_text, rpc_text
 from podling.kubelet.images import ImageUnavailable, Wanted
 from podling.kubelet.memory import PodMemory
 from podling.kubelet.observation import PodObservation
@@ -146,8 +146,8 @@ class PodSync:
             sandbox = await self._prepare(plan, current)
             if sandbox is None:
                 return
-            addresses, hostname = _addresses(pod, sandbox, current), self._services.node().hostname
-            self._services.files.write(pod, addresses, hostname, new_sandbox=plan.create_sandbox)
+            if not self._write_files(plan, sandbox, current):
+                return
             if not all(task.done() for task in tasks):
                 await current.progress()
             for position, container in enumerate(plan.starts):
@@ -161,6 +161,19 @@ class PodSync:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _write_files(self, plan: PodPlan, sandbox: Sandbox, current: Pass) -> bool:
+        """Whether the pod has its managed files; if not, they are tried again."""
+        pod, hostname = current.pod, self._services.node().hostname
+        addresses = _addresses(pod, sandbox, current)
+        try:
+            self._services.files.write(pod, addresses, hostname, new_sandbox=plan.create_sandbox)
+        except OSError as error:
+            text = f"error making pod data directories: {os_text(error)}"
+            self._services.deps.recorder.event(pod, "Warning", "FailedToMakePodDataDirectories", text)
+            current.memory.retry(error_retry(clock.now()))
+            return False
+        return True
 
     async def _prepare(self, plan: PodPlan, current: Pass) -> Sandbox | None:
         """Sandbox and volumes; None if one of them cannot be had now."""

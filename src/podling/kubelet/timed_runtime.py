@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from podling.kubelet.failures import os_text
 from podling.runtime.base import (
     Container,
     ContainerEvent,
@@ -55,8 +56,7 @@ def _told() -> Iterator[None]:
     except (TimeoutError, ConnectionError):
         raise
     except OSError as error:
-        text = (error.strerror or str(error) or type(error).__name__).lower()
-        raise RuntimeFailure(f"{error.filename}: {text}" if error.filename else text) from error
+        raise RuntimeFailure(os_text(error)) from error
 
 
 class Deadlines:

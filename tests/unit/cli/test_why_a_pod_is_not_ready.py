@@ -191,6 +191,13 @@ def test_a_container_that_cannot_start(reason: str, message: str, area: str, adv
     assert answer.evidence[0].detail == f"waiting, {reason}: {message}"
 
 
+def test_a_disk_that_takes_nothing() -> None:
+    text = "error making pod data directories: no space left on device"
+    answer = ask(BOUND, waiting("ContainerCreating"), ("FailedToMakePodDataDirectories", text))
+    assert (answer.area, answer.reason) == ("node", "FailedToMakePodDataDirectories")
+    assert answer.text == f"The node cannot write the pod's files: {text}."
+
+
 def test_a_runtime_that_does_not_answer() -> None:
     message = slow_message("StartContainer", NOW - timedelta(seconds=75))
     said = ask(BOUND, waiting("ContainerCreating", message))

@@ -19,7 +19,7 @@ from podling.api.core_v1 import Container, Pod, Volume
 from podling.kubelet.blocking import blocking
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
-from podling.kubelet.failures import VolumeFailure
+from podling.kubelet.failures import VolumeFailure, os_text
 from podling.kubelet.pod_spec import containers_with_kind
 from podling.kubelet.references import References
 from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumePlugin, VolumeTools
@@ -124,7 +124,10 @@ class VolumeManager:
         return self._plugin(volume).changes
 
     async def _set_up_one(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Mounted:
-        return await self._plugin(volume).set_up(pod, volume, facts)
+        try:
+            return await self._plugin(volume).set_up(pod, volume, facts)
+        except OSError as error:
+            raise VolumeFailure(volume.name, os_text(error)) from error
 
     def paths(self, pod: Pod) -> Mapping[str, Path]:
         """Where the pod's volumes lie, by name."""
