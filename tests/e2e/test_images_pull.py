@@ -7,7 +7,7 @@ import gzip
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -137,6 +137,42 @@ async def test_what_the_registry_does_not_have(store: ImageStore, public: Regist
         await store.pull(f"{public.address}/nothing:1")
     assert caught.value.reason == "ErrImagePull"
     assert [image.pinned for image in await store.list_images()] == [True]
+
+
+def flipped(data: bytes) -> bytes:
+    return bytes([data[0] ^ 255]) + data[1:]
+
+
+def halved(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+@pytest.mark.parametrize("damage", [flipped, halved])
+@pytest.mark.parametrize("part", ["layer", "config", "manifest"])
+async def test_what_is_not_what_it_should_be_is_refused(
+    store: ImageStore, public: Registry, tmp_path: Path, part: str, damage: Callable[[bytes], bytes]
+) -> None:
+    """The registry's disk is damaged; nothing of the image stays, and the registry's repair is enough."""
+    public.push(layout(tmp_path / "layout", [architecture()]), "app:1")
+    blobs = {path: path.read_bytes() for path in (tmp_path / "registry").glob("**/blobs/sha256/*/*/data")}
+    layer = gzip.compress(LAYER, mtime=0)
+    kinds = {"layer": layer, "config": configuration([LAYER], architecture=architecture())}
+    wanted = [
+        p
+        for p, data in blobs.items()
+        if data == kinds.get(part) or (part == "manifest" and b"layers" in data)
+    ]
+    for path in wanted:
+        path.write_bytes(damage(blobs[path]))
+    assert wanted
+    with pytest.raises(ImageFailure, match="failed to pull") as caught:
+        await store.pull(f"{public.address}/app:1")
+    assert caught.value.reason == "ErrImagePull"
+    assert await store.image_status(f"{public.address}/app:1") is None
+    assert os.listdir(store.root / "work") == []
+    for path in wanted:
+        path.write_bytes(blobs[path])
+    assert (await store.pull(f"{public.address}/app:1")).tags == (f"{public.address}/app:1",)
 
 
 async def test_a_registry_that_does_not_answer_says_so(store: ImageStore) -> None:

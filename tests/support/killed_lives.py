@@ -26,7 +26,9 @@ BRIEF = "sleep 0.3; note end"
 TWICE = "[ $(grep -c start /notes/$NAME) -gt 1 ] || { sleep 0.4; note end; exit 1; }; sleep 0.4; note end"
 SERVE = "trap 'note end; exit 0' TERM; while :; do sleep 0.1; done"
 SICKENING = f"[ $(grep -c start /notes/$NAME) -gt 1 ] || {{ sleep 0.5; touch /sick; }}; {SERVE}"
-ANSWERING = {"exec": {"command": ["true"]}, "periodSeconds": 1}
+PROBE = {"periodSeconds": 1, "timeoutSeconds": 20}
+"""A busy machine takes its time; that is no reason to be killed here."""
+ANSWERING = {"exec": {"command": ["true"]}, **PROBE}
 
 
 @dataclass(frozen=True)
@@ -261,7 +263,7 @@ class Sickening(Life):
     name = "sick"
 
     def begun(self) -> list[Plain]:
-        probe = {"exec": {"command": ["test", "!", "-e", "/sick"]}, "periodSeconds": 1, "failureThreshold": 1}
+        probe = {"exec": {"command": ["test", "!", "-e", "/sick"]}, **PROBE, "failureThreshold": 1}
         return [self.manifest("Always", self.container("sick", SICKENING, livenessProbe=probe))]
 
     def end(self) -> list[str]:

@@ -8,25 +8,33 @@ gone when it ends.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 from podling.runtime.base import Credentials, ImageFailure, RuntimeFailure
 from podling.runtime.images import formats
 from podling.runtime.images.names import Reference
 from podling.runtime.oci import commands
+from podling.runtime.oci.rootfs import disk_usage
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 """Registries that may speak plain HTTP without being configured to, as with other runtimes."""
 
 RESOLVE_SECONDS = 120.0
+
+PROGRESS_SECONDS = 300.0
+"""How long a pull may bring nothing before it is given up (containerd's ``image_pull_progress_timeout``)."""
+
+T = TypeVar("T")
 
 _DENIED = re.compile(r"unauthorized|authentication required|access to the resource is denied|denied:")
 _MESSAGE = re.compile(r'level=(?:fatal|error) msg="((?:[^"\\]|\\.)*)"')
@@ -96,12 +104,40 @@ async def _inspect(reference: Reference, name: str, login: Credentials | None) -
 async def fetch(reference: Reference, remote: Remote, directory: Path) -> None:
     """Copy the image into ``directory`` (skopeo's ``dir:`` layout). A cancelled call stops the copy.
 
-    There is no deadline: a large image over a slow line takes its time. Raises ``ImageFailure``.
+    There is no deadline: a large image over a slow line takes its time, as long as something comes. Raises
+    ``ImageFailure``.
     """
     source = f"docker://{reference.at(remote.manifest_digest)}"
     with _authorised(reference, remote.credentials, "--src-authfile") as flags:
         insecure = ["--src-tls-verify=false"] if _is_local(reference) else []
-        await _skopeo(reference, ["copy", "--quiet", *flags, *insecure, source, f"dir:{directory}"], None)
+        arguments = ["copy", "--quiet", *flags, *insecure, source, f"dir:{directory}"]
+        try:
+            await while_it_grows(_skopeo(reference, arguments, None), directory)
+        except Stalled:
+            text = f"nothing has come for {PROGRESS_SECONDS:g} s: context canceled"
+            raise ImageFailure(f'failed to pull and unpack image "{reference.full}": {text}') from None
+
+
+class Stalled(Exception):
+    """Nothing has grown for so long that nothing more will."""
+
+
+async def while_it_grows(work: Coroutine[Any, Any, T], directory: Path) -> T:
+    """Await ``work`` as long as ``directory`` grows. Raises ``Stalled`` when it has not for a while: one
+    registry that stopped talking must not hold up all other pulls for ever."""
+    task = asyncio.ensure_future(work)
+    size = -1
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=PROGRESS_SECONDS)
+            before, size = size, await asyncio.to_thread(disk_usage, directory)
+            if size <= before and not task.done():
+                raise Stalled
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def _skopeo(reference: Reference, arguments: Sequence[str], deadline: float | None) -> bytes:
