@@ -42,7 +42,8 @@ def confuse(found: Any) -> Any:
 
 CALLS = (
     "run_sandbox create_container start_container stop_container stop_sandbox remove_sandbox "
-    "remove_container list_sandboxes list_containers container_status exec stats images.image_status images.pull events status"
+    "remove_container list_sandboxes list_containers container_status exec stats "
+    "images.image_status images.pull events status"
 )
 calls = st.sampled_from(CALLS.split())
 UNBOUNDED = ("exec", "images.pull", "events")
