@@ -1,7 +1,7 @@
 """Following pods' lives on screen: a line whenever what ``kubectl get`` would show changes.
 
-A pod is settled when it is Ready, Succeeded or Failed. Warnings from the cluster's events are shown in
-between, because they say why a pod is not.
+A pod is settled when it is Succeeded, Failed, or Ready and stays so for a moment; one that is deleted
+meanwhile has failed. Warnings from the cluster's events are shown in between: they say why a pod is not.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ from podling.cli.manifests import Manifest
 from podling.client.base import Client, Key, key_of
 from podling.client.informer import Informer
 from podling.machinery.pods import condition
+
+HOLD_SECONDS = 1.0
+"""How long a pod has to stay Ready: without a probe it is from the start, even if it ends at once."""
+HARMLESS = ("MissingClusterDNS",)
+"""Warnings that every pod gets: they say nothing of this one."""
 
 Say = Callable[[float, str, str, str], None]
 """Shows one line: seconds since the start, the pod, what happened, and its tone (see ``Tone``)."""
@@ -39,6 +44,7 @@ class Wanted:
 
     namespace: str
     name: str = ""
+    uid: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     count: int = 1
 
@@ -46,7 +52,7 @@ class Wanted:
         if (pod.metadata.namespace or "") != self.namespace:
             return False
         if self.name:
-            return pod.metadata.name == self.name
+            return pod.metadata.name == self.name and self.uid in ("", pod.metadata.uid)
         return all(pod.metadata.labels.get(key) == value for key, value in self.labels)
 
 
@@ -54,7 +60,7 @@ def wanted(manifest: Manifest, obj: Any) -> Wanted | None:
     """The pods to follow for an applied object; None for kinds that make none."""
     namespace = manifest.namespace or ""
     if manifest.resource.kind == "Pod":
-        return Wanted(namespace, name=obj.metadata.name)
+        return Wanted(namespace, name=obj.metadata.name, uid=obj.metadata.uid or "")
     template = getattr(getattr(obj, "spec", None), "template", None)
     labels = getattr(getattr(template, "metadata", None), "labels", None)
     if not labels:
@@ -77,13 +83,16 @@ def verdict(pod: Pod) -> Verdict:
 
 @dataclass
 class Follower:
-    """What is known of the pods being followed; ``done`` is set once every one of them is settled."""
+    """What is known of the pods being followed; ``changed`` is set whenever that is more."""
 
     wants: Sequence[Wanted]
     say: Say
     started: float = field(default_factory=clock.monotonic)
     pods: dict[Key, Pod] = field(default_factory=dict)
-    done: asyncio.Event = field(default_factory=asyncio.Event)
+    lost: set[str] = field(default_factory=set)
+    """Names of pods that were deleted though they were wanted by name."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _ready_since: dict[Key, float] = field(default_factory=dict)
     _shown: dict[Key, str] = field(default_factory=dict)
     _events: set[tuple[str, int]] = field(default_factory=set)
 
@@ -93,39 +102,68 @@ class Follower:
         key = key_of(pod)
         self.pods[key] = pod
         state = verdict(pod)
+        if state is Verdict.READY:
+            self._ready_since.setdefault(key, clock.monotonic() - _known_ready(pod))
+        else:
+            self._ready_since.pop(key, None)
         word = status_word(pod)
         text = f"{word}, Ready" if state is Verdict.READY and word == "Running" else word
         if self._shown.get(key) != text:
             self._shown[key] = text
             self.say(self._elapsed(), str(key.name), text, state.name)
-        if self._all_settled():
-            self.done.set()
+        self.changed.set()
 
     def forget_pod(self, pod: Pod) -> None:
-        if self.pods.pop(key_of(pod), None):
-            self.say(self._elapsed(), pod.metadata.name or "", "deleted", Verdict.UNSETTLED.name)
+        key, name = key_of(pod), pod.metadata.name or ""
+        if self.pods.pop(key, None):
+            by_name = any(want.name and want.covers(pod) for want in self.wants)
+            self.say(
+                self._elapsed(), name, "deleted", (Verdict.FAILED if by_name else Verdict.UNSETTLED).name
+            )
+            self.lost |= {name} if by_name else set()
+            self._ready_since.pop(key, None)
+            self.changed.set()
 
     def see_event(self, event: Event) -> None:
         """Show a warning about a followed pod, once per occurrence."""
         about = event.involved_object
         key = Key(about.namespace or "", about.name or "")
         mark = (event.metadata.uid or "", event.count or 1)
-        if event.type != "Warning" or about.kind != "Pod" or mark in self._events:
+        if event.type != "Warning" or about.kind != "Pod" or mark in self._events or event.reason in HARMLESS:
             return
-        if key in self.pods or any(want.name == key.name for want in self.wants):
+        known = self.pods.get(key)
+        expected = [known.metadata.uid] if known else [w.uid for w in self.wants if w.name == key.name]
+        if expected and (about.uid in expected or not about.uid or "" in expected):
             self._events.add(mark)
-            self.say(self._elapsed(), key.name, f"{event.reason}: {event.message}", "WARNING")
+            text = f"{event.reason}: {' '.join((event.message or '').split())}"
+            self.say(self._elapsed(), key.name, text, "WARNING")
 
     def verdicts(self) -> list[Verdict]:
-        return [verdict(pod) for pod in self.pods.values()]
+        return [*(verdict(pod) for pod in self.pods.values()), *(Verdict.FAILED for _ in self.lost)]
 
-    def _all_settled(self) -> bool:
-        if any(state is Verdict.UNSETTLED for state in self.verdicts()):
-            return False
-        return all(sum(want.covers(pod) for pod in self.pods.values()) >= want.count for want in self.wants)
+    def unsettled(self) -> list[str]:
+        """The names of pods that are neither Ready nor over, as far as they exist."""
+        return sorted(str(key.name) for key, pod in self.pods.items() if verdict(pod) is Verdict.UNSETTLED)
+
+    def settles_in(self) -> float | None:
+        """In how many seconds everything is settled if nothing changes any more; None if it is not then."""
+        if self.unsettled() or not all(map(self._complete, self.wants)):
+            return None
+        now = clock.monotonic()
+        return max((since + HOLD_SECONDS - now for since in self._ready_since.values()), default=0.0)
+
+    def _complete(self, want: Wanted) -> bool:
+        return want.name in self.lost or sum(want.covers(pod) for pod in self.pods.values()) >= want.count
 
     def _elapsed(self) -> float:
         return clock.monotonic() - self.started
+
+
+def _known_ready(pod: Pod) -> float:
+    """For how many seconds at least the pod has been Ready, by its condition, which tells whole seconds."""
+    ready = condition(pod, "Ready")
+    since = ready.last_transition_time if ready is not None else None
+    return max(0.0, (clock.now() - since).total_seconds() - 1) if since is not None else 0.0
 
 
 async def follow(client: Client, follower: Follower, timeout: float) -> bool:
@@ -143,8 +181,21 @@ async def follow(client: Client, follower: Follower, timeout: float) -> bool:
         informers += [pods, events]
     tasks = [asyncio.create_task(informer.run()) for informer in informers]
     try:
-        return await clock.wait_for(follower.done, timeout)
+        return await settled(follower, clock.monotonic() + timeout)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def settled(follower: Follower, deadline: float) -> bool:
+    """Whether everything was settled, and stayed so, before ``deadline``."""
+    while True:
+        hold = follower.settles_in()
+        if hold is not None and hold <= 0:
+            return True
+        left = deadline - clock.monotonic()
+        if left <= 0:
+            return False
+        follower.changed.clear()
+        await clock.wait_for(follower.changed, left if hold is None else min(hold, left))

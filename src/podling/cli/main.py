@@ -16,7 +16,7 @@ COMMANDS = {
     "image": ("podling.cli.image", "image", "Load, pull, list and remove images."),
     "token": ("podling.cli.access", "token", "Make bearer tokens."),
     "kubeconfig": ("podling.cli.access", "kubeconfig", "Print the administrator's kubeconfig."),
-    "why": ("podling.cli.why", "why", "Say why a pod is not Running or not Ready."),
+    "why": ("podling.cli.why", "why", "Say why a pod is not Running or not Ready, and what to do."),
     "timeline": ("podling.cli.timeline", "timeline", "Draw a pod's life, in the terminal or as SVG."),
     "doctor": (
         "podling.cli.doctor",
@@ -48,4 +48,14 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(podling.__version__, prog_name="podling")
 def main() -> None:
-    """Kubernetes' pods, nodes and the loops around them, whole, in Python."""
+    """Kubernetes' pods, nodes and the loops around them, whole, in Python.
+
+    \b
+    A first time:  podling up --detach
+                   export KUBECONFIG=$(podling kubeconfig --path)
+                   podling run FILE        a manifest, followed until its pods are settled
+                   podling why POD         when one is not
+                   podling down
+
+    Every command takes --data-dir (or PODLING_DATA_DIR): it says which cluster is meant.
+    """

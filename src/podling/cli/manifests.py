@@ -66,7 +66,8 @@ def _documents(file: str) -> Iterator[Plain]:
     try:
         documents = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
     except yaml.YAMLError as error:
-        raise Failure(f"{file}: error parsing YAML: {error}") from error
+        flat = " ".join(str(error).split())
+        raise Failure(f"{file}: error parsing YAML: {flat}") from error
     for document in documents:
         if document is None:
             continue

@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from podling.cli.follow import Follower, Verdict, Wanted, follow, wanted
+from podling.cli.follow import Follower, Verdict, Wanted, follow, verdict, wanted
 from podling.cli.manifests import Manifest, apply, read
 from podling.cli.options import Failure, data_directory_option, require_running
 from podling.client.http import HttpClient
@@ -25,8 +25,13 @@ COLOURS = {"READY": "green", "SUCCEEDED": "green", "FAILED": "red", "WARNING": "
 def run(files: tuple[str, ...], directory: DataDirectory, namespace: str, timeout: float) -> None:
     """Apply manifests and follow their pods until each is Ready, Succeeded or Failed.
 
-    Exit code: 0 when every pod is Ready or Succeeded, 1 when one Failed or an object was refused, 3 when
-    the time was not enough.
+    Ready counts when it lasts: a pod that ends right after its start is followed to its end.
+
+    \b
+    Exit codes: 0  every pod is Ready or Succeeded
+                1  one Failed or was deleted, or an object was refused
+                2  wrong usage
+                3  the time was not enough
     """
     require_running(directory)
     manifests = read(files, namespace)
@@ -42,14 +47,24 @@ async def _run(directory: DataDirectory, manifests: list[Manifest], timeout: flo
         follower = Follower(wants, _say)
         settled = await follow(client, follower, timeout)
         _show_table(follower)
-        if Verdict.FAILED in follower.verdicts():
-            return FAILED
-        if not settled:
-            click.echo(f"not settled after {timeout:g} s; see: kubectl describe pods", err=True)
-            return NOT_SETTLED
-        return 0
+        return _outcome(follower, settled, timeout)
     finally:
         await client.close()
+
+
+def _outcome(follower: Follower, settled: bool, timeout: float) -> int:
+    """The exit code; what went wrong is told with the command that explains it."""
+    failed = [key for key, pod in follower.pods.items() if verdict(pod) is Verdict.FAILED]
+    waiting = [key for key, pod in follower.pods.items() if verdict(pod) is Verdict.UNSETTLED]
+    for namespace, name in [*failed, *(() if settled else waiting)]:
+        where = "" if namespace == "default" else f" -n {namespace}"
+        click.echo(f"Why? podling why {name}{where}", err=True)
+    if failed or follower.lost:
+        return FAILED
+    if not settled:
+        click.echo(f"Not settled after {timeout:g} s.", err=True)
+        return NOT_SETTLED
+    return 0
 
 
 async def _apply_all(client: HttpClient, manifests: list[Manifest]) -> list[Wanted]:
@@ -75,6 +90,8 @@ def _show_table(follower: Follower) -> None:
     from podling import clock
     from podling.apiserver.kinds.pod_table import COLUMNS, row
 
+    if not follower.pods:
+        return
     now = clock.now()
     width = 7  # Name to Node
     lines = [[column.name.upper() for column in COLUMNS[:width]]]

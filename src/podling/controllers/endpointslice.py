@@ -19,8 +19,9 @@ from podling.controllers.children import BY_NAMESPACE, Children
 from podling.controllers.ownership import controller_reference
 from podling.controllers.pod_index import BY_NODE, index_pods_by_label, index_pods_by_node, pods_with
 from podling.controllers.refusals import is_namespace_terminating
-from podling.controllers.slice_rules import Changes, Owner, arrange
-from podling.machinery.errors import ApiError, is_not_found
+from podling.controllers.slice_changes import carry_out
+from podling.controllers.slice_rules import Owner, arrange
+from podling.machinery.errors import ApiError
 
 
 class EndpointSliceController(Controller):
@@ -73,7 +74,7 @@ class EndpointSliceController(Controller):
         nodes = {name: node for name in names if (node := self._nodes.get(Key("", name))) is not None}
         changes = arrange(_owner(service), self._slices_of(service), rules.desired(service, pods, nodes))
         try:
-            await self._apply(service, changes)
+            await carry_out(self.client, key_of(service), self._children, changes)
         except ApiError as error:
             if is_namespace_terminating(error):
                 return AwaitChange()
@@ -91,24 +92,6 @@ class EndpointSliceController(Controller):
             and each.metadata.labels.get(rules.SERVICE_NAME) == service.metadata.name
             and each.metadata.deletion_timestamp is None
         ]
-
-    async def _apply(self, service: Service, changes: Changes) -> None:
-        """New endpoints first, so that a service never looks emptier than it is."""
-        key = key_of(service)
-        for each in changes.create:
-            self._children.wrote(key, await self.client.create(each))
-        for each in changes.update:
-            self._children.wrote(key, await self.client.update(each))
-        for each in changes.delete:
-            metadata = each.metadata
-            try:
-                await self.client.delete(
-                    EndpointSlice, metadata.name or "", metadata.namespace, uid=metadata.uid or ""
-                )
-            except ApiError as error:
-                if not is_not_found(error):
-                    raise
-            self._children.deleted(key, each)
 
 
 def _owner(service: Service) -> Owner:

@@ -18,8 +18,9 @@ from podling.controllers.children import Children
 from podling.controllers.endpoint_rules import MANAGED_BY, SERVICE_NAME
 from podling.controllers.ownership import controller_reference
 from podling.controllers.refusals import is_namespace_terminating
+from podling.controllers.slice_changes import carry_out
 from podling.controllers.slice_rules import Changes, Desired, Owner, arrange, identity
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import ApiError
 
 MANAGER = "endpointslicemirroring-controller.k8s.io"
 SKIP = "endpointslice.kubernetes.io/skip-mirror"
@@ -108,25 +109,8 @@ class EndpointSliceMirroringController(Controller):
         else:
             changes = Changes(delete=mine)
         try:
-            await self._apply(endpoints, changes)
+            await carry_out(self.client, key_of(endpoints), self._children, changes)
         except ApiError as error:
             if not is_namespace_terminating(error):
                 raise
         return AwaitChange()
-
-    async def _apply(self, endpoints: Endpoints, changes: Changes) -> None:
-        key = key_of(endpoints)
-        for each in changes.create:
-            self._children.wrote(key, await self.client.create(each))
-        for each in changes.update:
-            self._children.wrote(key, await self.client.update(each))
-        for each in changes.delete:
-            metadata = each.metadata
-            try:
-                await self.client.delete(
-                    EndpointSlice, metadata.name or "", metadata.namespace, uid=metadata.uid or ""
-                )
-            except ApiError as error:
-                if not is_not_found(error):
-                    raise
-            self._children.deleted(key, each)

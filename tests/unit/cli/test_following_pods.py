@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
+from podling import clock
 from podling.api.core_v1 import Event, Pod
-from podling.cli.follow import Follower, Verdict, Wanted, verdict, wanted
+from podling.cli.follow import Follower, Verdict, Wanted, settled, verdict, wanted
 from podling.cli.manifests import Manifest
 from podling.machinery import codec, scheme
+from podling.sim.loop import run
 
 
-def pod(phase: str = "Pending", *, ready: bool = False, name: str = "web", **labels: str) -> Pod:
-    conditions = [{"type": "Ready", "status": "True"}] if ready else []
+def pod(
+    phase: str = "Pending",
+    *,
+    ready: bool = False,
+    name: str = "web",
+    since: str = "",
+    uid: str = "",
+    **labels: str,
+) -> Pod:
+    times = {"lastTransitionTime": since} if since else {}
+    conditions = [{"type": "Ready", "status": "True", **times}] if ready else []
     plain = {
-        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "metadata": {"name": name, "namespace": "default", "labels": labels, "uid": uid},
         "status": {"phase": phase, "conditions": conditions},
     }
     return msgspec.convert(plain, Pod)
 
 
-def warning(text: str, *, about: str = "web", count: int = 1, uid: str = "1") -> Event:
+def warning(text: str, *, about: str = "web", of: str = "", count: int = 1, uid: str = "1") -> Event:
     plain = {
         "metadata": {"uid": uid},
-        "involvedObject": {"kind": "Pod", "namespace": "default", "name": about},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": about, "uid": of},
         "type": "Warning",
         "reason": "Failed",
         "message": text,
@@ -69,7 +82,7 @@ def test_each_change_is_shown_once() -> None:
         "web Running [UNSETTLED]",
         "web Running, Ready [READY]",
     ]
-    assert follower.done.is_set()
+    assert follower.settles_in() is not None
 
 
 def test_other_pods_are_nobodys_business() -> None:
@@ -78,7 +91,7 @@ def test_other_pods_are_nobodys_business() -> None:
     follower.see_pod(pod("Failed", name="other"))
     follower.see_event(warning("not ours", about="other"))
     assert screen.lines == []
-    assert not follower.done.is_set()
+    assert follower.settles_in() is None
 
 
 def test_warnings_are_shown_once_per_occurrence_even_before_the_pod() -> None:
@@ -89,12 +102,63 @@ def test_warnings_are_shown_once_per_occurrence_even_before_the_pod() -> None:
     assert screen.lines == ["web Failed: no [WARNING]"] * 2 + ["web Failed: else [WARNING]"]
 
 
+def test_a_namesake_that_was_there_before_is_another_pod() -> None:
+    screen = Screen()
+    follower = Follower([Wanted("default", name="web", uid="new")], screen)
+    follower.see_event(warning("old trouble", of="old"))
+    follower.see_pod(pod("Failed", uid="old"))
+    follower.see_event(warning("new trouble", of="new"))
+    follower.see_pod(pod(uid="new"))
+    assert screen.lines == ["web Failed: new trouble [WARNING]", "web Pending [UNSETTLED]"]
+
+
+Step = tuple[float, Pod | None]
+
+
+@pytest.mark.parametrize(
+    ("steps", "ends_at", "verdicts"),
+    [
+        ([(1, pod()), (2, pod("Succeeded"))], 2, [Verdict.SUCCEEDED]),
+        ([(1, pod()), (2, pod("Failed"))], 2, [Verdict.FAILED]),
+        ([(1, pod("Running", ready=True))], 2, [Verdict.READY]),
+        ([(1, pod("Running", ready=True, since="2025-12-31T00:00:00Z"))], 1, [Verdict.READY]),
+        ([(1, pod("Running", ready=True)), (1.5, pod("Failed"))], 1.5, [Verdict.FAILED]),
+        ([(1, pod("Running", ready=True)), (1.5, pod("Running"))], 10, [Verdict.UNSETTLED]),
+        (
+            [(1, pod("Running", ready=True)), (1.5, pod("Running")), (3, pod("Running", ready=True))],
+            4,
+            [Verdict.READY],
+        ),
+        ([(1, pod()), (2, None)], 2, [Verdict.FAILED]),
+        ([], 10, []),
+    ],
+)
+def test_ready_counts_when_it_lasts(steps: Sequence[Step], ends_at: float, verdicts: list[Verdict]) -> None:
+    """A pod without probes is Ready from its start, even if it ends at once."""
+
+    async def story() -> tuple[float, list[Verdict]]:
+        follower = Follower([Wanted("default", name="web")], Screen())
+        watching = asyncio.create_task(settled(follower, clock.monotonic() + 10))
+        watching.add_done_callback(lambda _: ended.append(clock.monotonic() - began))
+        began, ended = clock.monotonic(), list[float]()
+        for at, seen in steps:
+            await clock.sleep(began + at - clock.monotonic())
+            follower.see_pod(seen) if seen is not None else follower.forget_pod(pod())
+        await watching
+        await clock.sleep(0)
+        return ended[0], follower.verdicts()
+
+    at, found = run(story())
+    assert at == pytest.approx(ends_at)
+    assert found == verdicts
+
+
 def test_a_workload_waits_for_as_many_pods_as_it_wants() -> None:
     follower = Follower([Wanted("default", labels=(("app", "web"),), count=2)], Screen())
     follower.see_pod(pod("Running", ready=True, name="web-1", app="web"))
-    assert not follower.done.is_set()
+    assert follower.settles_in() is None
     follower.see_pod(pod("Running", ready=True, name="web-2", app="web"))
-    assert follower.done.is_set()
+    assert follower.settles_in() is not None
 
 
 def manifest(plain: dict[str, Any]) -> Manifest:
