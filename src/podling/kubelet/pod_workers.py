@@ -23,8 +23,8 @@ from podling.kubelet.services import PodServices
 from podling.kubelet.static_pods import HASH_ANNOTATION
 from podling.kubelet.status import Verdict
 from podling.kubelet.worker import PodWorker
-from podling.kubelet.worker_state import Finished, Syncing
-from podling.machinery.pods import MIRROR_ANNOTATION, is_critical, is_mirror, is_static, is_terminal
+from podling.kubelet.worker_state import Syncing
+from podling.machinery.pods import MIRROR_ANNOTATION, is_critical, is_mirror, is_static
 
 PREEMPTION_GRACE_SECONDS = 0
 
@@ -172,7 +172,7 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     def _make_room(self, pod: Pod) -> bool:
         """End what must go for a critical pod; whether that will do."""
-        workers = [w for w in self._workers.values() if w.uid != pod.metadata.uid and _takes_room(w)]
+        workers = [w for w in self._workers.values() if w.uid != pod.metadata.uid and w.takes_room]
         candidates = [Candidate(worker.record.pod, worker.record.occupant) for worker in workers]
         chosen = victims(occupant(pod), self._node(), candidates)
         for victim in chosen:
@@ -188,7 +188,7 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     def _others(self, pod: Pod) -> list[Occupant]:
         workers = self._workers.values()
-        return [w.record.occupant for w in workers if w.uid != pod.metadata.uid and _takes_room(w)]
+        return [w.record.occupant for w in workers if w.uid != pod.metadata.uid and w.takes_room]
 
     def room_changed(self) -> None:
         """Let the pods that wait for room to grow ask again, in their order."""
@@ -198,13 +198,6 @@ class PodWorkers(Mapping[str, PodWorker]):
         waiting = [worker for worker in self._workers.values() if worker.record.resize_deferred]
         for worker in sorted(waiting, key=lambda worker: worker.record.resize_order()):
             worker.wake()
-
-
-def _takes_room(worker: PodWorker) -> bool:
-    """Whether the pod was taken in and still counts against the node's resources."""
-    if isinstance(worker.state, Finished) or is_terminal(worker.record.pod):
-        return False
-    return worker.admitted or not isinstance(worker.state, Syncing)
 
 
 def concerns_worker(old: Pod, new: Pod) -> bool:

@@ -39,6 +39,7 @@ from podling.kubelet.worker_state import (
     remaining,
 )
 from podling.machinery.errors import ApiError
+from podling.machinery.pods import is_terminal
 from podling.runtime.failures import RuntimeFailure
 
 logger = logging.getLogger(__name__)
@@ -88,6 +89,16 @@ class PodWorker:
         """The API holds the pod no more."""
         self._demand = replace(self._demand, gone=True)
         self._press()
+
+    @property
+    def takes_room(self) -> bool:
+        """Whether the pod was taken in and still counts against the node's resources.
+
+        One that was removed by force does not: the API may have bound another in its place already.
+        """
+        if isinstance(self.state, Finished) or self._demand.gone or is_terminal(self.record.pod):
+            return False
+        return self.admitted or not isinstance(self.state, Syncing)
 
     def kill(self, verdict: Verdict, grace_override: int | None = None) -> None:
         """The kubelet decided against the pod (eviction, shutdown, preemption)."""

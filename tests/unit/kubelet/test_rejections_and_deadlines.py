@@ -34,6 +34,17 @@ async def test_room_is_free_again_when_a_pod_is_over(node: SimNode) -> None:
     assert (await node.get("second")).status.phase == "Running"
 
 
+async def test_a_pod_removed_by_force_leaves_its_room_at_once(node: SimNode) -> None:
+    """The API may have bound the next pod already, as it does when a victim has no grace period."""
+    big = [{"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "3"}}}]
+    await node.create(pod("first", containers=big, script={"ignoresSignals": True}))
+    await node.pass_time(1)
+    await node.delete("first", grace_seconds=0)
+    await node.create(pod("second", containers=big))
+    await node.pass_time(1)
+    assert (await node.get("second")).status.phase == "Running"
+
+
 async def test_a_node_selector_holds_on_the_node_too(node: SimNode) -> None:
     await node.create(pod(nodeSelector={"disk": "ssd"}))
     await node.pass_time(1)
