@@ -11,7 +11,7 @@ whatever is empty. Source of the rules: ``sigs.k8s.io/structured-merge-diff``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,19 +46,32 @@ def parts(value: Any, shape: Shape, path: Path) -> Iterator[tuple[str, Any, Shap
 
     Raises SchemaError for a field that the type does not have, and for an item without its key.
     """
-    if shape.kind is Kind.STRUCT:
-        shapes = fields_of(shape.struct) if shape.fields is None and shape.struct else shape.fields or {}
+    if shape.kind is not Kind.LIST:
+        shape_of = _shapes_of(shape)
         for name, item in value.items():
-            inner = shapes.get(name, shape.rest)
+            inner = shape_of(name)
             if inner is None:
-                raise SchemaError(f"{text_of((*path, f'f:{name}'))}: field not declared in schema")
+                raise _undeclared((*path, f"f:{name}"))
             yield f"f:{name}", item, inner
-    elif shape.kind is Kind.MAP:
-        for name, item in value.items():
-            yield f"f:{name}", item, shape.element or ANYTHING
     else:
         for index, item in enumerate(value):
             yield _item_element(item, index, shape, path), item, shape.element or ANYTHING
+
+
+def _shapes_of(shape: Shape) -> Callable[[str], Shape | None]:
+    """The shape of each field of a STRUCT or of each value of a MAP, by name; None for what cannot be."""
+    if shape.kind is Kind.MAP:
+        element = shape.element or ANYTHING
+        return lambda name: element
+    shapes = fields_of(shape.struct) if shape.fields is None and shape.struct else shape.fields or {}
+    if shape.rest is None:
+        return shapes.get
+    rest = shape.rest
+    return lambda name: shapes.get(name, rest)
+
+
+def _undeclared(path: Path) -> SchemaError:
+    return SchemaError(f"{text_of(path)}: field not declared in schema")
 
 
 def _item_element(item: Any, index: int, shape: Shape, path: Path) -> str:
@@ -204,16 +217,30 @@ def tree_of(value: Any, shape: Shape, zero: Any = None) -> dict[str, Any]:
     """
     if not value or is_leaf(value, shape):
         return {}
+    if isinstance(value, list):
+        return _tree_of_items(value, shape)
     tree: dict[str, Any] = {}
     present = zero if isinstance(zero, dict) else {}
-    for element, item, inner in parts(value, shape, ()):
-        start = present.get(element[2:])
+    shape_of = _shapes_of(shape)
+    for name in sorted(value):
+        item, start, inner = value[name], present.get(name), shape_of(name)
+        if inner is None:
+            raise _undeclared((f"f:{name}",))
         if item == start:
             continue
+        below = tree["f:" + name] = tree_of(item, inner, start) if isinstance(item, _COMPOSITE) else {}
+        if below and start is None:
+            below["."] = {}
+    return tree
+
+
+def _tree_of_items(items: list[Any], shape: Shape) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for element, item, inner in parts(items, shape, ()):
         # Two items with one key are together one leaf.
         leaf = element in tree or not isinstance(item, _COMPOSITE)
-        below = tree[element] = {} if leaf else tree_of(item, inner, start)
-        if below and start is None:
+        below = tree[element] = {} if leaf else tree_of(item, inner)
+        if below:
             below["."] = {}
     return dict(sorted(tree.items()))
 
