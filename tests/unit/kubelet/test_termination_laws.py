@@ -26,6 +26,8 @@ from tests.support.kubelet_node import SimNode, pod, sim_node
 
 FLOOR = 2.0
 """What a container gets between its stop signal and SIGKILL, however late it is."""
+SECOND = 1.0
+"""Deletion timestamps have whole seconds: a kubelet that has nothing else may count from a little earlier."""
 MOMENT = 0.1
 """What the kubelet itself may take between one thing and the next."""
 
@@ -117,7 +119,8 @@ async def play(subject: Pod, happenings: list[tuple[float, str]], root: Path) ->
         assert set(ends.at) == running, "alive after its grace period"
         late = {name: at for name, at in ends.at.items() if at > last + MOMENT}
         assert not late, f"killed too late: {late}, and {last} s were allowed"
-        keep_order(subject, ends, max(latest, shaken))
+        restarted = any(what == "restart" for _, what in happenings)
+        keep_order(subject, ends, latest - (SECOND if restarted else 0))
         for name in running:
             life = json.loads(subject.metadata.annotations[f"sim.podling.dev/{name}"])
             if not life["ignoresSignals"] and life["stopSeconds"] <= 1:
