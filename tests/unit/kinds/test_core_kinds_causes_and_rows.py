@@ -17,6 +17,7 @@ from tests.support.manifests import (
     INVALID,
     NOW,
     REQUIRED,
+    SUBDOMAIN_TEXT,
     UNSUPPORTED,
     Cause,
     causes,
@@ -63,7 +64,20 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
             (
                 "data[.dockerconfigjson]",
                 INVALID,
-                'Invalid value: "<secret contents redacted>": Expecting value: line 1 column 1 (char 0)',
+                'Invalid value: "<secret contents redacted>": '
+                "invalid character 'x' looking for beginning of value",
+            )
+        ],
+    ),
+    (
+        Secret,
+        f"{NAMED}\ntype: kubernetes.io/dockercfg\nstringData: {{.dockercfg: '[]'}}",
+        [
+            (
+                "data[.dockercfg]",
+                INVALID,
+                'Invalid value: "<secret contents redacted>": '
+                "json: cannot unmarshal array into Go value of type map[string]interface {}",
             )
         ],
     ),
@@ -206,6 +220,21 @@ def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
             ],
         ),
         (Node, "", "spec: {podCIDRs: [10.0.1.0/24], unschedulable: true}", []),
+        (
+            Node,
+            "",
+            "spec: {configSource: {configMap: {uid: u, name: A, namespace: default}}}\n"
+            "status: {config: {active: {}}}",
+            [
+                ("spec.configSource.configMap.uid", FORBIDDEN, "Forbidden: uid must not be set in spec"),
+                ("spec.configSource.configMap.name", INVALID, f'Invalid value: "A": {SUBDOMAIN_TEXT}'),
+                (
+                    "spec.configSource.configMap.kubeletConfigKey",
+                    REQUIRED,
+                    "Required value: kubeletConfigKey must be set",
+                ),
+            ],
+        ),
     ],
 )
 def test_what_may_not_change(kind: type[Any], before: str, after: str, expected: list[Cause]) -> None:

@@ -16,6 +16,7 @@ from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, NONE, UNKNOWN, age, joined, wide
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.node_config_sources import config_source_errors
 from podling.apiserver.kinds.resource_validation import quantity_errors
 from podling.apiserver.kinds.scheduling_validation import TAINT_EFFECTS
 from podling.machinery import fields, names
@@ -72,13 +73,13 @@ class NodeRules(KindRules[Node]):
                 where = STATUS.child("addresses").index(position)
                 errors.append(fields.duplicate(where, address))
             seen.add(key)
-        if old.spec.pod_cidrs and new.spec.pod_cidrs != old.spec.pod_cidrs:
-            errors.append(fields.forbidden(SPEC.child("podCIDRs"), _ONCE.format("podCIDR")))
+        errors += _pod_cidr_change_errors(new.spec.pod_cidrs, old.spec.pod_cidrs)
         if old.spec.provider_id and new.spec.provider_id != old.spec.provider_id:
             errors.append(fields.forbidden(SPEC.child("providerID"), _ONCE.format("providerID")))
+        errors += config_source_errors(new) + taint_errors(Path("metadata.taints"), new.spec.taints)
         if new.spec.external_id != old.spec.external_id:
             errors.append(fields.forbidden(SPEC.child("externalID"), "may not be updated"))
-        return errors + taint_errors(Path("metadata.taints"), new.spec.taints)
+        return errors
 
     def warnings(self, obj: Node, old: Node | None, context: Context) -> list[str]:
         if obj.spec.config_source is not None:
@@ -150,14 +151,20 @@ def _resource_errors(node: Node) -> Errors:
     return errors
 
 
+def _pod_cidr_change_errors(new: Sequence[str], old: Sequence[str]) -> Errors:
+    """The blocks are set once; one error for each that changed, or for their number."""
+    changed = 1 if len(new) != len(old) else sum(a != b for a, b in zip(new, old, strict=True))
+    return [fields.forbidden(SPEC.child("podCIDRs"), _ONCE.format("podCIDR"))] * changed if old else []
+
+
 def _pod_cidr_errors(path: Path, blocks: Sequence[str]) -> Errors:
     errors: Errors = []
     for position, block in enumerate(blocks):
         errors += checks.cidr(path.index(position), block)
-        if block in blocks[:position]:
-            errors.append(fields.duplicate(path.index(position), block))
     families = [":" in block for block in blocks]
     if len(families) != len(set(families)):
         text = "may specify no more than one CIDR for each IP family"
         errors.append(fields.invalid(path, blocks, text))
+    for position, block in enumerate(blocks):
+        errors += [fields.duplicate(path.index(position), block)] if block in blocks[:position] else []
     return errors

@@ -22,6 +22,8 @@ from podling.apiserver.kinds.configmaps import MAX_SIZE, decoded_size, frozen_er
 from podling.apiserver.kinds.filling import change, fill_empty
 from podling.machinery import fields
 from podling.machinery.fields import Path
+from podling.machinery.jsonscan import complaint
+from podling.machinery.plain import json_type
 from podling.machinery.tables import Column
 
 OPAQUE = "Opaque"
@@ -92,7 +94,13 @@ def _type_errors(obj: Secret) -> Errors:
 def _json_problem(encoded: str) -> str:
     """Why a value is not a JSON object; the value itself must not show."""
     try:
-        value = json.loads(base64.b64decode(encoded))
-    except (ValueError, UnicodeDecodeError) as error:
+        text = base64.b64decode(encoded).decode(errors="replace")
+    except ValueError as error:
         return str(error)
-    return "" if isinstance(value, dict) else "must be a JSON object"
+    problem = complaint(text)
+    if problem:
+        return problem
+    value = json.loads(text)
+    if value is None or isinstance(value, dict):
+        return ""  # Go takes null for an empty map
+    return f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
