@@ -188,3 +188,33 @@ def test_why_and_timeline_of_a_pod_in_trouble(cluster: RealCluster, tmp_path: Pa
     gone = cluster.podling("why", "troubled")
     assert gone.code == 3
     assert 'There is no pod "troubled" in namespace default. There was one' in one_line(gone.err)
+
+
+@pytest.mark.root
+def test_a_life_that_is_over_is_drawn_with_its_hooks_verdicts_and_signals(cluster: RealCluster) -> None:
+    quick = {"exec": {"command": ["true"]}}
+    manifest = shell_pod(
+        "whole",
+        "trap '' TERM; while :; do sleep 0.2; done",
+        terminationGracePeriodSeconds=1,
+        container={
+            "lifecycle": {"postStart": quick, "preStop": quick},
+            "readinessProbe": quick | {"periodSeconds": 1},
+        },
+    )
+    cluster.apply(manifest)
+    cluster.kubectl("wait", "--for=condition=Ready", "pod/whole", "--timeout=30s")
+    cluster.kubectl("delete", "pod", "whole")
+    done = cluster.podling("timeline", "whole", "-o", "json")
+    drawn = json.loads(done.out)
+    assert (done.code, drawn["status"]) == (0, "Deleted")
+    (_, lane) = drawn["lanes"]
+    assert lane["name"] == "main"
+    assert [span["text"] for span in lane["spans"] if span["kind"] == "hook"] == ["postStart", "preStop"]
+    assert [span["kind"] for span in lane["spans"] if span["kind"] in ("running", "ready")] == [
+        "running",
+        "ready",
+    ]
+    told = [mark["reason"] for mark in lane["marks"] if mark["kind"] != "event"]
+    assert told == ["ProbeSuccess", "SIGTERM", "SIGKILL", "Error"]
+    assert "K" in cluster.podling("timeline", "whole", "--width", "60").out.splitlines()[3]
