@@ -17,14 +17,14 @@ from podling.api.certificates_v1 import (
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.differences import describe
-from podling.machinery import fields, names
+from podling.apiserver.kinds.signer_names import signer_name_errors
+from podling.machinery import fields
 from podling.machinery.fields import Path
 
 SPEC, STATUS = Path("spec"), Path("status")
 CONDITIONS = STATUS.child("conditions")
 LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
 SHORTEST_SECONDS = 600
-LONGEST_SIGNER = 571
 DECISIONS = ("Approved", "Denied")
 LASTING = (*DECISIONS, "Failed")
 STATES = ("False", "True", "Unknown")
@@ -105,36 +105,9 @@ def _certificate_problem(pem: bytes) -> str:
 
 
 def _signer_errors(path: Path, name: str) -> Errors:
-    """``domain/path``, long enough for a signer that is named after an object in a namespace."""
-    if not name:
-        return [fields.required(path)]
     if name == LEGACY_SIGNER:
         return [fields.invalid(path, name, "the legacy signerName is not allowed via this API version")]
-    domain, slash, rest = name.partition("/")
-    if not slash or "/" in rest:
-        text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        return [fields.invalid(path, name, text)]
-    errors: Errors = []
-    if len(domain.encode()) > names.DNS_SUBDOMAIN_MAX_LENGTH:
-        errors.append(fields.too_long(path, names.DNS_SUBDOMAIN_MAX_LENGTH))
-    errors += _part_errors(path, domain, is_domain=True)
-    if "." not in domain:
-        text = "should be a domain with at least two segments separated by dots"
-        errors.append(fields.invalid(path, domain, text))
-    errors += _part_errors(path, rest, is_domain=False)
-    if len(name.encode()) > LONGEST_SIGNER:
-        errors.append(fields.too_long(path, LONGEST_SIGNER))
-    return errors
-
-
-def _part_errors(path: Path, text: str, *, is_domain: bool) -> Errors:
-    """What is wrong with the first bad label; more would say the same."""
-    check = names.dns_label_errors if is_domain else names.dns_subdomain_errors
-    for label in text.split("."):
-        problems = [f'validating label "{label}": {problem}' for problem in check(label)]
-        if problems:
-            return checks.invalid_each(path, text, problems)
-    return []
+    return signer_name_errors(path, name)
 
 
 def _condition_errors(status: CertificateSigningRequestStatus) -> Errors:

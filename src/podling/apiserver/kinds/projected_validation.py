@@ -18,6 +18,7 @@ from podling.api.core_v1 import (
 )
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.signer_names import bundle_name_errors, signer_name_errors
 from podling.machinery import fields
 from podling.machinery.fields import Path
 
@@ -48,7 +49,7 @@ def validate_projected(
         if source.service_account_token is not None:
             errors += _token(path, here.child("serviceAccountToken"), source.service_account_token)
         if source.cluster_trust_bundle is not None:
-            errors += _trust_bundle(here.child("clusterTrustBundle"), source.cluster_trust_bundle)
+            errors += _trust_bundle(here.child("clusterTrustBundlePEM"), source.cluster_trust_bundle)
             bundle = source.cluster_trust_bundle.path
             errors += _claim(path, ((bundle, bundle),), taken)
         if source.pod_certificate is not None:
@@ -110,12 +111,14 @@ def _trust_bundle(path: Path, bundle: ClusterTrustBundleProjection) -> Errors:
     elif bundle.name is not None:
         if not bundle.name:
             errors.append(fields.required(path.child("name"), "must be a valid object name"))
+        errors += bundle_name_errors(path.child("name"), bundle.name)
         if bundle.label_selector is not None:
             text = "labelSelector must be unset if name is specified"
             errors.append(fields.invalid(path.child("labelSelector"), bundle.label_selector, text))
     elif bundle.signer_name is not None:
         if not bundle.signer_name:
             errors.append(fields.required(path.child("signerName"), "must be a valid signer name"))
+        errors += signer_name_errors(path.child("signerName"), bundle.signer_name)
         errors += checks.label_selector(path.child("labelSelector"), bundle.label_selector)
     else:
         errors.append(fields.required(path, "either name or signerName must be specified"))
@@ -125,9 +128,7 @@ def _trust_bundle(path: Path, bundle: ClusterTrustBundleProjection) -> Errors:
 
 
 def _certificate(path: Path, certificate: PodCertificateProjection, taken: set[str]) -> Errors:
-    errors: Errors = []
-    if not certificate.signer_name:
-        errors.append(fields.required(path.child("signerName")))
+    errors = signer_name_errors(path.child("signerName"), certificate.signer_name)
     errors += checks.required_one_of(path.child("keyType"), certificate.key_type, KEY_TYPES)
     seconds = certificate.max_expiration_seconds
     if seconds is not None and seconds < SHORTEST_CERTIFICATE:

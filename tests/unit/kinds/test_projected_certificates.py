@@ -1,0 +1,68 @@
+"""What is wrong with certificates and trust bundles that are projected into a pod."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.manifests import (
+    SUBDOMAIN_TEXT,
+    Cause,
+    creation_causes,
+    invalid,
+    pod,
+    required,
+    unsupported,
+)
+
+BUNDLE = "spec.volumes[0].projected.sources[0].clusterTrustBundlePEM"
+CERTIFICATE = "spec.volumes[0].projected.sources[0].podCertificate"
+KEY_TYPES = ("ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", "RSA3072", "RSA4096")
+QUALIFIED = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("clusterTrustBundle: {path: ca.pem, signerName: example.com/ca}", []),
+        ("clusterTrustBundle: {path: ca.pem, name: 'example.com:ca:main'}", []),
+        (
+            "clusterTrustBundle: {path: ca.pem}",
+            [required(BUNDLE, "either name or signerName must be specified")],
+        ),
+        (
+            "clusterTrustBundle: {path: ca.pem, signerName: ca}",
+            [invalid(f"{BUNDLE}.signerName", '"ca"', QUALIFIED)],
+        ),
+        (
+            "clusterTrustBundle: {path: '', name: 'a:b'}",
+            [
+                invalid(
+                    f"{BUNDLE}.name",
+                    '"a:b"',
+                    "not a valid clustertrustbundlename: "
+                    'ClusterTrustBundle without signer name must not have ":" in its name',
+                ),
+                required(f"{BUNDLE}.path"),
+            ],
+        ),
+        (
+            "clusterTrustBundle: {path: ca.pem, name: A}",
+            [invalid(f"{BUNDLE}.name", '"A"', f"not a valid clustertrustbundlename: {SUBDOMAIN_TEXT}")],
+        ),
+        ("podCertificate: {signerName: example.com/ca, keyType: ED25519, keyPath: key.pem}", []),
+        (
+            "podCertificate: {signerName: ca, keyType: RSA}",
+            [
+                invalid(f"{CERTIFICATE}.signerName", '"ca"', QUALIFIED),
+                unsupported(f"{CERTIFICATE}.keyType", "RSA", *KEY_TYPES),
+                required(
+                    CERTIFICATE,
+                    "specify at least one of credentialBundlePath, keyPath, and certificateChainPath",
+                ),
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_causes(text: str, expected: list[Cause]) -> None:
+    found = creation_causes(pod(f"spec: {{volumes: [{{name: v, projected: {{sources: [{{{text}}}]}}}}]}}"))
+    assert found == expected
