@@ -24,15 +24,17 @@ BETWEEN = ("ReplicaSet",)
 
 async def why(client: Client, kind: str, name: str, namespace: str) -> Explanation:
     """The answer for ``kind/name``. Raises ``NoAnswer`` when there is nothing to explain, ``ApiError``."""
-    if kind in ("pod", "pods", "po"):
+    resource = resource_named(kind)
+    if resource.kind == "Pod":
         return await _pod(client, name, namespace)
-    return await _workload(client, _resource(kind), name, namespace)
+    return await _workload(client, resource, name, namespace)
 
 
-def _resource(kind: str) -> scheme.Resource:
+def resource_named(kind: str) -> scheme.Resource:
+    """What ``kind`` names in kubectl's way: ``po``, ``deployments.apps``. Raises ``NoAnswer`` for others."""
     for resource in scheme.RESOURCES:
         names = (resource.plural, resource.singular, *resource.short_names)
-        if kind.lower().partition(".")[0] in names and resource.kind in WORKLOADS:
+        if kind.lower().partition(".")[0] in names and resource.kind in ("Pod", *WORKLOADS):
             return resource
     known = ", ".join(name.lower() for name in ("Pod", *WORKLOADS))
     raise NoAnswer(f'cannot explain a "{kind}"; there are: {known}')

@@ -37,15 +37,16 @@ def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None
                 3  no answer: no such pod, or no cluster that could be asked
     """
     require_running(directory, NoAnswer)
+    from podling.cli.asking import resource_named
+
     kind, _, name = pod.rpartition("/")
+    kind = resource_named(kind or "pod").singular
     try:
-        explanation = asyncio.run(_ask(directory, kind or "pod", name, namespace))
+        explanation = asyncio.run(_ask(directory, kind, name, namespace))
     except (ApiError, OSError) as error:
         raise NoAnswer(str(error)) from error
     if output == "json":
-        answer = {"kind": kind or "pod", "name": name, "namespace": namespace} | msgspec.to_builtins(
-            explanation
-        )
+        answer = {"kind": kind, "name": name, "namespace": namespace} | msgspec.to_builtins(explanation)
         click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
     else:
         click.echo(_wrapped(paragraph(explanation, clock.now())))
