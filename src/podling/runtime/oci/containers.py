@@ -164,8 +164,8 @@ class Containers:
         program ran leaves the container as it was: it did not fail, and may yet be started."""
         ran = self.ends.was_let_go(record)
         if not isinstance(error, conmon.CreateFailure):
-            await asyncio.to_thread(conmon.kill_all, record.id)
-        await asyncio.to_thread(sweep_process, self._host, record)
+            await in_thread(lambda: conmon.kill_all(record.id))
+        await in_thread(lambda: sweep_process(self._host, record))
         if isinstance(error, asyncio.CancelledError) and not ran:
             self.ends.undone(record)
             return
@@ -240,7 +240,7 @@ class Containers:
         report(self._host, record, ContainerEventType.REMOVED)
 
     async def _discard(self, record: ContainerRecord) -> None:
-        await asyncio.to_thread(self._erase, record)
+        await in_thread(lambda: self._erase(record))
         await self._host.images.release(record.id)
         self.records.forget(record.id)
 

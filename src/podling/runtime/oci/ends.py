@@ -20,6 +20,7 @@ from podling.runtime.oci.host import Host, open_process
 from podling.runtime.oci.processes import wait_for_ends
 from podling.runtime.oci.records import ContainerRecord, Records
 from podling.runtime.oci.rootfs import remove_tree
+from podling.runtime.oci.threads import in_thread
 
 EXIT_FILE_SECONDS = 5.0
 """How long a dead process' monitor may take to write the exit code before it is taken for dead too."""
@@ -74,7 +75,7 @@ class Ends:
             record = self._records.get(container_id)
             if record is None or record.state is not ContainerState.RUNNING:
                 return
-            ended = await asyncio.to_thread(self._ended, record)
+            ended = await in_thread(lambda: self._ended(record))
             self.record(ended)
 
     def _ended(self, record: ContainerRecord) -> ContainerRecord:
@@ -137,7 +138,7 @@ class Ends:
             running = replace(record, state=ContainerState.RUNNING, started_at=clock.now())
             await self._adopt_running(self._records.note(running))
             return
-        await asyncio.to_thread(self._undo_start, record)
+        await in_thread(lambda: self._undo_start(record))
 
     def was_let_go(self, record: ContainerRecord) -> bool:
         """Whether the container's process was made and left the door at which it had waited: then its
@@ -188,7 +189,11 @@ def report(host: Host, record: ContainerRecord, kind: ContainerEventType) -> Non
 
 
 def sweep_process(host: Host, record: ContainerRecord) -> None:
-    """Kill what is left in the container's cgroup and undo what the OCI runtime keeps about it."""
+    """Kill what is left in the container's cgroup and undo what the OCI runtime keeps about it.
+
+    Processes that hang in the kernel make this last: it belongs in a thread of its own, lest they take
+    those that other containers are served by.
+    """
     for _ in range(100):
         if not host.cgroups.kill(record.cgroup):
             break
