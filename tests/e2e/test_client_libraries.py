@@ -9,6 +9,7 @@ against a server whose history the test can cut.
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,13 @@ def space(cluster: RealCluster) -> Iterator[None]:
     cluster.kubectl("create", "namespace", SPACE)
     yield
     cluster.kubectl("delete", "namespace", SPACE)
+
+
+@pytest.fixture(autouse=True)
+def connections_end_here() -> Iterator[None]:
+    """What a library forgot to close is closed here, where that is expected, not in a test that follows."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

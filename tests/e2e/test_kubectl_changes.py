@@ -201,6 +201,7 @@ def test_a_set_of_manifests_remembers_its_members(cluster: RealCluster) -> None:
     parent = cluster.get("secret", "members", *IN)["metadata"]
     assert parent["annotations"]["applyset.kubernetes.io/contains-group-kinds"] == "ConfigMap"
     assert "applyset.kubernetes.io/id" in parent["labels"]
+    cluster.kubectl(*IN, "delete", "configmap/member", "secret/members")
 
 
 class TestEdit:
