@@ -179,7 +179,9 @@ def scaled(served: ServedCluster, custom: bool) -> str:
         assert served.request("POST", deployments, body).code == 201
         return f"{deployments}/scaled"
     paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
-    made = definition(version={"subresources": {"scale": paths, "status": {}}})
+    both = {"served": True, "subresources": {"scale": paths, "status": {}}}
+    versions = [{"name": "v1", "storage": False, **both}, {"name": "v2", "storage": True, **both}]
+    made = definition(versions=versions)
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     assert served.request("POST", definitions, codec.encode(made)).code == 201
     query = f"{definitions}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name=widgets.example.com"

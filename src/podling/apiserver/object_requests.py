@@ -27,7 +27,7 @@ from podling.apiserver.watch import ObjectWatch
 from podling.client.base import PatchType
 from podling.client.local import ListOptions, Patch, Target, User, WriteOptions
 from podling.machinery import codec, errors, tables
-from podling.machinery.custom import CustomResource
+from podling.machinery.custom import CustomObject, CustomResource
 from podling.machinery.scheme import type_of
 
 WATCH_SECONDS_MIN = 1800
@@ -239,7 +239,8 @@ class ObjectRequests:
         code: int = 200,
     ) -> web.Response:
         view = self._registry.view(target)
-        shows_itself = not target.subresource or isinstance(obj, view.body if view else target.resource.type)
+        own = view.body if view else (target.resource.type, CustomObject)
+        shows_itself = not target.subresource or isinstance(obj, own)
         if wanted.form is Form.OBJECT or isinstance(obj, Status) or not shows_itself:
             return await reply_object(
                 request, obj, code=code, warnings=warnings, media_type=wanted.media_type

@@ -155,6 +155,21 @@ def test_several_conflicts_are_listed_by_owner() -> None:
     )
 
 
+def test_owners_are_listed_by_name_whatever_they_did() -> None:
+    live = applied(None, deployment(1), "kubectl")
+    live = applied(live, deployment(1), "other")
+    live = track_update(live, {**live, "spec": {"replicas": 2}}, apps_v1.Deployment, writer("kubectl-edit"))
+    live = applied(applied(live, deployment(2), "other"), deployment(2), "kubectl")
+    with pytest.raises(ApiError) as caught:
+        applied(live, deployment(3), "me")
+    said = str(caught.value).splitlines()
+    assert [line for line in said if "conflicts" in line] == [
+        'Apply failed with 3 conflicts: conflicts with "kubectl":',
+        'conflicts with "kubectl-edit" using apps/v1:',
+        'conflicts with "other":',
+    ]
+
+
 def test_force_takes_the_field_over() -> None:
     obj = applied(None, deployment(3, paused=True), "me")
     obj = applied(obj, deployment(5), "you", force=True)
