@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -255,3 +256,16 @@ def test_the_definition_takes_everything_along(cluster: RealCluster) -> None:
     refused = cluster.try_kubectl("get", "--raw", "/apis/stable.example.com/v1/crontabs")
     assert "the server could not find the requested resource" in refused.err
     assert "stable.example.com" not in cluster.kubectl("api-versions")
+
+
+def test_a_watch_ends_with_the_definition(cluster: RealCluster) -> None:
+    send(cluster, "create", crontab("a"))
+    command = cluster.kubectl_command("get", "ct", "-w", "--output-watch-events", "--no-headers", "-v=6")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stderr
+        assert any("watch=true" in line and "200 OK" in line for line in process.stderr)
+        cluster.kubectl("delete", "crd", NAME, "--timeout=30s")
+        shown, _ = process.communicate(timeout=20)
+    assert [line.split()[:2] for line in shown.splitlines()] == [["ADDED", "a"], ["DELETED", "a"]]
+    assert process.returncode == 0
