@@ -1,4 +1,8 @@
-"""Pods on real containers: one at a time, and fifty at once, beside ``crun run`` of the same container."""
+"""Pods on real containers: one at a time, and fifty at once, beside ``crun run`` of the same container.
+
+The rate of fifty has no floor of its own: on a machine that does other things as well ``crun run`` takes
+longer, too, so see how long that took before a low rate is believed.
+"""
 
 from __future__ import annotations
 

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import statistics
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -54,7 +52,8 @@ def main() -> None:
 
 
 async def measure(running: BenchCluster, handlers: Handlers) -> list[Figure]:
-    folder = Path(tempfile.mkdtemp(prefix="podling-bench-"))
+    folder = running.data_directory / "arrivals"
+    folder.mkdir()
     heard = Listener()
     server = await asyncio.get_running_loop().create_server(heard.protocol, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -73,7 +72,6 @@ async def measure(running: BenchCluster, handlers: Handlers) -> list[Figure]:
     finally:
         server.close()
         await client.close()
-        shutil.rmtree(folder, ignore_errors=True)
     return figures(handlers, own, children, arrivals)
 
 
