@@ -142,6 +142,8 @@ class LifeRecorder:
         self._folder = folder
         self._lines: OrderedDict[str, int] = OrderedDict()
         self._told: dict[str, dict[tuple[str, str], str]] = {}
+        self._files: int | None = None
+        """How many records there are; None until somebody looked."""
 
     def event(
         self,
@@ -201,9 +203,15 @@ class LifeRecorder:
         return msgspec.json.encode(beginning) + b"\n"
 
     def _forget_the_oldest(self) -> None:
+        """Make room for one more record, some at a time."""
+        if self._files is not None and self._files < FILES_MAX:
+            self._files += 1
+            return
         files = sorted(self._folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
-        for file in files[: max(0, len(files) - FILES_MAX + 1)]:
+        kept = FILES_MAX - 1 if len(files) < FILES_MAX else FILES_MAX - 1 - FILES_MAX // 10
+        for file in files[: max(0, len(files) - kept)]:
             file.unlink(missing_ok=True)
+        self._files = min(len(files), kept) + 1
 
 
 def _halve(file: Path) -> int:
