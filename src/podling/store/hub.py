@@ -15,6 +15,7 @@ import asyncio
 from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from itertools import islice
 
 from podling.store.base import Event, StoreClosed, Watch, WatchOverflow
 from podling.store.history import History
@@ -22,6 +23,13 @@ from podling.store.history import History
 DEFAULT_CAPACITY = 16_384
 """How many events a watch may be behind. Generous, because a shared log makes it cheap and because
 a burst of writes within one turn of the event loop gives no watch the chance to read."""
+
+CROWD = 64
+"""How many watches are woken at once. A thousand that all answer in one turn of the event loop would hold
+it for everybody else; so they go in crowds, each after a pause, and read what came meanwhile in one go."""
+
+PAUSE_SECONDS = 0.003
+"""Between one crowd and the next, so that writes and reads have their turns."""
 
 TRIM_AT_LEAST = 256
 """A log is not looked through for what everybody has read before it has grown by so many events."""
@@ -105,6 +113,8 @@ class _Channel:
         self._trim_at = TRIM_AT_LEAST
         self._watches: dict[_Watch, None] = {}
         self._waiting: dict[_Watch, None] = {}
+        """In the order in which they began to wait: those that are behind come first."""
+        self._next_crowd: asyncio.TimerHandle | None = None
 
     @property
     def end(self) -> int:
@@ -128,7 +138,7 @@ class _Channel:
         self._watches[watch] = None
 
     def leave(self, watch: _Watch) -> None:
-        self._waiting.pop(watch, None)
+        self.stop_waiting(watch)
         if watch in self._watches:
             del self._watches[watch]
             if not self._watches:
@@ -137,10 +147,24 @@ class _Channel:
     def wait(self, watch: _Watch) -> None:
         self._waiting[watch] = None
 
+    def stop_waiting(self, watch: _Watch) -> None:
+        self._waiting.pop(watch, None)
+
     def wake(self) -> None:
-        waiting, self._waiting = self._waiting, {}
-        for watch in waiting:
+        """Wake the waiting watches that are behind: a crowd now, the others crowd by crowd."""
+        if self._next_crowd is None:
+            self._wake_a_crowd()
+
+    def _wake_a_crowd(self) -> None:
+        self._next_crowd = None
+        for watch in tuple(islice(self._waiting, CROWD)):
+            if watch.position == self.end:
+                return
+            self.stop_waiting(watch)
             watch.wake()
+        if self._waiting:
+            loop = asyncio.get_running_loop()
+            self._next_crowd = loop.call_later(PAUSE_SECONDS, self._wake_a_crowd)
 
     def trim(self) -> None:
         """Cut off who is too far behind, drop what the rest has read; amortised over many events."""
@@ -242,3 +266,4 @@ class _Watch:
             await self._waiter
         finally:
             self._waiter = None
+            self._channel.stop_waiting(self)

@@ -6,7 +6,9 @@ import asyncio
 
 import pytest
 
+from podling import clock
 from podling.store.base import Event, WatchOverflow
+from podling.store.hub import CROWD, PAUSE_SECONDS
 from podling.store.memory import MemoryStore
 
 
@@ -24,6 +26,31 @@ async def test_a_thousand_watches_share_the_very_same_events() -> None:
     await put(store, "/pods/a")
     events: list[Event] = await asyncio.gather(*waiting)
     assert len({id(event) for event in events}) == 1
+
+
+async def test_many_watches_are_woken_crowd_by_crowd() -> None:
+    """No write holds the loop for everybody who hears of it, and nobody is forgotten over a second one."""
+    store = MemoryStore()
+    watches = [store.watch("/pods/", after=0) for _ in range(3 * CROWD + 1)]
+    seen = [0] * len(watches)
+
+    async def read(number: int) -> None:
+        async for _ in watches[number]:
+            seen[number] += 1 + len(watches[number].ready())
+
+    readers = [asyncio.create_task(read(number)) for number in range(len(watches))]
+    await clock.sleep(PAUSE_SECONDS)
+    await put(store, "/pods/a")
+    await clock.sleep(0)
+    assert sum(seen) == CROWD
+    await put(store, "/pods/b")
+    await clock.sleep(3.5 * PAUSE_SECONDS)
+    assert set(seen[CROWD:]) == {2}, "those that come later read both in one go"
+    await clock.sleep(PAUSE_SECONDS)
+    assert set(seen) == {2}
+    for watch in watches:
+        watch.close()
+    await asyncio.gather(*readers)
 
 
 async def test_a_write_wakes_only_those_it_concerns() -> None:
