@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podling.apiserver.customresources.cel import SchemaRules
+from podling.apiserver.customresources.schema_rules import SchemaRules
 from podling.apiserver.customresources.structural import schema_of
 
 INTEGER, STRING = {"type": "integer"}, {"type": "string"}

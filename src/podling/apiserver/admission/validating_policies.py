@@ -156,7 +156,7 @@ def _seen(request: Request, params: Any, objects: Objects) -> dict[str, Any]:
 
 
 def _judged(policy: ValidatingAdmissionPolicy, values: dict[str, Any]) -> Iterator[_Decision]:
-    from podling.apiserver.customresources.cel_programs import PER_OBJECT
+    from podling.apiserver.cel.programs import PER_OBJECT
 
     spec, budget = policy.spec, [PER_OBJECT]
     values["variables"] = _Lazy(spec.variables, values, budget)
@@ -172,7 +172,7 @@ def _asked(
     validation: Validation, values: Mapping[str, Any], budget: list[int], *, ignore: bool
 ) -> _Decision | None:
     """What one validation has against the request."""
-    from podling.apiserver.customresources.cel_programs import Failure, NotCompiled, OverBudget
+    from podling.apiserver.cel.programs import Failure, NotCompiled, OverBudget
 
     reason, text = validation.reason or INVALID, validation.expression.strip()
     try:

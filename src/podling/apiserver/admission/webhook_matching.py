@@ -17,7 +17,7 @@ from podling.apiserver.views import shown_form
 from podling.machinery import codec, selectors
 
 if TYPE_CHECKING:
-    from podling.apiserver.customresources.cel_programs import Program
+    from podling.apiserver.cel.programs import Program
 
 ALL = "*"
 VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer")
@@ -126,8 +126,8 @@ def attributes(request: Request, uid: str) -> dict[str, Any]:
 @lru_cache(maxsize=1024)
 def program(text: str) -> Program:
     """An expression over a request. Raises ``NotCompiled``."""
-    from podling.apiserver.customresources.cel_programs import Program
-    from podling.apiserver.customresources.cel_types import DYN
+    from podling.apiserver.cel.programs import Program
+    from podling.apiserver.cel.types import DYN
 
     return Program(text, dict.fromkeys(VARIABLES, DYN))
 
@@ -149,7 +149,7 @@ def conditions_hold(conditions: Sequence[MatchCondition], values: Mapping[str, A
 
     Raises ``ConditionFailed``.
     """
-    from podling.apiserver.customresources.cel_programs import Failure, NotCompiled, OverBudget
+    from podling.apiserver.cel.programs import Failure, NotCompiled, OverBudget
 
     failed: list[str] = []
     for each in conditions:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from podling.apiserver.customresources.cel import Rule
+from podling.apiserver.customresources.schema_rules import Rule
 from podling.apiserver.customresources.structural import LIST_TYPE, RULES, Schema
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path
 
 if TYPE_CHECKING:
-    from podling.apiserver.customresources.cel_programs import Program
+    from podling.apiserver.cel.programs import Program
 
 Errors = list[FieldError]
 Costs = list[tuple[Path, int]]
@@ -86,8 +86,8 @@ def _errors_at(place: _Place, schema: Schema, costs: Costs) -> Errors:
 
 def _most(schema: Schema) -> int:
     """The most items or entries of a value."""
-    from podling.apiserver.customresources.cel_costs import largest
-    from podling.apiserver.customresources.cel_types import schema_type
+    from podling.apiserver.cel.costs import largest
+    from podling.apiserver.customresources.schema_types import schema_type
 
     own = schema_type(schema)
     return largest(own) if own is not None else 1
@@ -120,7 +120,7 @@ def _plain_errors(where: Path, plain: Mapping[str, Any]) -> Errors:
 
 
 def _compiled_errors(where: Path, rule: Rule, place: _Place, costs: Costs) -> Errors:
-    from podling.apiserver.customresources.cel_programs import NotCompiled
+    from podling.apiserver.cel.programs import NotCompiled
 
     errors: Errors = []
     for name, wanted, prefix, otherwise in (

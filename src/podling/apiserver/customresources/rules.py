@@ -20,9 +20,9 @@ from podling.api.apiextensions_v1 import (
 from podling.api.autoscaling_v1 import Scale, ScaleSpec, ScaleStatus
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.customresources import printing, values
-from podling.apiserver.customresources.cel import SchemaRules
 from podling.apiserver.customresources.json_paths import JsonPath
 from podling.apiserver.customresources.names import TERMINATING, is_true
+from podling.apiserver.customresources.schema_rules import SchemaRules
 from podling.apiserver.customresources.structural import RootSchema, schema_of
 from podling.apiserver.customresources.versions import priority
 from podling.apiserver.kinds.base import Context, KindRules, View

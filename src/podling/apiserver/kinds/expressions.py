@@ -20,7 +20,7 @@ _RESERVED = frozenset({
 
 def expression_errors(path: Path, text: str) -> Errors:
     """``text`` is not blank (the caller says what a missing one means)."""
-    from podling.apiserver.customresources.cel_programs import syntax_problem  # loads the library
+    from podling.apiserver.cel.programs import syntax_problem  # loads the library
 
     problem = syntax_problem(text)
     return [fields.invalid(path, text, f"compilation failed: {problem}")] if problem else []

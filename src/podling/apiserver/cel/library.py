@@ -1,7 +1,7 @@
 """The functions on texts, lists, optionals, URLs, addresses and quantities that CEL has in Kubernetes.
 
 Names and meaning: ``google/cel-spec``, ``google/cel-go/ext`` (strings, sets) and
-``k8s.io/apiserver/pkg/cel/library``. Loaded by ``cel_functions``' users through ``cel_compiler``.
+``k8s.io/apiserver/pkg/cel/library``. Loaded by ``functions``' users through ``compiler``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 import re2
 
-from podling.apiserver.customresources.cel_functions import Function, Optional, add, inside, same, to_string
+from podling.apiserver.cel.functions import Function, Optional, add, inside, same, to_string
 from podling.machinery import quantity as quantities
 
 _VERB = re.compile(r"%(%|(?:\.(\d+))?([sdfexXob]))")

@@ -5,7 +5,7 @@ Estimates stay at or below those of ``cel-go checker/cost.go``: what Kubernetes 
 
 from __future__ import annotations
 
-from podling.apiserver.customresources.cel_types import Type
+from podling.apiserver.cel.types import Type
 
 CEILING = 2**62
 TRAVERSING = frozenset({

@@ -1,4 +1,4 @@
-"""What CEL can call: operators, conversions, parts of times, with their types; ``cel_library`` adds the rest.
+"""What CEL can call: operators, conversions, parts of times, with their types; ``library`` adds the rest.
 
 Values are plain: ``int``, ``float``, ``str``, ``bool``, ``bytes``, ``list``, ``dict``, ``None``,
 ``datetime``, ``timedelta``. A method's first argument is what stands before the dot.
@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from podling.apiserver.customresources.cel_types import Type, type_named
+from podling.apiserver.cel.types import Type, type_named
 from podling.machinery.plain import equal
 
 Function = Callable[..., Any]

@@ -11,8 +11,8 @@ from celpy.evaluation import CELEvalError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podling.apiserver.customresources.cel_programs import Failure, Program
-from podling.apiserver.customresources.cel_types import BOOL, INT, list_of
+from podling.apiserver.cel.programs import Failure, Program
+from podling.apiserver.cel.types import BOOL, INT, list_of
 
 NAMES = {"a": INT, "b": INT, "on": BOOL, "items": list_of(INT)}
 _OTHER = celpy.Environment()

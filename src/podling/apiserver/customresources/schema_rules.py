@@ -25,7 +25,7 @@ from podling.machinery.fields import OMITTED, ErrorType, FieldError, Path
 from podling.machinery.plain import equal
 
 if TYPE_CHECKING:
-    from podling.apiserver.customresources.cel_programs import Program
+    from podling.apiserver.cel.programs import Program
 
 log = logging.getLogger(__name__)
 
@@ -79,8 +79,9 @@ class Rule:
 
     def _compiled(self, text: str) -> Program:
         """Raises ``NotCompiled``."""
-        from podling.apiserver.customresources.cel_programs import Program
-        from podling.apiserver.customresources.cel_types import DYN, Type, schema_type
+        from podling.apiserver.cel.programs import Program
+        from podling.apiserver.cel.types import DYN, Type
+        from podling.apiserver.customresources.schema_types import schema_type
 
         own = schema_type(self.schema, root=self.root) or DYN
         old = Type("optional", (own,)) if self.optional_old else own
@@ -127,7 +128,7 @@ class _Asking:
     """One object being asked about: what was found, and what may still be spent on finding more."""
 
     def __init__(self) -> None:
-        from podling.apiserver.customresources.cel_programs import PER_OBJECT
+        from podling.apiserver.cel.programs import PER_OBJECT
 
         self.errors: list[FieldError] = []
         self._left = PER_OBJECT
@@ -166,20 +167,20 @@ class _Asking:
 
     def _evaluated(self, rule: Rule, value: Any, before: Any, path: Path) -> tuple[Any, dict[str, Any]]:
         """What a rule says, and the names that it saw; None when it could not be asked, which is an error."""
-        from podling.apiserver.customresources import cel_programs
+        from podling.apiserver.cel import programs
 
-        kind, paid = rule.schema.type or "object", min(cel_programs.PER_CALL, self._left)
+        kind, paid = rule.schema.type or "object", min(programs.PER_CALL, self._left)
         names: dict[str, Any] = {"self": value, "oldSelf": before}
         if rule.optional_old:
-            names["oldSelf"] = cel_programs.Optional(before, before is not None)
+            names["oldSelf"] = programs.Optional(before, before is not None)
         budget = [paid]
         try:
             return rule.program.evaluate(names, budget), names
-        except cel_programs.NotCompiled as error:
+        except programs.NotCompiled as error:
             why = f"rule compile error: compilation failed: {error}"
-        except cel_programs.Failure as error:
+        except programs.Failure as error:
             why = _failed(str(error), rule)
-        except cel_programs.OverBudget as error:
+        except programs.OverBudget as error:
             self._left = -1
             text = "no further validation rules will be run due to call cost exceeds limit for rule"
             why = f"'{error}': {text}: {rule.shown}"
@@ -205,7 +206,7 @@ def _rooted(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refusal(rule: Rule, value: Any, names: Any, path: Path) -> FieldError:
-    from podling.apiserver.customresources import cel_programs
+    from podling.apiserver.cel import programs
 
     text, shown = "", OMITTED if isinstance(value, dict | list) else value
     try:
@@ -213,7 +214,7 @@ def _refusal(rule: Rule, value: Any, names: Any, path: Path) -> FieldError:
             text = str(rule.message_program.evaluate(names)).strip()
             text = "" if "\n" in text else text
             shown = OMITTED if text else shown
-    except (cel_programs.Failure, cel_programs.NotCompiled, cel_programs.OverBudget) as error:
+    except (programs.Failure, programs.NotCompiled, programs.OverBudget) as error:
         log.info("messageExpression of %s failed: %s", rule.text, error)
     text = text or (rule.plain.get("message") or "").strip() or f"failed rule: {rule.shown}"
     at = path

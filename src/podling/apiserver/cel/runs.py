@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from podling.apiserver.customresources.cel_functions import Optional, Overload, duration, timestamp
-from podling.apiserver.customresources.cel_syntax import Bind, Call, Fold, Index, ListOf, MapOf, Select
-from podling.apiserver.customresources.cel_types import Type
+from podling.apiserver.cel.functions import Optional, Overload, duration, timestamp
+from podling.apiserver.cel.syntax import Bind, Call, Fold, Index, ListOf, MapOf, Select
+from podling.apiserver.cel.types import Type
 
 Scope = dict[str, Any]
 Run = Callable[[Scope], Any]

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podling.apiserver.customresources.cel_compiler import Compiler
-from podling.apiserver.customresources.cel_functions import Optional
-from podling.apiserver.customresources.cel_runs import BUDGET, Failure, OverBudget, reader
-from podling.apiserver.customresources.cel_syntax import SyntaxProblem, parse
-from podling.apiserver.customresources.cel_types import Type
+from podling.apiserver.cel.compiler import Compiler
+from podling.apiserver.cel.functions import Optional
+from podling.apiserver.cel.runs import BUDGET, Failure, OverBudget, reader
+from podling.apiserver.cel.syntax import SyntaxProblem, parse
+from podling.apiserver.cel.types import Type
 
 __all__ = ["Failure", "NotCompiled", "Optional", "OverBudget", "Program", "syntax_problem"]
 

@@ -1,7 +1,7 @@
 """From a CEL tree to something that can be run, and what its types say against that.
 
 One walk does three things at each node: it finds the node's type (and what is wrong with it), makes the
-closure that evaluates it (``cel_runs``), and estimates what that costs at most (``cel_costs``). Nothing is
+closure that evaluates it (``runs``), and estimates what that costs at most (``costs``). Nothing is
 looked up again when the expression is asked. Upstream: ``cel-go`` ``checker``.
 """
 
@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from podling.apiserver.customresources import cel_library  # noqa: F401 -- adds its functions
-from podling.apiserver.customresources import cel_runs as runs
-from podling.apiserver.customresources.cel_costs import CEILING, REQUEST, TRAVERSING, call_cost, largest, plus
-from podling.apiserver.customresources.cel_functions import OVERLOADS, Overload
-from podling.apiserver.customresources.cel_runs import Failure, Run, Scope
-from podling.apiserver.customresources.cel_syntax import (
+from podling.apiserver.cel import (
+    library,  # noqa: F401 -- adds its functions
+    runs,
+)
+from podling.apiserver.cel.costs import CEILING, REQUEST, TRAVERSING, call_cost, largest, plus
+from podling.apiserver.cel.functions import OVERLOADS, Overload
+from podling.apiserver.cel.runs import Failure, Run, Scope
+from podling.apiserver.cel.syntax import (
     Bind,
     Call,
     Fold,
@@ -28,7 +30,7 @@ from podling.apiserver.customresources.cel_syntax import (
     Node,
     Select,
 )
-from podling.apiserver.customresources.cel_types import (
+from podling.apiserver.cel.types import (
     BOOL,
     DYN,
     STRING,
