@@ -54,7 +54,7 @@ def truncated(path: Path) -> Path:
 
 def altered(path: Path) -> Path:
     """An archive whose layer is not the one that its configuration names."""
-    layer, other = busybox_tree().tar(), Tree().add("other", b"other").tar()
+    layer, other = Tree().add("named", b"nowhere else").tar(), Tree().add("other", b"other").tar()
     return docker_archive(path, "docker.io/library/broken:1", [other], configuration([layer]))
 
 
