@@ -88,3 +88,21 @@ async def test_counts(monitor: Monitor) -> None:
         "# TYPE apiserver_request_duration_seconds histogram",
     ):
         assert line in text, line
+
+
+async def test_a_server_looks_after_its_store_and_its_loops() -> None:
+    store = MemoryStore()
+    api = ApiServer(store, ())
+    await api.start()
+    checks = api.checks()
+    assert {name: check() for name, check in checks.items()} == {
+        "etcd": "",
+        "poststarthook/compaction": "",
+        "poststarthook/start-apiextensions-controllers": "",
+        "poststarthook/apiservice-status-available-controller": "",
+        "poststarthook/start-kubernetes-service-controller": "",
+    }
+    await api.stop()
+    ended = {name: check() for name, check in checks.items() if check()}
+    assert ended == {name: "it was cancelled" for name in checks if name != "etcd"}
+    await store.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from podling.api.core_v1 import Binding
 from podling.apiserver.admission.base import Chain, Plugin
@@ -24,6 +25,7 @@ from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.lifecycle import Lifecycle
 from podling.apiserver.customresources.watches import CustomWatches
+from podling.apiserver.documents import Check
 from podling.apiserver.escalation import PrivilegeEscalation
 from podling.apiserver.eviction import Evictions
 from podling.apiserver.kinds.registry import rules_for
@@ -85,7 +87,8 @@ class ApiServer:
         })  # fmt: skip
         self.aggregation = Aggregation(self.client(), Backend(self.objects, front))
         self._endpoint = endpoint or Endpoint()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._loops: dict[str, asyncio.Task[None]] = {}
+        """What runs beside requests, by the name of the check that looks after it."""
 
     async def start(self) -> None:
         """Fill a new cluster, and begin to forget history."""
@@ -93,17 +96,27 @@ class ApiServer:
         await self.catalogue.load()
         await bootstrap(self.registry)
         await announce(self.registry, self._endpoint)
-        self._tasks = [
-            asyncio.create_task(Compaction(self.store).run(), name="compaction"),
-            asyncio.create_task(Lifecycle(self.client(), self.catalogue).run(), name="definitions"),
-            asyncio.create_task(self.aggregation.run(), name="APIServices"),
-            asyncio.create_task(keep(self.registry, lambda: self._endpoint), name="kubernetes"),
-        ]
+        self._loops = {
+            "compaction": asyncio.create_task(Compaction(self.store).run()),
+            "start-apiextensions-controllers": asyncio.create_task(
+                Lifecycle(self.client(), self.catalogue).run()
+            ),
+            "apiservice-status-available-controller": asyncio.create_task(self.aggregation.run()),
+            "start-kubernetes-service-controller": asyncio.create_task(
+                keep(self.registry, lambda: self._endpoint)
+            ),
+        }
+
+    def checks(self) -> dict[str, Check]:
+        """What tells whether a started server is well: its store, and the loops that never end, under
+        Kubernetes' names where it has one."""
+        loops = {f"poststarthook/{name}": partial(_trouble, task) for name, task in self._loops.items()}
+        return {"etcd": lambda: self.store.trouble, **loops}
 
     def show_services(self) -> None:
         """Keep APIServices for what the server answers itself, until it stops: for people, who look there."""
         shown = Registration(self.client(), self.catalogue)
-        self._tasks.append(asyncio.create_task(shown.run(), name="own APIServices"))
+        self._loops["apiservice-registration-controller"] = asyncio.create_task(shown.run())
 
     async def announce(self, address: str, port: int) -> None:
         """Tell the cluster where the server listens now (see ``bootstrap.Endpoint``)."""
@@ -111,11 +124,11 @@ class ApiServer:
         await announce(self.registry, self._endpoint)
 
     async def stop(self) -> None:
-        for task in self._tasks:
+        for task in self._loops.values():
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        self._tasks = []
+        self._loops = {}
         await self.aggregation.backend.close()
         self.catalogue.close()
         self.authorizer.close()
@@ -135,3 +148,10 @@ class ApiServer:
         assert pods is not None
         pod = Target(pods, target.namespace, body.metadata.name or "", "binding")
         return await self.registry.create(pod, SYSTEM, body, options)
+
+
+def _trouble(loop: asyncio.Task[None]) -> str:
+    """Why a loop that never ends has ended; empty while it runs."""
+    if not loop.done():
+        return ""
+    return "it was cancelled" if loop.cancelled() else str(loop.exception() or "it has ended")

@@ -152,6 +152,7 @@ class Cluster:
             port=self.settings.port,
             certificate=self._pki.server("apiserver", (primary_address(), LOOPBACK)),
             client_ca=self._pki.ca,
+            checks=api.checks(),
         )
         server = HttpServer(api, api.authenticator, serving, streams)
         try:

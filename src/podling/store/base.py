@@ -159,6 +159,11 @@ class Store(Protocol):
         """History up to and including this revision may be gone (current values never are)."""
         ...
 
+    @property
+    def trouble(self) -> str:
+        """Why the last write failed for a reason of the store's own (a full disk); empty if it did not."""
+        ...
+
     async def get(self, key: str) -> Entry | None: ...
 
     def peek(self, key: str) -> Entry | None:

@@ -164,6 +164,7 @@ class SqliteStore(CommittedReads):
         events: Sequence[Event],
         error: BaseException | None,
     ) -> None:
+        self.trouble = str(error) if error is not None else ""
         if error is None:
             self._state.commit(*events)
         for write, event in zip(writes, events, strict=True):

@@ -118,6 +118,7 @@ class CommittedReads:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self.trouble = ""
 
     @property
     def revision(self) -> int:
