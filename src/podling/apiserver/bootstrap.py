@@ -9,7 +9,6 @@ Service come back when somebody deletes them.
 from __future__ import annotations
 
 import ipaddress
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -33,14 +32,12 @@ from podling.api.discovery_v1 import EndpointPort as SlicePort
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import ClusterRole
 from podling.api.scheduling_v1 import PriorityClass
+from podling.apiserver.loops import keep_at
 from podling.apiserver.policy import bootstrap_bindings, bootstrap_roles
 from podling.apiserver.rest import Registry
 from podling.client.local import SYSTEM, Target, WriteOptions
 from podling.machinery import errors
 from podling.machinery.scheme import resource_of
-from podling.store.base import StoreClosed, StoreError
-
-log = logging.getLogger(__name__)
 
 KEEP_SECONDS = 10.0
 """How often it is looked whether they are still there (kube-apiserver's interval for its endpoints)."""
@@ -101,16 +98,15 @@ async def announce(registry: Registry, endpoint: Endpoint) -> None:
 
 async def keep(registry: Registry, endpoint: Callable[[], Endpoint]) -> None:
     """Bring back what is deleted of the namespaces and the Service, until cancelled or the store closes."""
-    while True:
+
+    async def look() -> None:
+        for name in NAMESPACES:
+            await _ensure(registry, Namespace(metadata=ObjectMeta(name=name)))
+        await announce(registry, endpoint())
         await clock.sleep(KEEP_SECONDS)
-        try:
-            for name in NAMESPACES:
-                await _ensure(registry, Namespace(metadata=ObjectMeta(name=name)))
-            await announce(registry, endpoint())
-        except StoreClosed:
-            return
-        except (errors.ApiError, StoreError) as error:
-            log.warning("the namespaces and the Service kubernetes: %s", error)
+
+    await clock.sleep(KEEP_SECONDS)
+    await keep_at(look, "the namespaces and the Service kubernetes", seconds=KEEP_SECONDS)
 
 
 def initial_objects() -> Iterator[Any]:

@@ -269,7 +269,7 @@ class Informer(Generic[T]):
             logger.log(level, "the watch of %s ended: %s", self.kind.__name__, error)
             return WatchFailed(revision, expired)
         finally:
-            await _close(stream)
+            await close_watch(stream)
 
     def _take(self, event: WatchEvent[T]) -> None:
         """Bring one event into the copy, unless what is held is as new already."""
@@ -341,7 +341,7 @@ class Informer(Generic[T]):
             logger.exception("a handler of %s failed", self.kind.__name__)
 
 
-async def _close(stream: AsyncIterator[object]) -> None:
+async def close_watch(stream: AsyncIterator[object]) -> None:
     """End a watch now rather than when it is collected: the server keeps no reader that is gone."""
     aclose = getattr(stream, "aclose", None)
     if aclose is not None:

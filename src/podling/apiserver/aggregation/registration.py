@@ -7,19 +7,16 @@ Upstream: ``kube-aggregator/pkg/controllers/autoregister``, ``kube-apiserver/app
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 
 from podling import clock
 from podling.api.apiregistration_v1 import APIService, APIServiceSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.customresources.catalogue import Catalogue
+from podling.apiserver.loops import keep_at
 from podling.client.local import LocalClient
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
 from podling.machinery.scheme import group_versions
-from podling.store.base import StoreClosed, StoreError
-
-log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 5.0
 MANAGED = "kube-aggregator.kubernetes.io/automanaged"
@@ -72,14 +69,11 @@ class Registration:
         self._own = {each.metadata.name or "": each for each in built_in()}
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except StoreClosed:
-                return
-            except (ApiError, StoreError) as error:
-                log.warning("our own APIServices: %s", error)
-            await clock.sleep(CHECK_SECONDS)
+        await keep_at(self._look_and_wait, "our own APIServices", seconds=CHECK_SECONDS)
+
+    async def _look_and_wait(self) -> None:
+        await self.look()
+        await clock.sleep(CHECK_SECONDS)
 
     async def look(self) -> None:
         """Create what is missing, and delete what belongs to definitions that are gone."""

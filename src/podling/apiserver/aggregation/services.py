@@ -8,8 +8,6 @@ Upstream: ``kube-aggregator/pkg/controllers/status/remote``.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,12 +20,10 @@ from podling.api.apiregistration_v1 import APIService, APIServiceCondition
 from podling.api.core_v1 import Service
 from podling.api.meta_v1 import APIResourceList
 from podling.apiserver.aggregation.backend import Backend, Unavailable
+from podling.apiserver.loops import changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.machinery.resource import Resource, Subresource
-from podling.store.base import StoreClosed, StoreError
-
-log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 30.0
 AVAILABLE = "Available"
@@ -112,14 +108,7 @@ class Aggregation:
         return self._externals.get((parts[2], parts[3]))
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self._follow()
-            except StoreClosed:
-                return
-            except (ApiError, StoreError) as error:
-                log.warning("APIServices: %s", error)
-                await clock.sleep(CHECK_SECONDS)
+        await keep_at(self._follow, "APIServices", seconds=CHECK_SECONDS)
 
     async def _follow(self) -> None:
         """Look at all of them, and again when one changes or some time has passed."""
@@ -129,16 +118,8 @@ class Aggregation:
         resources = tuple(each for external in self._externals.values() for each in external.resources)
         if [_identity(each) for each in resources] != [_identity(each) for each in self._resources]:
             self._resources = resources
-        watch = self._client.watch(APIService, resource_version=listing.resource_version)
-        try:
-            async with asyncio.timeout(CHECK_SECONDS if self._externals else None):
-                await anext(aiter(watch), None)
-        except TimeoutError:
-            pass  # time for the next check
-        finally:
-            close: Any = getattr(watch, "aclose", None)
-            if close is not None:
-                await close()
+        within = CHECK_SECONDS if self._externals else None
+        await changed(self._client, APIService, listing.resource_version, within=within)
 
     async def _looked_at(self, service: APIService) -> External | None:
         external, text = await self._checked(service)

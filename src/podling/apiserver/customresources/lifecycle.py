@@ -11,10 +11,6 @@ a while. Upstream: ``apiextensions-apiserver/pkg/controller/{status,establish,fi
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from typing import Any
-
 from msgspec import structs
 
 from podling import clock
@@ -28,12 +24,10 @@ from podling.apiserver.customresources.names import (
     named,
     with_condition,
 )
+from podling.apiserver.loops import changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery.custom import is_established, stored_resource
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
-from podling.store.base import StoreClosed, StoreError
-
-log = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 5.0
 """How long until a definition that waits for its objects is looked at again."""
@@ -49,31 +43,15 @@ class Lifecycle:
         self._client, self._catalogue = client, catalogue
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self._follow()
-            except StoreClosed:
-                return
-            except (ApiError, StoreError) as error:
-                log.warning("definitions: %s", error)
-                await clock.sleep(RECHECK_SECONDS)
+        await keep_at(self._follow, "definitions", seconds=RECHECK_SECONDS)
 
     async def _follow(self) -> None:
         """A pass over all definitions, and another whenever one of them changes."""
         listing = await self._client.list(CustomResourceDefinition)
-        revision = listing.resource_version
         waiting = await self.look_at(listing.items)
         self._catalogue.definitions()  # whoever writes keeps it from falling behind
-        watch = self._client.watch(CustomResourceDefinition, resource_version=revision)
-        try:
-            async with asyncio.timeout(RECHECK_SECONDS if waiting else None):
-                await anext(aiter(watch), None)
-        except TimeoutError:
-            pass  # time to look again at what waits
-        finally:
-            close: Any = getattr(watch, "aclose", None)
-            if close is not None:
-                await close()
+        within = RECHECK_SECONDS if waiting else None
+        await changed(self._client, CustomResourceDefinition, listing.resource_version, within=within)
 
     async def look_at(self, definitions: tuple[CustomResourceDefinition, ...]) -> bool:
         """One pass; whether some definition waits for its objects to go."""
