@@ -11,8 +11,8 @@ from podling.api.core_v1 import Pod
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.registry import rules_for
 from podling.machinery import intake
-from podling.machinery.fields import FieldError
 from podling.machinery.scheme import resource_of
+from tests.support.causes import Cause, causes
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -20,51 +20,6 @@ PLAIN_POD: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "default"},
     "spec": {"containers": [{"name": "main", "image": "nginx:1.27"}], "serviceAccountName": "default"},
 }
-
-REQUIRED = "FieldValueRequired"
-INVALID = "FieldValueInvalid"
-DUPLICATE = "FieldValueDuplicate"
-FORBIDDEN = "FieldValueForbidden"
-UNSUPPORTED = "FieldValueNotSupported"
-NOT_FOUND = "FieldValueNotFound"
-TOO_LONG = "FieldValueTooLong"
-TOO_MANY = "FieldValueTooMany"
-
-LABEL_TEXT = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start "
-    "and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-SUBDOMAIN_TEXT = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-
-Cause = tuple[str, str, str]
-"""A cause of a 422: field, reason, message."""
-
-
-def required(field: str, detail: str = "") -> Cause:
-    return field, REQUIRED, f"Required value: {detail}" if detail else "Required value"
-
-
-def invalid(field: str, shown: str, detail: str) -> Cause:
-    """``shown`` is the value as the message spells it: a string in its quotes."""
-    return field, INVALID, f"Invalid value: {shown}: {detail}"
-
-
-def forbidden(field: str, detail: str) -> Cause:
-    return field, FORBIDDEN, f"Forbidden: {detail}"
-
-
-def duplicate(field: str, shown: str) -> Cause:
-    return field, DUPLICATE, f"Duplicate value: {shown}"
-
-
-def unsupported(field: str, value: str, *supported: str) -> Cause:
-    listed = ", ".join(f'"{each}"' for each in supported)
-    return field, UNSUPPORTED, f'Unsupported value: "{value}": supported values: {listed}'
 
 
 def merged(base: Any, fragment: Any) -> Any:
@@ -100,10 +55,6 @@ def pod(text: str) -> Pod:
     return made
 
 
-def causes(errors: list[FieldError]) -> list[Cause]:
-    return [(error.field, error.type.value, error.body()) for error in errors]
-
-
 def creation_causes(thing: Any) -> list[Cause]:
     """What the API answers to the creation of ``thing``, which was defaulted and prepared."""
     return causes(rules(type(thing)).validate(thing, Context(NOW)))
@@ -114,3 +65,8 @@ def change_causes(new: Any, old: Any, subresource: str = "") -> list[Cause]:
     own, context = rules(type(old)), Context(NOW, subresource=subresource)
     prepared = own.prepare_update(own.default(new), old, context)
     return causes(own.validate_update(prepared, old, context))
+
+
+def container(text: str) -> str:
+    """A manifest whose only container has these fields, too."""
+    return f"spec: {{containers: [{{name: main, image: nginx, {text}}}]}}"

@@ -18,7 +18,8 @@ from podling.apiserver.kinds.access_review_validation import (
 )
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
-from tests.support.manifests import Cause, causes, forbidden, invalid, obj, required
+from tests.support.causes import Cause, causes, forbidden, invalid, required
+from tests.support.manifests import obj
 
 PODS: dict[str, Any] = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
 BOBS: dict[str, Any] = {"spec": {"user": "bob", **PODS["spec"]}}

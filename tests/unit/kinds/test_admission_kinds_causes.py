@@ -15,21 +15,8 @@ from podling.api.admissionregistration_v1 import (
     ValidatingWebhookConfiguration,
 )
 from podling.machinery import codec
-from tests.support.manifests import (
-    NOW,
-    TOO_MANY,
-    Cause,
-    change_causes,
-    created,
-    creation_causes,
-    duplicate,
-    forbidden,
-    invalid,
-    obj,
-    required,
-    rules,
-    unsupported,
-)
+from tests.support.causes import Cause, duplicate, forbidden, invalid, required, too_many, unsupported
+from tests.support.manifests import NOW, change_causes, created, creation_causes, obj, rules
 
 RULE: dict[str, Any] = {
     "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"],
@@ -148,7 +135,7 @@ WEBHOOKS: list[tuple[dict[str, Any], list[Cause]]] = [
     ),
     (
         with_hook({"matchConditions": [{"name": f"c{n}", "expression": "true"} for n in range(65)]}),
-        [(f"{H}.matchConditions", TOO_MANY, "Too many: 65: must have at most 64 items")],
+        [too_many(f"{H}.matchConditions", 65, 64)],
     ),
 ]
 

@@ -17,20 +17,8 @@ from cryptography.x509.oid import NameOID
 from podling.api.certificates_v1 import CertificateSigningRequest
 from podling.apiserver.kinds.base import Context
 from podling.machinery import codec
-from tests.support.manifests import (
-    LABEL_TEXT,
-    NOW,
-    Cause,
-    change_causes,
-    created,
-    creation_causes,
-    duplicate,
-    forbidden,
-    invalid,
-    obj,
-    required,
-    rules,
-)
+from tests.support.causes import LABEL_TEXT, Cause, Row, duplicate, forbidden, invalid, required
+from tests.support.manifests import NOW, change_causes, created, creation_causes, obj, rules
 
 CSR = CertificateSigningRequest
 NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "jane")])
@@ -76,7 +64,7 @@ def base() -> dict[str, Any]:
 APPROVED = "{type: Approved, status: 'True', reason: Fine}"
 S = "spec.signerName"
 
-CAUSES: list[tuple[str, list[Cause]]] = [
+CAUSES: list[Row] = [
     ("", []),
     (
         "spec: {request: aGVsbG8=}",

@@ -10,18 +10,8 @@ from podling.api.apiregistration_v1 import APIService
 from podling.api.apps_v1 import ControllerRevision
 from podling.api.core_v1 import PodTemplate
 from podling.api.node_v1 import RuntimeClass
-from tests.support.manifests import (
-    LABEL_TEXT,
-    Cause,
-    change_causes,
-    created,
-    creation_causes,
-    invalid,
-    obj,
-    required,
-    rules,
-    unsupported,
-)
+from tests.support.causes import LABEL_TEXT, Cause, KindRow, invalid, required, unsupported
+from tests.support.manifests import change_causes, created, creation_causes, obj, rules
 
 VALID: dict[type[Any], dict[str, Any]] = {
     RuntimeClass: {"metadata": {"name": "x"}, "handler": "runc"},
@@ -46,7 +36,7 @@ VALID: dict[type[Any], dict[str, Any]] = {
     },
 }
 
-CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
+CAUSES: list[KindRow] = [
     (RuntimeClass, "handler: Runc", [invalid("handler", '"Runc"', LABEL_TEXT)]),
     (
         RuntimeClass,

@@ -11,38 +11,34 @@ from podling.api.core_v1 import ConfigMap, Event, Namespace, Node, Secret, Servi
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.kinds.base import Context
 from podling.machinery import codec
-from tests.support.manifests import (
-    DUPLICATE,
-    FORBIDDEN,
-    INVALID,
-    NOW,
-    REQUIRED,
+from tests.support.causes import (
     SUBDOMAIN_TEXT,
-    UNSUPPORTED,
     Cause,
+    KindRow,
     causes,
-    change_causes,
-    created,
-    creation_causes,
-    obj,
-    rules,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    unsupported,
 )
+from tests.support.manifests import NOW, change_causes, created, creation_causes, obj, rules
 
 META = "metadata: {name: x, namespace: default, creationTimestamp: '2026-01-01T11:55:00Z'}"
 NAMED = "metadata: {name: x, namespace: default}"
 SERVICE = "metadata: {name: x, namespace: default}\nspec: {clusterIP: 10.96.0.9, ports: [{port: 80}]"
 
-CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
+CAUSES: list[KindRow] = [
     (ConfigMap, f"{NAMED}\ndata: {{a.txt: x, B_-.: y}}", []),
     (
         ConfigMap,
         f"{NAMED}\ndata: {{'a b': x}}",
         [
-            (
+            invalid(
                 "data[a b]",
-                INVALID,
-                "Invalid value: \"a b\": a valid config key must consist of alphanumeric characters, '-', "
-                "'_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+                '"a b"',
+                "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+                "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
                 "'[-._a-zA-Z0-9]+')",
             )
         ],
@@ -50,21 +46,20 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
     (
         ConfigMap,
         f"{NAMED}\ndata: {{a: x}}\nbinaryData: {{a: eA==}}",
-        [("data[a]", INVALID, 'Invalid value: "a": duplicate of key present in binaryData')],
+        [invalid("data[a]", '"a"', "duplicate of key present in binaryData")],
     ),
     (
         Secret,
         f"{NAMED}\ntype: kubernetes.io/tls\ndata: {{tls.crt: eA==}}",
-        [("data[tls.key]", REQUIRED, "Required value")],
+        [required("data[tls.key]")],
     ),
     (
         Secret,
         f"{NAMED}\ntype: kubernetes.io/dockerconfigjson\ndata: {{.dockerconfigjson: eA==}}",
         [
-            (
+            invalid(
                 "data[.dockerconfigjson]",
-                INVALID,
-                'Invalid value: "<secret contents redacted>": '
+                '"<secret contents redacted>"',
                 "invalid character 'x' looking for beginning of value",
             )
         ],
@@ -73,10 +68,9 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
         Secret,
         f"{NAMED}\ntype: kubernetes.io/dockercfg\nstringData: {{.dockercfg: '[]'}}",
         [
-            (
+            invalid(
                 "data[.dockercfg]",
-                INVALID,
-                'Invalid value: "<secret contents redacted>": '
+                '"<secret contents redacted>"',
                 "json: cannot unmarshal array into Go value of type map[string]interface {}",
             )
         ],
@@ -84,78 +78,59 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
     (
         Secret,
         f"{NAMED}\ntype: kubernetes.io/basic-auth",
-        [("data[username]", REQUIRED, "Required value"), ("data[password]", REQUIRED, "Required value")],
+        [required("data[username]"), required("data[password]")],
     ),
     (
         Node,
         f"{NAMED}\nspec: {{taints: [{{key: a, effect: Never}}, {{key: b, effect: NoSchedule}}, "
         "{key: b, effect: NoSchedule}]}",
         [
-            (
-                "metadata.taints[0].effect",
-                UNSUPPORTED,
-                'Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
-            ),
-            (
+            unsupported("metadata.taints[0].effect", "Never", "NoSchedule", "PreferNoSchedule", "NoExecute"),
+            duplicate(
                 "metadata.taints[2]",
-                DUPLICATE,
-                'Duplicate value: {"effect":"NoSchedule","key":"b"}: taints must be unique by key and '
-                "effect pair",
+                '{"effect":"NoSchedule","key":"b"}: taints must be unique by key and effect pair',
             ),
         ],
     ),
     (
         Event,
         f"{NAMED}\ninvolvedObject: {{kind: Pod, namespace: other}}",
-        [("involvedObject.namespace", INVALID, 'Invalid value: "other": does not match event.namespace')],
+        [invalid("involvedObject.namespace", '"other"', "does not match event.namespace")],
     ),
     (Event, f"{NAMED}\ninvolvedObject: {{kind: Node, name: n1}}", []),
     (Service, f"{SERVICE}}}", []),
-    (Service, NAMED, [("spec.ports", REQUIRED, "Required value")]),
+    (Service, NAMED, [required("spec.ports")]),
     (
         Service,
         f"{SERVICE}, type: Magic}}",
-        [
-            (
-                "spec.type",
-                UNSUPPORTED,
-                'Unsupported value: "Magic": supported values: "ClusterIP", "ExternalName", "LoadBalancer", '
-                '"NodePort"',
-            )
-        ],
+        [unsupported("spec.type", "Magic", "ClusterIP", "ExternalName", "LoadBalancer", "NodePort")],
     ),
     (
         Service,
         f"{NAMED}\nspec: {{ports: [{{port: 80}}, {{port: 80, name: b}}]}}",
         [
-            ("spec.ports[0].name", REQUIRED, "Required value"),
-            ("spec.ports[1]", DUPLICATE, 'Duplicate value: {"port":80,"protocol":"TCP"}'),
+            required("spec.ports[0].name"),
+            duplicate("spec.ports[1]", '{"port":80,"protocol":"TCP"}'),
         ],
     ),
     (
         Service,
         f"{NAMED}\nspec: {{ports: [{{port: 80, nodePort: 30000}}]}}",
-        [
-            (
-                "spec.ports[0].nodePort",
-                FORBIDDEN,
-                "Forbidden: may not be used when `type` is 'ClusterIP'",
-            )
-        ],
+        [forbidden("spec.ports[0].nodePort", "may not be used when `type` is 'ClusterIP'")],
     ),
     (
         Service,
         f"{NAMED}\nspec: {{type: ExternalName}}",
-        [("spec.externalName", REQUIRED, "Required value")],
+        [required("spec.externalName")],
     ),
     (
         Service,
         f"{SERVICE}, sessionAffinity: ClientIP, sessionAffinityConfig: {{clientIP: {{timeoutSeconds: 0}}}}}}",
         [
-            (
+            invalid(
                 "spec.sessionAffinityConfig.clientIP.timeoutSeconds",
-                INVALID,
-                "Invalid value: 0: must be greater than 0 and less than 86400",
+                "0",
+                "must be greater than 0 and less than 86400",
             )
         ],
     ),
@@ -163,10 +138,10 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
         Service,
         f"{SERVICE}, externalIPs: [127.0.0.1]}}",
         [
-            (
+            invalid(
                 "spec.externalIPs[0]",
-                INVALID,
-                'Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)',
+                '"127.0.0.1"',
+                "may not be in the loopback range (127.0.0.0/8, ::1/128)",
             )
         ],
     ),
@@ -174,10 +149,8 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
         Service,
         f"{SERVICE}, externalTrafficPolicy: Local}}",
         [
-            (
-                "spec.externalTrafficPolicy",
-                INVALID,
-                'Invalid value: "Local": may only be set for externally-accessible services',
+            invalid(
+                "spec.externalTrafficPolicy", '"Local"', "may only be set for externally-accessible services"
             )
         ],
     ),
@@ -197,27 +170,21 @@ def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
             "immutable: true\ndata: {a: x}",
             "immutable: false\ndata: {a: y}",
             [
-                ("immutable", FORBIDDEN, "Forbidden: field is immutable when `immutable` is set"),
-                ("data", FORBIDDEN, "Forbidden: field is immutable when `immutable` is set"),
+                forbidden("immutable", "field is immutable when `immutable` is set"),
+                forbidden("data", "field is immutable when `immutable` is set"),
             ],
         ),
         (
             Secret,
             "type: Opaque",
             "type: other",
-            [("type", INVALID, 'Invalid value: "other": field is immutable')],
+            [invalid("type", '"other"', "field is immutable")],
         ),
         (
             Node,
             "spec: {podCIDRs: [10.0.0.0/24]}",
             "spec: {podCIDRs: [10.0.1.0/24]}",
-            [
-                (
-                    "spec.podCIDRs",
-                    FORBIDDEN,
-                    'Forbidden: node updates may not change podCIDR except from "" to valid',
-                )
-            ],
+            [forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')],
         ),
         (Node, "", "spec: {podCIDRs: [10.0.1.0/24], unschedulable: true}", []),
         (
@@ -226,13 +193,9 @@ def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
             "spec: {configSource: {configMap: {uid: u, name: A, namespace: default}}}\n"
             "status: {config: {active: {}}}",
             [
-                ("spec.configSource.configMap.uid", FORBIDDEN, "Forbidden: uid must not be set in spec"),
-                ("spec.configSource.configMap.name", INVALID, f'Invalid value: "A": {SUBDOMAIN_TEXT}'),
-                (
-                    "spec.configSource.configMap.kubeletConfigKey",
-                    REQUIRED,
-                    "Required value: kubeletConfigKey must be set",
-                ),
+                forbidden("spec.configSource.configMap.uid", "uid must not be set in spec"),
+                invalid("spec.configSource.configMap.name", '"A"', SUBDOMAIN_TEXT),
+                required("spec.configSource.configMap.kubeletConfigKey", "kubeletConfigKey must be set"),
             ],
         ),
     ],
@@ -291,11 +254,7 @@ def test_a_namespace_terminates_only_when_it_is_deleted() -> None:
     old = created(obj(Namespace, "metadata: {name: team}"))
     new = obj(Namespace, "metadata: {name: team}\nstatus: {phase: Terminating}")
     assert causes(rules(Namespace).validate_update(new, old, Context(NOW, subresource="status"))) == [
-        (
-            "status.Phase",
-            INVALID,
-            "Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty",
-        )
+        invalid("status.Phase", '"Terminating"', "may only be 'Active' if `deletionTimestamp` is empty")
     ]
 
 

@@ -7,21 +7,19 @@ from typing import Any
 import pytest
 
 from podling.api.resource_v1 import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
-from tests.support.manifests import (
+from tests.support.causes import (
     LABEL_TEXT,
     SUBDOMAIN_TEXT,
-    TOO_MANY,
     Cause,
-    change_causes,
-    created,
-    creation_causes,
+    KindRow,
     duplicate,
     forbidden,
     invalid,
-    obj,
     required,
+    too_many,
     unsupported,
 )
+from tests.support.manifests import change_causes, created, creation_causes, obj
 
 SPEC: dict[str, Any] = {"devices": {"requests": [{"name": "one", "exactly": {"deviceClassName": "gpu"}}]}}
 META: dict[str, Any] = {"name": "x", "namespace": "default"}
@@ -71,7 +69,7 @@ def offered(text: str) -> str:
     return f"spec: {{devices: [{{name: a, {text}}}]}}"
 
 
-ROWS: list[tuple[type[Any], str, list[Cause]]] = [
+ROWS: list[KindRow] = [
     (ResourceClaim, "", []),
     (
         ResourceClaim,
@@ -228,7 +226,7 @@ ROWS: list[tuple[type[Any], str, list[Cause]]] = [
     (
         ResourceSlice,
         f"spec: {{devices: [{', '.join(f'{{name: d{number}}}' for number in range(129))}]}}",
-        [("spec.devices", TOO_MANY, "Too many: 129: must have at most 128 items")],
+        [too_many("spec.devices", 129, 128)],
     ),
 ]
 

@@ -10,22 +10,18 @@ from podling.api import events_v1
 from podling.api.core_v1 import Endpoints, Event, Namespace, ResourceQuota
 from podling.api.discovery_v1 import EndpointSlice
 from podling.apiserver.kinds.base import Context
-from tests.support.manifests import (
-    NOW,
+from tests.support.causes import (
     SUBDOMAIN_TEXT,
-    TOO_MANY,
     Cause,
+    KindRow,
     causes,
-    change_causes,
-    created,
-    creation_causes,
     duplicate,
     invalid,
-    obj,
     required,
-    rules,
+    too_many,
     unsupported,
 )
+from tests.support.manifests import NOW, change_causes, created, creation_causes, obj, rules
 
 META: dict[str, Any] = {"name": "x", "namespace": "default"}
 NEW_STYLE: dict[str, Any] = {
@@ -76,7 +72,7 @@ def endpoint(text: str) -> str:
     return f"endpoints: [{{addresses: [10.0.0.1], {text}}}]"
 
 
-ROWS: list[tuple[type[Any], str, list[Cause]]] = [
+ROWS: list[KindRow] = [
     (Endpoints, "", []),
     (
         Endpoints,
@@ -129,7 +125,7 @@ ROWS: list[tuple[type[Any], str, list[Cause]]] = [
     (
         EndpointSlice,
         endpoint(f"hints: {{forZones: [{ZONES}]}}"),
-        [(f"{POINT}.hints.forZones", TOO_MANY, "Too many: 9: must have at most 8 items")],
+        [too_many(f"{POINT}.hints.forZones", 9, 8)],
     ),
     (EndpointSlice, "ports: [{port: 80}, {port: 81}]", [duplicate("ports[1].name", '""')]),
     (EndpointSlice, "ports: [{protocol: X}]", [unsupported("ports[0].protocol", "X", "SCTP", "TCP", "UDP")]),

@@ -9,20 +9,8 @@ from msgspec import structs
 
 from podling.api.batch_v1 import CronJob, Job
 from podling.machinery import codec
-from tests.support.manifests import (
-    TOO_LONG,
-    TOO_MANY,
-    Cause,
-    change_causes,
-    created,
-    creation_causes,
-    duplicate,
-    invalid,
-    merged,
-    obj,
-    required,
-    unsupported,
-)
+from tests.support.causes import Cause, Row, duplicate, invalid, required, too_long, too_many, unsupported
+from tests.support.manifests import change_causes, created, creation_causes, merged, obj
 
 TEMPLATE = {"spec": {"containers": [{"name": "main", "image": "x"}], "restartPolicy": "Never"}}
 JOB: dict[str, Any] = {
@@ -46,7 +34,7 @@ def success_rule(text: str) -> str:
     return f"spec: {{{INDEXED}, successPolicy: {{rules: [{{{text}}}]}}}}"
 
 
-JOBS: list[tuple[str, list[Cause]]] = [
+JOBS: list[Row] = [
     ("", []),
     (f"spec: {{{INDEXED}, backoffLimitPerIndex: 1, maxFailedIndexes: 2}}", []),
     ("spec: {parallelism: -1}", [invalid("spec.parallelism", "-1", "must be greater than or equal to 0")]),
@@ -56,7 +44,7 @@ JOBS: list[tuple[str, list[Cause]]] = [
     ),
     (
         f"spec: {{managedBy: example.com/{'a' * 60}}}",
-        [("spec.managedBy", TOO_LONG, "Too long: may not be more than 63 bytes")],
+        [too_long("spec.managedBy", 63)],
     ),
     (
         "spec: {completionMode: Random}",
@@ -150,7 +138,7 @@ JOBS: list[tuple[str, list[Cause]]] = [
     ),
 ]
 
-POLICIES: list[tuple[str, list[Cause]]] = [
+POLICIES: list[Row] = [
     (failure_rule("onExitCodes: {operator: In, values: [1, 2]}"), []),
     (failure_rule("action: ''"), [
         required(f"{RULE}.action", 'valid values: ["Count" "FailIndex" "FailJob" "Ignore"]'),
@@ -189,7 +177,7 @@ POLICIES: list[tuple[str, list[Cause]]] = [
         )
     ]),
     (f"spec: {{{INDEXED}, successPolicy: {{rules: [{', '.join(['{succeededCount: 1}'] * 21)}]}}}}", [
-        ("spec.successPolicy.rules", TOO_MANY, "Too many: 21: must have at most 20 items")
+        too_many("spec.successPolicy.rules", 21, 20)
     ]),
     (success_rule(""), [
         required(SUCCESS, "at least one of succeededCount or succeededIndexes must be specified")
@@ -380,7 +368,7 @@ def test_an_index_does_not_fail_and_succeed() -> None:
     ]
 
 
-CRON_JOBS: list[tuple[str, list[Cause]]] = [
+CRON_JOBS: list[Row] = [
     ("", []),
     ("spec: {schedule: ''}", [required("spec.schedule")]),
     ("spec: {schedule: '* * *'}", [

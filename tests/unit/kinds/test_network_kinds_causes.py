@@ -8,20 +8,17 @@ import pytest
 
 from podling.api.networking_v1 import Ingress, IngressClass, IPAddress, NetworkPolicy, ServiceCIDR
 from podling.machinery import codec
-from tests.support.manifests import (
+from tests.support.causes import (
     SUBDOMAIN_TEXT,
-    TOO_LONG,
     Cause,
-    change_causes,
-    created,
-    creation_causes,
+    KindRow,
     forbidden,
     invalid,
-    obj,
     required,
-    rules,
+    too_long,
     unsupported,
 )
+from tests.support.manifests import change_causes, created, creation_causes, obj, rules
 
 VALID: dict[type[Any], dict[str, Any]] = {
     Ingress: {
@@ -36,7 +33,6 @@ VALID: dict[type[Any], dict[str, Any]] = {
         "spec": {"parentRef": {"resource": "services", "name": "web", "namespace": "default"}},
     },
 }
-Row = tuple[type[Any], str, list[Cause]]
 B, P0 = "spec.defaultBackend", "spec.rules[0].http.paths[0]"
 BACKEND = "backend: {service: {name: web, port: {number: 80}}}"
 NO_IP = "must be a DNS name, not an IP address"
@@ -55,7 +51,7 @@ def on_port(port: str) -> str:
     return f"spec: {{egress: [{{ports: [{port}]}}]}}"
 
 
-INGRESSES: list[Row] = [
+INGRESSES: list[KindRow] = [
     (
         Ingress,
         "spec: {defaultBackend: null}",
@@ -141,7 +137,7 @@ INGRESSES: list[Row] = [
     ),
 ]
 
-CLASSES: list[Row] = [
+CLASSES: list[KindRow] = [
     (IngressClass, "spec: {controller: ''}", [required("spec.controller")]),
     (
         IngressClass,
@@ -151,7 +147,7 @@ CLASSES: list[Row] = [
     (
         IngressClass,
         f"spec: {{controller: example.com/{'a' * 250}}}",
-        [("spec.controller", TOO_LONG, "Too long: may not be more than 250 bytes")],
+        [too_long("spec.controller", 250)],
     ),
     (
         IngressClass,
@@ -170,7 +166,7 @@ CLASSES: list[Row] = [
     ),
 ]
 
-POLICIES: list[Row] = [
+POLICIES: list[KindRow] = [
     (
         NetworkPolicy,
         "spec: {policyTypes: [Ingress, Outgress]}",
@@ -237,7 +233,7 @@ POLICIES: list[Row] = [
     ),
 ]
 
-ADDRESSES: list[Row] = [
+ADDRESSES: list[KindRow] = [
     (ServiceCIDR, "spec: {cidrs: []}", [required("spec.cidrs", "at least one CIDR required")]),
     (
         ServiceCIDR,

@@ -7,23 +7,11 @@ import yaml
 
 from podling.api.core_v1 import Pod
 from podling.apiserver.kinds.base import Context
-from tests.support.manifests import (
-    DUPLICATE,
-    FORBIDDEN,
-    INVALID,
-    NOW,
-    PLAIN_POD,
-    SUBDOMAIN_TEXT,
-    Cause,
-    change_causes,
-    created,
-    merged,
-    obj,
-    rules,
-)
+from tests.support.causes import SUBDOMAIN_TEXT, Cause, duplicate, forbidden, invalid
+from tests.support.manifests import NOW, PLAIN_POD, change_causes, created, merged, obj, rules
 
 ONLY_THESE = (
-    "Forbidden: pod updates may not change fields other than "
+    "pod updates may not change fields other than "
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
     "`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
     "(allow it to be set to 1 if it was previously negative)\n"
@@ -54,23 +42,15 @@ PLAIN: list[tuple[str, str, list[Cause]]] = [
     (
         "spec: {activeDeadlineSeconds: 30}",
         "spec: {activeDeadlineSeconds: 60}",
-        [
-            (
-                "spec.activeDeadlineSeconds",
-                INVALID,
-                "Invalid value: 60: must be less than or equal to previous value",
-            )
-        ],
+        [invalid("spec.activeDeadlineSeconds", "60", "must be less than or equal to previous value")],
     ),
     ("", "spec: {tolerations: [{key: a, operator: Exists}]}", []),
     (
         "spec: {tolerations: [{key: a, operator: Exists}]}",
         "spec: {tolerations: [{key: b, operator: Exists}]}",
         [
-            (
-                "spec.tolerations",
-                FORBIDDEN,
-                "Forbidden: existing toleration can not be modified except its tolerationSeconds",
+            forbidden(
+                "spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"
             )
         ],
     ),
@@ -80,53 +60,50 @@ PLAIN: list[tuple[str, str, list[Cause]]] = [
         "",
         "spec: {schedulingGates: [{name: a}]}",
         [
-            (
-                "spec.schedulingGates[0].name",
-                FORBIDDEN,
-                "Forbidden: only deletion is allowed, but found new scheduling gate 'a'",
+            forbidden(
+                "spec.schedulingGates[0].name", "only deletion is allowed, but found new scheduling gate 'a'"
             )
         ],
     ),
     (
         "",
         "spec: {containers: [{name: main, image: x}, {name: more, image: y}]}",
-        [("spec.containers", FORBIDDEN, "Forbidden: pod updates may not add or remove containers")],
+        [forbidden("spec.containers", "pod updates may not add or remove containers")],
     ),
     (
         "",
         "spec: {hostname: other}",
-        [("spec", FORBIDDEN, f'{ONLY_THESE}+ hostname: "other"')],
+        [forbidden("spec", f'{ONLY_THESE}+ hostname: "other"')],
     ),
     (
         "",
         "spec: {containers: [{name: main, image: nginx:1.28, command: [sh]}]}",
-        [("spec", FORBIDDEN, f'{ONLY_THESE}+ containers[0].command: ["sh"]')],
+        [forbidden("spec", f'{ONLY_THESE}+ containers[0].command: ["sh"]')],
     ),
     ("spec: {schedulingGates: [{name: a}]}", "spec: {nodeSelector: {disk: ssd}}", []),
     (
         "spec: {schedulingGates: [{name: a}], nodeSelector: {disk: ssd}}",
         "spec: {nodeSelector: {disk: hdd}}",
         [
-            (
+            invalid(
                 "spec.nodeSelector",
-                INVALID,
-                'Invalid value: {"disk":"hdd"}: only additions are allowed (no mutations or deletions)',
+                '{"disk":"hdd"}',
+                "only additions are allowed (no mutations or deletions)",
             )
         ],
     ),
     (
         "",
         "spec: {nodeSelector: {disk: ssd}}",
-        [("spec", FORBIDDEN, f'{ONLY_THESE}+ nodeSelector: {{"disk":"ssd"}}')],
+        [forbidden("spec", f'{ONLY_THESE}+ nodeSelector: {{"disk":"ssd"}}')],
     ),
     (
         "metadata: {annotations: {kubernetes.io/config.mirror: x}}\nspec: {nodeName: n1}",
         "metadata: {annotations: {kubernetes.io/config.mirror: y}}",
         [
-            (
+            forbidden(
                 "metadata.annotations[kubernetes.io/config.mirror]",
-                FORBIDDEN,
-                "Forbidden: may not remove or update mirror pod annotation",
+                "may not remove or update mirror pod annotation",
             )
         ],
     ),
@@ -146,63 +123,45 @@ RESIZES: list[tuple[str, str, list[Cause]]] = [
         SMALL,
         "spec: {containers: [{name: main, image: x, resources: {}}]}",
         [
-            (
-                "spec",
-                INVALID,
-                'Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
-            ),
-            (
-                "spec.containers[0].resources.requests",
-                FORBIDDEN,
-                "Forbidden: resource requests cannot be removed",
-            ),
+            invalid("spec", '"Burstable"', "Pod QOS Class may not change as a result of resizing"),
+            forbidden("spec.containers[0].resources.requests", "resource requests cannot be removed"),
         ],
     ),
     (
         SMALL,
         "spec: {containers: [{name: main, image: x, resources: "
         "{requests: {cpu: 1, ephemeral-storage: 1Gi}}}]}",
-        [("spec", FORBIDDEN, "Forbidden: only cpu and memory resources are mutable")],
+        [forbidden("spec", "only cpu and memory resources are mutable")],
     ),
     (
         SMALL,
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}, "
         "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]}",
-        [("spec", FORBIDDEN, "Forbidden: only cpu and memory resources are mutable")],
+        [forbidden("spec", "only cpu and memory resources are mutable")],
     ),
     (
         SMALL,
         "spec: {containers: [{name: other, image: x, resources: {requests: {cpu: 1}}}]}",
-        [
-            (
-                "spec.containers[0].name",
-                FORBIDDEN,
-                "Forbidden: containers may not be renamed or reordered on resize",
-            )
-        ],
+        [forbidden("spec.containers[0].name", "containers may not be renamed or reordered on resize")],
     ),
     (
         "spec: {containers: [{name: main, image: x, resources: "
         "{requests: {cpu: 1, ephemeral-storage: 1Gi}}}]}",
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}",
         [
-            (
-                "spec.containers[0].resources.requests",
-                FORBIDDEN,
-                "Forbidden: resource requests cannot be removed",
-            ),
-            ("spec", FORBIDDEN, "Forbidden: only cpu and memory resources are mutable"),
+            forbidden("spec.containers[0].resources.requests", "resource requests cannot be removed"),
+            forbidden("spec", "only cpu and memory resources are mutable"),
         ],
     ),
     (
         f"{SMALL}\nstatus: {{containerStatuses: [{{name: main, state: {{running: {{}}}}}}]}}",
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
-        [("spec", FORBIDDEN, "Forbidden: Pod running on node without support for resize")],
+        [forbidden("spec", "Pod running on node without support for resize")],
     ),
     (
         "metadata: {annotations: {kubernetes.io/config.mirror: x}}\nspec: {nodeName: n1}",
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
-        [("", FORBIDDEN, "Forbidden: static pods cannot be resized")],
+        [forbidden("", "static pods cannot be resized")],
     ),
 ]
 
@@ -236,33 +195,22 @@ EPHEMERAL: list[tuple[str, str, list[Cause]]] = [
         [
             ("spec.ephemeralContainers[0].name", "FieldValueDuplicate", 'Duplicate value: "main"'),
             ("spec.ephemeralContainers[0].targetContainerName", "FieldValueNotFound", 'Not found: "ghost"'),
-            (
-                "spec.ephemeralContainers[0].ports",
-                FORBIDDEN,
-                "Forbidden: cannot be set for an Ephemeral Container",
-            ),
+            forbidden("spec.ephemeralContainers[0].ports", "cannot be set for an Ephemeral Container"),
         ],
     ),
     (
         DEBUG,
         "spec: {ephemeralContainers: []}",
-        [
-            (
-                "spec.ephemeralContainers",
-                FORBIDDEN,
-                'Forbidden: existing ephemeral containers "debug" may not be removed\n',
-            )
-        ],
+        [forbidden("spec.ephemeralContainers", 'existing ephemeral containers "debug" may not be removed\n')],
     ),
     (
         DEBUG,
         "spec: {ephemeralContainers: [{name: debug, image: other}]}",
         [
-            (
+            forbidden(
                 "spec.ephemeralContainers",
-                FORBIDDEN,
-                'Forbidden: existing ephemeral containers "debug" may not be changed\n'
-                '- image: "busybox"\n+ image: "other"',
+                'existing ephemeral containers "debug" may not be changed\n- image: "busybox"\n+ image: '
+                '"other"',
             )
         ],
     ),
@@ -283,11 +231,7 @@ def statuses(policy: str, state: str) -> str:
 
 
 ALIVE_AGAIN: list[Cause] = [
-    (
-        "status.containerStatuses[0].state",
-        FORBIDDEN,
-        "Forbidden: may not be transitioned to non-terminated state",
-    )
+    forbidden("status.containerStatuses[0].state", "may not be transitioned to non-terminated state")
 ]
 
 
@@ -312,13 +256,9 @@ def test_the_statuses_of_claims_name_claims_of_the_pod() -> None:
     status = "status: {resourceClaimStatuses: [{name: a, resourceClaimName: B}, {name: a}, {name: c}]}"
     where = "status.resourceClaimStatuses"
     assert update(claims, f"{claims}\n{status}", "status") == [
-        (f"{where}[0].name", INVALID, f'Invalid value: "B": {SUBDOMAIN_TEXT}'),
-        (f"{where}[1].name", DUPLICATE, 'Duplicate value: "a"'),
-        (
-            f"{where}[2].name",
-            INVALID,
-            'Invalid value: "c": must match the name of an entry in `spec.resourceClaims`',
-        ),
+        invalid(f"{where}[0].name", '"B"', SUBDOMAIN_TEXT),
+        duplicate(f"{where}[1].name", '"a"'),
+        invalid(f"{where}[2].name", '"c"', "must match the name of an entry in `spec.resourceClaims`"),
     ]
 
 
@@ -340,7 +280,7 @@ def test_a_condition_keeps_the_generation_it_was_observed_at() -> None:
 
 def test_the_class_of_service_never_changes() -> None:
     assert update("", "status: {qosClass: Guaranteed}", "status") == [
-        ("status.qosClass", INVALID, 'Invalid value: "Guaranteed": field is immutable')
+        invalid("status.qosClass", '"Guaranteed"', "field is immutable")
     ]
 
 

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.manifests import (
-    SUBDOMAIN_TEXT,
-    Cause,
-    creation_causes,
-    invalid,
-    pod,
-    required,
-    unsupported,
-)
+from tests.support.causes import SUBDOMAIN_TEXT, Cause, invalid, required, unsupported
+from tests.support.manifests import creation_causes, pod
 
 BUNDLE = "spec.volumes[0].projected.sources[0].clusterTrustBundlePEM"
 CERTIFICATE = "spec.volumes[0].projected.sources[0].podCertificate"

@@ -13,20 +13,18 @@ from podling.api.policy_v1 import PodDisruptionBudget
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podling.api.scheduling_v1 import PriorityClass
 from podling.machinery import codec
-from tests.support.manifests import (
+from tests.support.causes import (
     LABEL_TEXT,
     SUBDOMAIN_TEXT,
     Cause,
-    change_causes,
-    created,
-    creation_causes,
+    KindRow,
     duplicate,
     forbidden,
     invalid,
-    obj,
     required,
     unsupported,
 )
+from tests.support.manifests import change_causes, created, creation_causes, obj
 
 META: dict[str, Any] = {"name": "x", "namespace": "default"}
 RBAC = "rbac.authorization.k8s.io"
@@ -55,7 +53,6 @@ VALID: dict[type[Any], dict[str, Any]] = {
         "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {}}}},
     },
 }
-Row = tuple[type[Any], str, list[Cause]]
 M0, UP, RULE = "spec.metrics[0]", "spec.behavior.scaleUp", "spec.rules[0]"
 LIMITED = "spec.limited"
 HAND = f"{LIMITED}.limitResponse.queuing.handSize"
@@ -90,7 +87,7 @@ def queuing(text: str) -> str:
     return f"spec: {{limited: {{limitResponse: {{queuing: {{{text}}}}}}}}}"
 
 
-SCALING: list[Row] = [
+SCALING: list[KindRow] = [
     (HorizontalPodAutoscaler, "", []),
     (
         HorizontalPodAutoscaler,
@@ -206,7 +203,7 @@ SCALING: list[Row] = [
     ),
 ]  # fmt: skip
 
-ACCESS: list[Row] = [
+ACCESS: list[KindRow] = [
     (Lease, "", []),
     (
         Lease,
@@ -293,7 +290,7 @@ ACCESS: list[Row] = [
     ),
 ]
 
-FLOWS: list[Row] = [
+FLOWS: list[KindRow] = [
     (FlowSchema, "", []),
     (
         FlowSchema,

@@ -7,20 +7,18 @@ from typing import Any
 import pytest
 
 from podling.api.core_v1 import Service
-from tests.support.manifests import (
+from tests.support.causes import (
     LABEL_TEXT,
     SUBDOMAIN_TEXT,
     Cause,
-    change_causes,
-    created,
-    creation_causes,
+    Row,
     duplicate,
     forbidden,
     invalid,
-    obj,
     required,
     unsupported,
 )
+from tests.support.manifests import change_causes, created, creation_causes, obj
 
 BASE: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "default"},
@@ -40,7 +38,7 @@ NO_IP = "may not be specified when `ip` is not set"
 SOURCES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 POINT = "status.loadBalancer.ingress[0]"
 
-CREATED: list[tuple[str, list[Cause]]] = [
+CREATED: list[Row] = [
     ("", []),
     (BALANCER, []),
     (NAMES, []),

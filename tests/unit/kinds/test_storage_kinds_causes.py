@@ -16,20 +16,18 @@ from podling.api.storage_v1 import (
     VolumeAttributesClass,
 )
 from podling.machinery import codec
-from tests.support.manifests import (
+from tests.support.causes import (
     SUBDOMAIN_TEXT,
-    TOO_LONG,
     Cause,
-    change_causes,
-    created,
-    creation_causes,
+    KindRow,
     duplicate,
     forbidden,
     invalid,
-    obj,
     required,
+    too_long,
     unsupported,
 )
+from tests.support.manifests import change_causes, created, creation_causes, obj
 
 VALID: dict[type[Any], dict[str, Any]] = {
     PersistentVolumeClaim: {
@@ -71,9 +69,7 @@ AFFINITY = (
     "nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: "
     "[{key: kubernetes.io/hostname, operator: In, values: [n]}]}]}}"
 )
-Row = tuple[type[Any], str, list[Cause]]
-
-CLAIMS: list[Row] = [
+CLAIMS: list[KindRow] = [
     (
         PersistentVolumeClaim,
         "spec: {accessModes: []}",
@@ -112,7 +108,7 @@ CLAIMS: list[Row] = [
     ),
 ]
 
-VOLUMES: list[Row] = [
+VOLUMES: list[KindRow] = [
     (PersistentVolume, HOST, []),
     (PersistentVolume, f"{LOCAL}, {AFFINITY}}}", []),
     (PersistentVolume, "spec: {accessModes: []}", [required("spec.accessModes")]),
@@ -181,7 +177,7 @@ VOLUMES: list[Row] = [
     ),
 ]
 
-CLASSES: list[Row] = [
+CLASSES: list[KindRow] = [
     (
         StorageClass,
         "reclaimPolicy: Recycle",
@@ -196,7 +192,7 @@ CLASSES: list[Row] = [
     (
         StorageClass,
         f"parameters: {{a: {'b' * 2**18}}}",
-        [("parameters", TOO_LONG, "Too long: may not be more than 262144 bytes")],
+        [too_long("parameters", 262144)],
     ),
     (
         StorageClass,
@@ -216,7 +212,7 @@ CLASSES: list[Row] = [
     ),
 ]
 
-DRIVERS: list[Row] = [
+DRIVERS: list[KindRow] = [
     (
         CSIDriver,
         "spec: {fsGroupPolicy: All}",
@@ -316,7 +312,7 @@ def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
 
 
 IMMUTABLE = "field is immutable"
-CHANGES: list[tuple[type[Any], str, list[Cause]]] = [
+CHANGES: list[KindRow] = [
     (StorageClass, "parameters: {a: b}", [forbidden("parameters", "updates to parameters are forbidden.")]),
     (
         StorageClass,

@@ -22,164 +22,116 @@ from podling.api.policy_v1 import PodDisruptionBudget
 from podling.api.scheduling_v1 import PriorityClass
 from podling.api.storage_v1 import StorageClass
 from podling.machinery import codec
-from tests.support.manifests import (
-    FORBIDDEN,
-    INVALID,
-    NOW,
-    REQUIRED,
-    UNSUPPORTED,
-    Cause,
-    change_causes,
-    created,
-    creation_causes,
-    obj,
-    rules,
-)
+from tests.support.causes import Cause, KindRow, forbidden, invalid, required, unsupported
+from tests.support.manifests import NOW, change_causes, created, creation_causes, obj, rules
 
 META = "metadata: {name: x, namespace: default, creationTimestamp: '2026-01-01T11:55:00Z'}"
 CLAIM = "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}"
 VOLUME = "spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}"
 RULE = "spec: {rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: "
 
-CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
+CAUSES: list[KindRow] = [
     (PersistentVolumeClaim, f"{CLAIM}}}", []),
     (
         PersistentVolumeClaim,
         "spec: {}",
         [
-            ("spec.accessModes", REQUIRED, "Required value: at least 1 access mode is required"),
-            ("spec.resources[storage]", REQUIRED, "Required value"),
+            required("spec.accessModes", "at least 1 access mode is required"),
+            required("spec.resources[storage]"),
         ],
     ),
     (
         PersistentVolumeClaim,
         f"{CLAIM}, volumeMode: Tape}}",
-        [
-            (
-                "spec.volumeMode",
-                UNSUPPORTED,
-                'Unsupported value: "Tape": supported values: "Block", "Filesystem"',
-            )
-        ],
+        [unsupported("spec.volumeMode", "Tape", "Block", "Filesystem")],
     ),
     (PersistentVolume, f"{VOLUME}, hostPath: {{path: /data}}}}", []),
-    (PersistentVolume, f"{VOLUME}}}", [("spec", REQUIRED, "Required value: must specify a volume type")]),
+    (PersistentVolume, f"{VOLUME}}}", [required("spec", "must specify a volume type")]),
     (
         PersistentVolume,
         f"{VOLUME}, hostPath: {{path: /data}}, nfs: {{server: s, path: /p}}}}",
-        [("spec.nfs", FORBIDDEN, "Forbidden: may not specify more than 1 volume type")],
+        [forbidden("spec.nfs", "may not specify more than 1 volume type")],
     ),
     (StorageClass, "provisioner: example.com/disk", []),
-    (StorageClass, "", [("provisioner", REQUIRED, "Required value")]),
+    (StorageClass, "", [required("provisioner")]),
     (
         LimitRange,
         "spec: {limits: [{type: Container, min: {cpu: 2}, max: {cpu: 1}}]}",
         [
-            (
-                "spec.limits[0].min[cpu]",
-                INVALID,
-                'Invalid value: "2": min value 2 is greater than max value 1',
-            ),
-            (
+            invalid("spec.limits[0].min[cpu]", '"2"', "min value 2 is greater than max value 1"),
+            invalid(
                 "spec.limits[0].defaultRequest[cpu]",
-                INVALID,
-                'Invalid value: "1": min value 2 is greater than default request value 1',
+                '"1"',
+                "min value 2 is greater than default request value 1",
             ),
-            (
-                "spec.limits[0].default[cpu]",
-                INVALID,
-                'Invalid value: "2": min value 2 is greater than default value 1',
-            ),
+            invalid("spec.limits[0].default[cpu]", '"2"', "min value 2 is greater than default value 1"),
         ],
     ),
     (ResourceQuota, "spec: {hard: {pods: 3, requests.cpu: 2, count/jobs.batch: 1}}", []),
     (
         ResourceQuota,
         "spec: {hard: {storage: 1Gi}}",
-        [("spec.hard[storage]", INVALID, 'Invalid value: "storage": must be a standard resource for quota')],
+        [invalid("spec.hard[storage]", '"storage"', "must be a standard resource for quota")],
     ),
     (
         ResourceQuota,
         "spec: {hard: {pods: 1}, scopes: [BestEffort, NotBestEffort]}",
-        [("spec.scopes", INVALID, 'Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes')],
+        [invalid("spec.scopes", '["BestEffort","NotBestEffort"]', "conflicting scopes")],
     ),
     (PodDisruptionBudget, "spec: {minAvailable: 50%}", []),
     (
         PodDisruptionBudget,
         "spec: {minAvailable: 1, maxUnavailable: 1}",
         [
-            (
+            invalid(
                 "spec",
-                INVALID,
-                'Invalid value: {"maxUnavailable":1,"minAvailable":1}: minAvailable and maxUnavailable '
-                "cannot be both set",
+                '{"maxUnavailable":1,"minAvailable":1}',
+                "minAvailable and maxUnavailable cannot be both set",
             )
         ],
     ),
     (
         HorizontalPodAutoscaler,
         "spec: {scaleTargetRef: {kind: Deployment, name: web}, minReplicas: 3, maxReplicas: 2}",
-        [
-            (
-                "spec.maxReplicas",
-                INVALID,
-                "Invalid value: 2: must be greater than or equal to `minReplicas`",
-            )
-        ],
+        [invalid("spec.maxReplicas", "2", "must be greater than or equal to `minReplicas`")],
     ),
     (
         Endpoints,
         "subsets: [{addresses: [{ip: nowhere}], ports: [{port: 0}]}]",
         [
-            (
+            invalid(
                 "subsets[0].addresses[0].ip",
-                INVALID,
-                'Invalid value: "nowhere": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+                '"nowhere"',
+                "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
             ),
-            (
-                "subsets[0].ports[0].port",
-                INVALID,
-                "Invalid value: 0: must be between 1 and 65535, inclusive",
-            ),
+            invalid("subsets[0].ports[0].port", "0", "must be between 1 and 65535, inclusive"),
         ],
     ),
     (
         EndpointSlice,
         "addressType: IPv6\nendpoints: [{addresses: [10.0.0.1]}]",
-        [("endpoints[0].addresses[0]", INVALID, 'Invalid value: "10.0.0.1": must be an IPv6 address')],
+        [invalid("endpoints[0].addresses[0]", '"10.0.0.1"', "must be an IPv6 address")],
     ),
     (Ingress, f"{RULE}{{service: {{name: web, port: {{number: 80}}}}}}}}]}}}}]}}", []),
     (
         Ingress,
         f"{RULE}{{service: {{name: web}}}}}}]}}}}]}}",
-        [
-            (
-                "spec.rules[0].http.paths[0].backend",
-                REQUIRED,
-                "Required value: port name or number is required",
-            )
-        ],
+        [required("spec.rules[0].http.paths[0].backend", "port name or number is required")],
     ),
     (
         NetworkPolicy,
         "spec: {ingress: [{from: [{}]}]}",
-        [("spec.ingress[0].from[0]", REQUIRED, "Required value: must specify a peer")],
+        [required("spec.ingress[0].from[0]", "must specify a peer")],
     ),
     (
         Lease,
         "spec: {leaseDurationSeconds: 0}",
-        [("spec.leaseDurationSeconds", INVALID, "Invalid value: 0: must be greater than 0")],
+        [invalid("spec.leaseDurationSeconds", "0", "must be greater than 0")],
     ),
     (
         PriorityClass,
         "value: 1000000001",
-        [
-            (
-                "value",
-                FORBIDDEN,
-                "Forbidden: maximum allowed value of a user defined priority is 1000000000",
-            )
-        ],
+        [forbidden("value", "maximum allowed value of a user defined priority is 1000000000")],
     ),
 ]
 
@@ -205,7 +157,7 @@ def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
 def test_what_may_not_change(kind: type[Any], before: str, after: str, field: str) -> None:
     old = created(obj(kind, f"{META}\n{before}"))
     found = change_causes(obj(kind, f"{META}\n{after}"), old)
-    assert [(cause[0], cause[1]) for cause in found] == [(field, FORBIDDEN)]
+    assert [(cause[0], cause[1]) for cause in found] == [(field, "FieldValueForbidden")]
 
 
 def test_a_limit_is_also_the_default_request() -> None:

@@ -13,7 +13,8 @@ from podling.apiserver.kinds.registry import rules_for
 from podling.apiserver.views import stored_form
 from podling.machinery import codec, intake
 from podling.machinery.scheme import RESOURCES, Resource
-from tests.support.manifests import NOW, causes
+from tests.support.causes import causes
+from tests.support.manifests import NOW
 
 CONTEXT = Context(NOW)
 DOCUMENTS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("valid_objects.yaml").read_text())

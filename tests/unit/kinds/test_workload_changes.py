@@ -8,18 +8,8 @@ import pytest
 
 from podling.api.apps_v1 import DaemonSet, Deployment, ReplicaSet, StatefulSet
 from podling.api.core_v1 import ReplicationController
-from tests.support.manifests import (
-    Cause,
-    change_causes,
-    created,
-    creation_causes,
-    forbidden,
-    invalid,
-    merged,
-    obj,
-    required,
-    unsupported,
-)
+from tests.support.causes import Cause, KindRow, Row, forbidden, invalid, required, unsupported
+from tests.support.manifests import change_causes, created, creation_causes, merged, obj
 
 PLAIN: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "default"},
@@ -41,7 +31,7 @@ def base(kind: type[Any]) -> dict[str, Any]:
     return BASES.get(kind, PLAIN)
 
 
-STATUSES: list[tuple[type[Any], str, list[Cause]]] = [
+STATUSES: list[KindRow] = [
     (Deployment, "replicas: 3, readyReplicas: 2, availableReplicas: 1, updatedReplicas: 3", []),
     (
         Deployment,
@@ -106,7 +96,7 @@ ONLY_THESE = (
 )
 OTHER = "{matchLabels: {app: api}}"
 RELABELLED = f"spec: {{selector: {OTHER}, template: {{metadata: {{labels: {{app: api}}}}}}}}"
-CHANGES: list[tuple[type[Any], str, list[Cause]]] = [
+CHANGES: list[KindRow] = [
     (StatefulSet, "spec: {replicas: 5, ordinals: {start: 1}, minReadySeconds: 3}", []),
     (StatefulSet, "spec: {revisionHistoryLimit: 3, updateStrategy: {type: OnDelete}}", []),
     (StatefulSet, "spec: {serviceName: web}", [forbidden("spec", ONLY_THESE)]),
@@ -125,7 +115,7 @@ def test_changes(kind: type[Any], text: str, expected: list[Cause]) -> None:
     assert change_causes(obj(kind, text, base(kind)), old) == expected
 
 
-STATEFUL: list[tuple[str, list[Cause]]] = [
+STATEFUL: list[Row] = [
     ("spec: {serviceName: Web}", [
         invalid(
             "spec.serviceName",

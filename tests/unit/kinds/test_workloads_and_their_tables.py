@@ -14,20 +14,8 @@ from podling.api.batch_v1 import CronJob, Job
 from podling.api.core_v1 import ReplicationController
 from podling.apiserver.kinds.base import Context, View
 from podling.machinery import codec
-from tests.support.manifests import (
-    FORBIDDEN,
-    INVALID,
-    NOW,
-    REQUIRED,
-    UNSUPPORTED,
-    Cause,
-    causes,
-    created,
-    creation_causes,
-    merged,
-    obj,
-    rules,
-)
+from tests.support.causes import Cause, KindRow, causes, forbidden, invalid, required, unsupported
+from tests.support.manifests import NOW, created, creation_causes, merged, obj, rules
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "web"}},
@@ -142,24 +130,24 @@ def test_a_job_finds_its_pods_by_its_own_uid() -> None:
     }
 
 
-CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
+CAUSES: list[KindRow] = [
     *((kind, "", []) for kind in (Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet)),
     (Job, "", []),
     (CronJob, "", []),
     (
         Deployment,
         "spec: {replicas: -1}",
-        [("spec.replicas", INVALID, "Invalid value: -1: must be greater than or equal to 0")],
+        [invalid("spec.replicas", "-1", "must be greater than or equal to 0")],
     ),
     (
         Deployment,
         "spec: {selector: null}",
         [
-            ("spec.selector", REQUIRED, "Required value"),
-            (
+            required("spec.selector"),
+            invalid(
                 "spec.template.metadata.labels",
-                INVALID,
-                'Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+                '{"app":"web"}',
+                "`selector` does not match template `labels`",
             ),
         ],
     ),
@@ -167,99 +155,63 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
         Deployment,
         "spec: {selector: {matchLabels: {app: other}}}",
         [
-            (
+            invalid(
                 "spec.template.metadata.labels",
-                INVALID,
-                'Invalid value: {"app":"web"}: `selector` does not match template `labels`',
+                '{"app":"web"}',
+                "`selector` does not match template `labels`",
             )
         ],
     ),
     (
         Deployment,
         "spec: {strategy: {type: Recreate, rollingUpdate: {maxSurge: 1}}}",
-        [
-            (
-                "spec.strategy.rollingUpdate",
-                FORBIDDEN,
-                "Forbidden: may not be specified when strategy `type` is 'Recreate'",
-            )
-        ],
+        [forbidden("spec.strategy.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")],
     ),
     (
         Deployment,
         "spec: {strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 0}}}",
-        [
-            (
-                "spec.strategy.rollingUpdate.maxUnavailable",
-                INVALID,
-                "Invalid value: 0: may not be 0 when `maxSurge` is 0",
-            )
-        ],
+        [invalid("spec.strategy.rollingUpdate.maxUnavailable", "0", "may not be 0 when `maxSurge` is 0")],
     ),
     (
         Deployment,
         "spec: {strategy: {rollingUpdate: {maxUnavailable: 150%}}}",
-        [
-            (
-                "spec.strategy.rollingUpdate.maxUnavailable",
-                INVALID,
-                'Invalid value: "150%": must not be greater than 100%',
-            )
-        ],
+        [invalid("spec.strategy.rollingUpdate.maxUnavailable", '"150%"', "must not be greater than 100%")],
     ),
     (
         Deployment,
         "spec: {template: {spec: {restartPolicy: Never}}}",
-        [
-            (
-                "spec.template.spec.restartPolicy",
-                UNSUPPORTED,
-                'Unsupported value: "Never": supported values: "Always"',
-            )
-        ],
+        [unsupported("spec.template.spec.restartPolicy", "Never", "Always")],
     ),
     (
         ReplicaSet,
         "spec: {template: {spec: {containers: [{name: main}]}}}",
-        [("spec.template.spec.containers[0].image", REQUIRED, "Required value")],
+        [required("spec.template.spec.containers[0].image")],
     ),
     (
         StatefulSet,
         "spec: {podManagementPolicy: Chaotic}",
-        [
-            (
-                "spec.podManagementPolicy",
-                INVALID,
-                "Invalid value: \"Chaotic\": must be 'OrderedReady' or 'Parallel'",
-            )
-        ],
+        [invalid("spec.podManagementPolicy", '"Chaotic"', "must be 'OrderedReady' or 'Parallel'")],
     ),
     (
         DaemonSet,
         "spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 1, maxSurge: 1}}}",
         [
-            (
+            invalid(
                 "spec.updateStrategy.rollingUpdate.maxSurge",
-                INVALID,
-                "Invalid value: 1: may not be set when maxUnavailable is non-zero",
+                "1",
+                "may not be set when maxUnavailable is non-zero",
             )
         ],
     ),
     (
         Job,
         "spec: {template: {spec: {restartPolicy: Always}}}",
-        [
-            (
-                "spec.template.spec.restartPolicy",
-                REQUIRED,
-                'Required value: valid values: "OnFailure", "Never"',
-            )
-        ],
+        [required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')],
     ),
     (
         Job,
         "spec: {completionMode: Indexed, completions: null, parallelism: 2}",
-        [("spec.completions", REQUIRED, "Required value: when completion mode is Indexed")],
+        [required("spec.completions", "when completion mode is Indexed")],
     ),
     (
         Job,
@@ -267,7 +219,7 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
         [
             (
                 "spec.podFailurePolicy.rules[0]",
-                INVALID,
+                "FieldValueInvalid",
                 "Invalid value: specifying one of OnExitCodes and OnPodConditions is required",
             )
         ],
@@ -275,29 +227,17 @@ CAUSES: list[tuple[type[Any], str, list[Cause]]] = [
     (
         CronJob,
         "spec: {schedule: '* * * *'}",
-        [
-            (
-                "spec.schedule",
-                INVALID,
-                'Invalid value: "* * * *": expected exactly 5 fields, found 4: [* * * *]',
-            )
-        ],
+        [invalid("spec.schedule", '"* * * *"', "expected exactly 5 fields, found 4: [* * * *]")],
     ),
     (
         CronJob,
         "spec: {timeZone: Middle/Earth}",
-        [("spec.timeZone", INVALID, 'Invalid value: "Middle/Earth": unknown time zone Middle/Earth')],
+        [invalid("spec.timeZone", '"Middle/Earth"', "unknown time zone Middle/Earth")],
     ),
     (
         CronJob,
         "spec: {concurrencyPolicy: Maybe}",
-        [
-            (
-                "spec.concurrencyPolicy",
-                UNSUPPORTED,
-                'Unsupported value: "Maybe": supported values: "Allow", "Forbid", "Replace"',
-            )
-        ],
+        [unsupported("spec.concurrencyPolicy", "Maybe", "Allow", "Forbid", "Replace")],
     ),
 ]
 
