@@ -87,13 +87,9 @@ def _external_errors(path: Path, source: ExternalMetricSource) -> Errors:
     errors = _identifier_errors(path.child("metric"), source.metric)
     here, target = path.child("target"), source.target
     errors += _target_errors(here, target)
-    if target.value is None and target.average_value is None:
-        text = "must set either a target value for metric or a per-pod target"
-        errors.append(fields.required(here.child("averageValue"), text))
-    if target.value is not None and target.average_value is not None:
-        text = "may not set both a target value for metric and a per-pod target"
-        errors.append(fields.forbidden(here.child("value"), text))
-    return errors
+    given = (target.value is not None, target.average_value is not None)
+    either = "a target value for metric", "a per-pod target"
+    return errors + _one_of(given, either, here.child("averageValue"), here.child("value"))
 
 
 def _pods_errors(path: Path, source: PodsMetricSource) -> Errors:
@@ -139,14 +135,20 @@ METRIC_TYPES = tuple(sorted(name[0].upper() + name[1:] for name in _SOURCES))
 
 
 def _usage_errors(path: Path, target: MetricTarget) -> Errors:
-    errors = _target_errors(path, target)
-    if target.average_utilization is None and target.average_value is None:
-        text = "must set either a target raw value or a target utilization"
-        errors.append(fields.required(path.child("averageUtilization"), text))
-    if target.average_utilization is not None and target.average_value is not None:
-        text = "may not set both a target raw value and a target utilization"
-        errors.append(fields.forbidden(path.child("averageValue"), text))
-    return errors
+    given = (target.average_value is not None, target.average_utilization is not None)
+    either = "a target raw value", "a target utilization"
+    where = path.child("averageUtilization"), path.child("averageValue")
+    return _target_errors(path, target) + _one_of(given, either, *where)
+
+
+def _one_of(given: tuple[bool, bool], either: tuple[str, str], missing: Path, both: Path) -> Errors:
+    """Of two fields one must be set and the other not; ``missing`` and ``both`` are where that is told."""
+    one, other = either
+    if not any(given):
+        return [fields.required(missing, f"must set either {one} or {other}")]
+    if all(given):
+        return [fields.forbidden(both, f"may not set both {one} and {other}")]
+    return []
 
 
 def _target_errors(path: Path, target: MetricTarget) -> Errors:
