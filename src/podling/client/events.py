@@ -28,7 +28,11 @@ _NAME_TRIES_MAX = 3
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def reference_to(obj: ApiObject | ObjectReference, field_path: str = "") -> ObjectReference:
+Regarding = ApiObject | ObjectReference
+"""What an event is about: the object, or what is known of one that is not here."""
+
+
+def reference_to(obj: Regarding, field_path: str = "") -> ObjectReference:
     """How an event names what it is about."""
     if isinstance(obj, ObjectReference):
         return obj
@@ -61,15 +65,7 @@ class EventRecorder:
         self._correlator = Correlator()
         self.dropped = 0
 
-    def event(
-        self,
-        obj: ApiObject | ObjectReference,
-        type: str,
-        reason: str,
-        message: str,
-        *,
-        field_path: str = "",
-    ) -> None:
+    def event(self, obj: Regarding, type: str, reason: str, message: str, *, field_path: str = "") -> None:
         """Tell that something happened to ``obj``. Never waits, never raises.
 
         Args:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from podling.api.core_v1 import ObjectReference
-from podling.client.base import ApiObject, Client
+from podling.client.base import Client
+from podling.client.events import Regarding
 from podling.kubelet.config import KubeletConfig
 from podling.runtime.base import Runtime
 
@@ -16,13 +16,7 @@ class Recorder(Protocol):
     """Where events are told (``client.events.EventRecorder``)."""
 
     def event(
-        self,
-        obj: ApiObject | ObjectReference,
-        type: str,
-        reason: str,
-        message: str,
-        *,
-        field_path: str = "",
+        self, obj: Regarding, type: str, reason: str, message: str, *, field_path: str = ""
     ) -> None: ...
 
 

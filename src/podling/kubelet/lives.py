@@ -21,8 +21,8 @@ import msgspec
 from msgspec import Struct
 
 from podling import clock
-from podling.api.core_v1 import ContainerStatus, ObjectReference, Pod, PodStatus
-from podling.client.base import ApiObject
+from podling.api.core_v1 import ContainerStatus, Pod, PodStatus
+from podling.client.events import Regarding
 from podling.kubelet.deps import Recorder
 
 LIVES = "lives"
@@ -145,15 +145,7 @@ class LifeRecorder:
         self._files: int | None = None
         """How many records there are; None until somebody looked."""
 
-    def event(
-        self,
-        obj: ApiObject | ObjectReference,
-        type: str,
-        reason: str,
-        message: str,
-        *,
-        field_path: str = "",
-    ) -> None:
+    def event(self, obj: Regarding, type: str, reason: str, message: str, *, field_path: str = "") -> None:
         self._inner.event(obj, type, reason, message, field_path=field_path)
         if not isinstance(obj, Pod):
             return
