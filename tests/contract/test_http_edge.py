@@ -96,10 +96,69 @@ def test_health_version_and_metrics(served: ServedCluster) -> None:
     assert b"apiserver_request" in served.request("GET", "/metrics").body
 
 
-def test_paths_and_methods_that_nobody_serves(served: ServedCluster) -> None:
-    lost = served.request("GET", "/nowhere")
-    assert (lost.code, lost.json["message"]) == (404, "the server could not find the requested resource")
-    assert served.request("POST", "/version").code == 405
+NO_RESOURCE = "the server could not find the requested resource"
+NO_METHOD = "the server does not allow this method on the requested resource"
+
+
+@pytest.mark.parametrize(
+    "path", ["/nowhere", "/healthz/", "/livez/none", "/apis/no.group/v1/things", "/apis/x"]
+)
+def test_a_path_that_leads_nowhere_is_lost_in_plain_text(served: ServedCluster, path: str) -> None:
+    lost = served.request("GET", path)
+    assert (lost.code, lost.body) == (404, b"404 page not found\n")
+    assert lost.headers["content-type"] == "text/plain; charset=utf-8"
+    assert lost.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/things", "/api/v9", "/apis/apps/v1/things", "/apis/apps/v9/deployments", f"{MAPS}/a/b"]
+)
+def test_what_a_served_group_does_not_have_is_a_status(served: ServedCluster, path: str) -> None:
+    lost = served.request("GET", path)
+    assert (lost.code, lost.json["reason"], lost.json["message"]) == (404, "NotFound", NO_RESOURCE)
+    assert lost.json["details"] == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/version"), ("HEAD", "/api/v1"), ("PUT", MAPS), ("HEAD", f"{MAPS}/a")]
+)
+def test_methods_that_nobody_answers(served: ServedCluster, method: str, path: str) -> None:
+    answer = served.request(method, path)
+    assert answer.code == 405
+    if method != "HEAD":
+        assert (answer.json["reason"], answer.json["message"]) == ("MethodNotAllowed", NO_METHOD)
+
+
+def test_documents_without_routes_answer_any_method(served: ServedCluster) -> None:
+    assert served.request("POST", "/healthz").body == b"ok"
+    assert served.request("POST", "/apis").json["kind"] == "APIGroupList"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "why"),
+    [
+        ("GET", "/nowhere", 'forbidden: User "system:anonymous" cannot get path "/nowhere"'),
+        ("POST", "/version", 'forbidden: User "system:anonymous" cannot post path "/version"'),
+        (
+            "GET",
+            "/apis/no.group/v1/things",
+            'things.no.group is forbidden: User "system:anonymous" cannot list resource "things" in API '
+            'group "no.group" at the cluster scope',
+        ),
+        (
+            "PUT",
+            MAPS,
+            'configmaps is forbidden: User "system:anonymous" cannot update resource "configmaps" in API '
+            'group "" in the namespace "default"',
+        ),
+    ],
+)
+def test_who_may_not_ask_is_not_told_what_there_is(
+    served: ServedCluster, method: str, path: str, why: str
+) -> None:
+    refused = served.request(method, path, known=False)
+    assert (refused.code, refused.json["message"]) == (403, why)
+    assert served.request(method, path, known=False, authorization="Bearer made-up").code == 401
 
 
 def test_whoever_shows_nothing_is_anonymous(served: ServedCluster) -> None:

@@ -18,7 +18,6 @@ from aiohttp import web
 
 from podling import clock
 from podling.apiserver import impersonation
-from podling.apiserver.aggregation.attributes import attributes_of
 from podling.apiserver.aggregation.services import External
 from podling.apiserver.authn import ANONYMOUS, Authenticator
 from podling.apiserver.authz import refusal
@@ -28,6 +27,7 @@ from podling.apiserver.object_requests import ObjectRequests
 from podling.apiserver.options import flag
 from podling.apiserver.pki import KeyPair
 from podling.apiserver.replies import reply_error
+from podling.apiserver.request_info import attributes_of
 from podling.apiserver.requests import Parsed, parse_path, verb_of
 from podling.apiserver.server import ApiServer
 from podling.apiserver.streams import StreamRequests
@@ -142,10 +142,7 @@ class HttpServer:
                 else:
                     response = await self._external(request, external)
             else:
-                watch = request.method == "GET" and (  # a HEAD has an end
-                    parsed.watch or ("watch" in request.query_string and flag(request.query, "watch"))
-                )
-                verb = verb_of(request.method, parsed.target, watch=watch)
+                verb = self._verb(request, parsed)
                 labels = self._relabelled(request, labels, verb, parsed)
                 response = await self._resource(request, parsed, verb)
         except ApiError as error:
@@ -181,20 +178,35 @@ class HttpServer:
             return await self._streams.serve(request, parsed, verb, user)
         return await self._objects.serve(request, parsed, verb, user)
 
-    async def _external(self, request: web.BaseRequest, external: External) -> web.StreamResponse:
-        """What another server answers, to whoever may ask it."""
+    def _verb(self, request: web.BaseRequest, parsed: Parsed) -> str:
+        """What is asked of a resource. Raises 405, but to nobody who may not ask."""
+        by_query = not parsed.target.name and "watch" in request.query_string
+        watch = parsed.watch or (by_query and flag(request.query, "watch"))
+        try:
+            return verb_of(request.method, parsed.target, watch=watch and request.method == "GET")
+        except ApiError:
+            self._authorized(request)
+            raise
+
+    def _authorized(self, request: web.BaseRequest) -> User:
+        """Who sends a request, if its path and method alone say that they may. Raises 401 and 403."""
         user = self._user(request)
         watch = "watch" in request.query_string and flag(request.query, "watch")
         asked = attributes_of(request.method, request.path, watch=watch)
         decision = self._api.authorizer.decide(user, asked)
         if not decision.allowed:
             raise refusal(user, asked, decision.reason)
+        return user
+
+    async def _external(self, request: web.BaseRequest, external: External) -> web.StreamResponse:
+        """What another server answers, to whoever may ask it."""
+        user = self._authorized(request)
         if not external.available:
             raise errors.service_unavailable("service unavailable")
         return await self._api.aggregation.backend.serve(request, external.service, user)
 
     async def _document(self, request: web.BaseRequest) -> web.StreamResponse:
-        self._api.authorizer.check_path(self._user(request), "get", request.path)
+        self._authorized(request)
         return await self._documents.serve(request)
 
     def _user(self, request: web.BaseRequest) -> User:

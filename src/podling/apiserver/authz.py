@@ -96,10 +96,6 @@ class RbacAuthorizer:
             return
         self._demand(user, attributes_of(verb, target, field_selector))
 
-    def check_path(self, user: User, verb: str, path: str) -> None:
-        """Raises 403 unless ``user`` may do ``verb`` to a path that is no resource."""
-        self._demand(user, Attributes(verb, path=path))
-
     def _demand(self, user: User, asked: Attributes) -> None:
         decision = self.decide(user, asked)
         if not decision.allowed:

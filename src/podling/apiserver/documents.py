@@ -14,6 +14,7 @@ from aiohttp import web
 from podling import clock
 from podling.apiserver import discovery, metrics
 from podling.apiserver.replies import AUDIT_ID, audit_id, reply
+from podling.apiserver.request_info import attributes_of
 from podling.machinery import errors
 from podling.machinery.custom import CustomResource
 from podling.machinery.scheme import Resource
@@ -27,7 +28,10 @@ OPENAPI_MEDIA = "application/json"
 OPENAPI_JSON_CLAUSES = ("", "*/*", "application/*", "application/json")
 HEALTH_MEDIA = "text/plain; charset=utf-8"
 HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
-UNKNOWN_PATH = "the server could not find the requested resource"
+LOST = b"404 page not found\n"
+GET_ONLY = ("api", "version")
+"""Where paths below are routed by resource and method; elsewhere any method is answered."""
+SLASH_MAY_FOLLOW = ("api", "apis", "version")
 
 
 class Documents:
@@ -55,19 +59,39 @@ class Documents:
         self._discovered = discovered
 
     async def serve(self, request: web.BaseRequest) -> web.Response:
-        """Raises 404 for paths that nobody knows, 405 for anything but reading."""
-        path = request.path.rstrip("/") or "/"
-        answer = self._find(path)
+        """Raises 404 for paths that nobody knows but the groups that they are in, 405 for wrong methods."""
+        parts = request.path.split("/")[1:]
+        if len(parts) > 1 and not parts[-1] and parts[0] in SLASH_MAY_FOLLOW:
+            parts.pop()
+        answer = self._find(parts)
         if answer is None:
-            raise errors.failure(404, "NotFound", UNKNOWN_PATH)
-        if request.method not in ("GET", "HEAD"):
-            raise errors.failure(
-                405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-            )
+            return await self._unknown(request, parts)
+        if request.method != "GET" and self._routed(parts):
+            raise errors.no_such_method()
         return await answer(request)
 
-    def _find(self, path: str) -> Callable[[web.BaseRequest], Awaitable[web.Response]] | None:
-        parts = path.split("/")[1:]
+    async def _unknown(self, request: web.BaseRequest, parts: list[str]) -> web.Response:
+        """How far a path leads before it is lost decides in what words that is said."""
+        if parts[0] == "apis" and len(parts) > 3:
+            asked = attributes_of(request.method, request.path, watch=False)
+            for each in self._custom():
+                own = (each.group, each.version, each.plural, each.namespaced)
+                if (
+                    own == (asked.group, parts[2], asked.resource, bool(asked.namespace))
+                    and asked.subresource
+                ):
+                    raise errors.not_found(each.plural, each.group, asked.name)
+        if self._routed(parts):
+            raise errors.no_such_resource()
+        return await lost(request)
+
+    def _routed(self, parts: list[str]) -> bool:
+        """Whether a path is below what is routed by resource and method: the built-in groups."""
+        if parts[0] == "apis":
+            return len(parts) > 2 and bool(discovery.group(parts[1]))
+        return parts[0] in GET_ONLY
+
+    def _find(self, parts: list[str]) -> Callable[[web.BaseRequest], Awaitable[web.Response]] | None:
         match parts:
             case ["api" | "apis"]:
                 return self._root
@@ -89,7 +113,7 @@ class Documents:
                 return self._show_metrics
             case [""]:
                 return self._paths
-            case [endpoint, *name] if f"/{endpoint}" in HEALTH_PATHS and len(name) < 2:
+            case [endpoint, *name] if f"/{endpoint}" in HEALTH_PATHS and len(name) < 2 and name != [""]:
                 return partial(self._health, endpoint, "".join(name))
         return None
 
@@ -143,7 +167,7 @@ class Documents:
         custom, asked = self._custom(), request.query.get("hash", "")
         body = _openapi_v3(group_version, custom)
         if body is None:
-            raise errors.failure(404, "NotFound", UNKNOWN_PATH)
+            return await reply(request, b"", code=404, media_type=HEALTH_MEDIA)
         if not _accepts_json(request):
             raise errors.not_acceptable([OPENAPI_MEDIA])
         url = _openapi_v3_urls(custom).get(group_version, "")
@@ -159,7 +183,7 @@ class Documents:
 
     async def _health(self, endpoint: str, name: str, request: web.BaseRequest) -> web.Response:
         if name and name not in ("ping", *self._checks):
-            raise errors.failure(404, "NotFound", UNKNOWN_PATH)
+            return await lost(request)
         if name:
             return await _one_check(request, self._checks[name]() if name in self._checks else "")
         excluded = set(request.query.getall("exclude", ()))
@@ -171,6 +195,12 @@ class Documents:
         else:
             body, code = "ok", 200
         return await reply(request, body.encode(), code=code, media_type=HEALTH_MEDIA)
+
+
+async def lost(request: web.BaseRequest) -> web.Response:
+    """The answer for a path that leads nowhere."""
+    headers = {"X-Content-Type-Options": "nosniff"}
+    return await reply(request, LOST, code=404, media_type=HEALTH_MEDIA, headers=headers)
 
 
 async def _one_check(request: web.BaseRequest, wrong: str) -> web.Response:

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from podling.client.local import Target
 from podling.machinery import errors
+from podling.machinery.custom import CustomResource
 from podling.machinery.scheme import Resource, by_path
 
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
@@ -88,7 +89,10 @@ def _parsed(resource: Resource, namespace: str, rest: list[str], watch: bool) ->
 
 
 def verb_of(method: str, target: Target, *, watch: bool) -> str:
-    """The verb of a request. Raises 405 for what the resource does not offer."""
+    """The verb of a request. Raises 405 for what the resource does not offer.
+
+    Built-in resources have no route for HEAD but where it is passed on.
+    """
     verb = _verb(method, target, watch=watch)
     resource = target.resource
     offered = resource.subresources[target.subresource].verbs if target.subresource else resource.verbs
@@ -96,8 +100,11 @@ def verb_of(method: str, target: Target, *, watch: bool) -> str:
         return "create"
     if resource.namespaced and not target.namespace and verb in ("create", "deletecollection"):
         verb = ""  # across all namespaces objects are only read
-    if verb not in offered:
-        raise errors.method_not_allowed(resource.plural, resource.group, verb or method.lower())
+    custom = isinstance(resource, CustomResource)
+    if verb not in offered or (method == "HEAD" and not custom):
+        if custom:
+            raise errors.method_not_allowed(resource.plural, resource.group, verb or method.lower())
+        raise errors.no_such_method()
     return verb
 
 

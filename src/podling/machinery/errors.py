@@ -108,12 +108,24 @@ def unauthorized(message: str = "Unauthorized") -> ApiError:
 
 def forbidden(resource: str, group: str, name: str, why: str) -> ApiError:
     subject = f'{qualified(resource, group)} "{name}"' if name else qualified(resource, group)
-    return failure(403, "Forbidden", f"{subject} is forbidden: {why}", _about(resource, group, name))
+    message = f"{subject} is forbidden: {why}" if subject else f"forbidden: {why}"
+    return failure(403, "Forbidden", message, _about(resource, group, name))
 
 
 def method_not_allowed(resource: str, group: str, verb: str) -> ApiError:
     message = f'{verb} is not supported on resources of kind "{qualified(resource, group)}"'
     return failure(405, "MethodNotAllowed", message, _about(resource, group, ""))
+
+
+def no_such_resource() -> ApiError:
+    """404: the path names nothing that is served."""
+    return failure(404, "NotFound", "the server could not find the requested resource", StatusDetails())
+
+
+def no_such_method() -> ApiError:
+    """405: the path names something, which has no answer to this method."""
+    message = "the server does not allow this method on the requested resource"
+    return failure(405, "MethodNotAllowed", message, StatusDetails())
 
 
 def not_acceptable(accepted: Sequence[str]) -> ApiError:

@@ -18,7 +18,6 @@ from podling.api.core_v1 import Service, ServicePort, ServiceSpec
 from podling.api.discovery_v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.aggregation.attributes import attributes_of
 from podling.apiserver.aggregation.backend import without_ours
 from podling.apiserver.app import HttpServer, Serving, tls_context
 from podling.apiserver.pki import Pki
@@ -42,21 +41,6 @@ RESOURCES = {
         }
     ],
 }
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "asked"),
-    [
-        ("GET", "/apis/g/v1/stars", ("list", "stars", "", "", "")),
-        ("GET", "/apis/g/v1/stars/a", ("get", "stars", "", "", "a")),
-        ("PUT", "/apis/g/v1/namespaces/n/stars/a/status", ("update", "stars", "status", "n", "a")),
-        ("DELETE", "/apis/g/v1/namespaces/n/stars", ("deletecollection", "stars", "", "n", "")),
-    ],
-)
-def test_what_a_path_asks_for(method: str, path: str, asked: tuple[str, ...]) -> None:
-    found = attributes_of(method, path, watch=False)
-    assert (found.verb, found.resource, found.subresource, found.namespace, found.name) == asked
-    assert found.group == "g"
 
 
 def test_nobody_else_says_who_asks() -> None:

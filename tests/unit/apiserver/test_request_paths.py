@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podling.apiserver.request_info import attributes_of
 from podling.apiserver.requests import parse_path, verb_of
 from podling.machinery.errors import ApiError
 
@@ -81,7 +82,7 @@ POD, PODS = "/api/v1/namespaces/a/pods/p", "/api/v1/namespaces/a/pods"
     ("method", "path", "watch", "verb"),
     [
         ("GET", POD, False, "get"),
-        ("HEAD", POD, False, "get"),
+        ("HEAD", f"{POD}/proxy", False, "create"),
         ("GET", PODS, False, "list"),
         ("GET", PODS, True, "watch"),
         ("GET", POD, True, "watch"),
@@ -113,6 +114,7 @@ def test_a_method_is_a_verb(method: str, path: str, watch: bool, verb: str) -> N
         ("GET", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
         ("DELETE", "/api/v1/namespaces"),
         ("TRACE", POD),
+        ("HEAD", POD),
     ],
 )
 def test_what_is_not_offered_is_405(method: str, path: str) -> None:
@@ -121,3 +123,30 @@ def test_what_is_not_offered_is_405(method: str, path: str) -> None:
     with pytest.raises(ApiError) as error:
         verb_of(method, parsed.target, watch=False)
     assert (error.value.code, error.value.reason) == (405, "MethodNotAllowed")
+    assert str(error.value) == "the server does not allow this method on the requested resource"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "asked"),
+    [
+        ("GET", "/apis/g/v1/stars", ("list", "g", "stars", "", "", "")),
+        ("HEAD", "/apis/g/v1/stars/a", ("get", "g", "stars", "", "", "a")),
+        ("PUT", "/apis/g/v1/namespaces/n/stars/a/status", ("update", "g", "stars", "status", "n", "a")),
+        ("DELETE", "/apis/g/v1/namespaces/n/stars", ("deletecollection", "g", "stars", "", "n", "")),
+        ("GET", "/apis/g/v1/watch/stars/a", ("watch", "g", "stars", "", "", "a")),
+        ("GET", "/api/v9/namespaces/n/stars", ("list", "", "stars", "", "n", "")),
+        ("PUT", "/api/v1/namespaces/n/finalize", ("update", "", "namespaces", "finalize", "n", "n")),
+        ("BREW", "/api/v1/pods", ("", "", "pods", "", "", "")),
+    ],
+)
+def test_what_any_path_asks_for(method: str, path: str, asked: tuple[str, ...]) -> None:
+    found = attributes_of(method, path, watch=False)
+    about = (found.verb, found.group, found.resource, found.subresource, found.namespace, found.name)
+    assert about == asked
+    assert not found.path
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/api/v1", "/apis/g/v1", "/nowhere/at/all/now"])
+def test_what_is_no_resource_is_asked_for_by_its_path(path: str) -> None:
+    found = attributes_of("POST", path, watch=False)
+    assert (found.verb, found.path, found.resource) == ("post", path, "")

@@ -125,7 +125,7 @@ class Catalogue:
         self._catch_up()
         found = self._rules.get((resource.group, resource.version, resource.plural))
         if found is None:
-            raise errors.failure(404, "NotFound", "the server could not find the requested resource")
+            raise errors.no_such_resource()
         return found
 
     def definition_of(self, resource: CustomResource) -> CustomResourceDefinition | None:
