@@ -15,7 +15,7 @@ from podling.api.rbac_v1 import ClusterRole, PolicyRule
 from podling.client.base import Key
 from podling.client.runner import AwaitChange
 from podling.controllers.base import Controller, ControllerContext
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import unless_gone
 from podling.machinery.selectors import SelectorError, from_label_selector
 
 
@@ -54,9 +54,6 @@ class ClusterRoleAggregationController(Controller):
             return AwaitChange()
         rules = aggregated(role, self._roles.values())
         if rules != role.rules:
-            try:
+            with unless_gone():
                 await self.client.update(structs.replace(role, rules=rules))
-            except ApiError as error:
-                if not is_not_found(error):
-                    raise
         return AwaitChange()

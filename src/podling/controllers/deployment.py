@@ -31,7 +31,7 @@ from podling.controllers.deployment_rules import HASH_LABEL, REVISION, Scale, si
 from podling.controllers.ownership import controller_reference, is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
-from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
 
 
@@ -237,13 +237,10 @@ class DeploymentController(Controller):
 
     async def _forget_history(self, deployment: Deployment, old: list[ReplicaSet]) -> None:
         for each in rules.surplus_history(deployment, old):
-            try:
+            with unless_gone():
                 await self.client.delete(
                     ReplicaSet, each.metadata.name or "", each.metadata.namespace, uid=each.metadata.uid or ""
                 )
-            except ApiError as error:
-                if not is_not_found(error):
-                    raise
             self._children.deleted(key_of(deployment), each)
 
     # The deployment itself

@@ -27,7 +27,7 @@ from podling.client.runner import AwaitChange, Terminal
 from podling.controllers import volume_rules as rules
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.volume_folders import Folders
-from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 
 PROVISIONER = "podling.local/directory"
 CLASS_NAME = "standard"
@@ -156,8 +156,5 @@ class DirectoryProvisionerController(Controller):
             raise
         if metadata.deletion_timestamp is not None:
             return
-        try:
+        with unless_gone():
             await self.client.delete(PersistentVolume, name, uid=metadata.uid or "")
-        except ApiError as error:
-            if not is_not_found(error):
-                raise

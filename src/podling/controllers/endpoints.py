@@ -28,7 +28,7 @@ from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_NAMESPACE, namespace_index
 from podling.controllers.pod_index import index_pods_by_label, pods_with
 from podling.controllers.refusals import is_namespace_terminating
-from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 from podling.machinery.pods import is_ready
 
 MANAGED_BY = "endpoints.kubernetes.io/managed-by"
@@ -191,10 +191,7 @@ class EndpointsController(Controller):
 
     async def _delete(self, held: Endpoints) -> None:
         metadata = held.metadata
-        try:
+        with unless_gone():
             await self.client.delete(
                 Endpoints, metadata.name or "", metadata.namespace, uid=metadata.uid or ""
             )
-        except ApiError as error:
-            if not is_not_found(error):
-                raise

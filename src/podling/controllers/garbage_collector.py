@@ -31,7 +31,7 @@ from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.custom_kinds import CustomKinds
 from podling.controllers.owner_graph import FOREGROUND, ORPHAN, Item, OwnerGraph, matches
 from podling.controllers.ownership import owner_key, resource_named, without_owners
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import ApiError, is_not_found, unless_gone
 from podling.machinery.scheme import RESOURCES, Resource
 
 
@@ -225,7 +225,7 @@ class GarbageCollectorController(Controller):
         return metadata if metadata.uid == item.uid else None
 
     async def _delete(self, item: Item, live: ObjectMeta, propagation: str) -> None:
-        try:
+        with unless_gone():
             await self.client.delete(
                 item.resource.type,
                 item.key.name,
@@ -234,9 +234,6 @@ class GarbageCollectorController(Controller):
                 resource_version=live.resource_version or "",
                 propagation=propagation,
             )
-        except ApiError as error:
-            if not is_not_found(error):
-                raise
 
     async def _drop_references(self, item: Item, live: ObjectMeta, uids: Sequence[str]) -> None:
         await self._set_references(item, live, without_owners(live, uids))
@@ -262,11 +259,8 @@ class GarbageCollectorController(Controller):
     async def _patch(self, item: Item, metadata: dict[str, Any], live: ObjectMeta) -> None:
         """Change metadata if the object is still as ``live`` says; conflicts are the runner's to retry."""
         patch = {"metadata": {"uid": item.uid, "resourceVersion": live.resource_version, **metadata}}
-        try:
+        with unless_gone():
             await self.client.patch(item.resource.type, item.key.name, patch, item.key.namespace or None)
-        except ApiError as error:
-            if not is_not_found(error):
-                raise
 
     def _report(self, item: Item, ref: OwnerReference) -> None:
         """Tell that a reference names what cannot be there."""

@@ -10,7 +10,7 @@ from podling.client.base import Client
 from podling.controllers.job_accounting import FINALIZER, INDEX_FAILURES, INDEX_IGNORED, per_index, tracked
 from podling.controllers.job_indexes import INDEX
 from podling.controllers.pod_control import pod_from_template
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import unless_gone
 
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 HOST_NAME_LENGTH_MAX = 63
@@ -62,8 +62,5 @@ async def release(client: Client, pod: Pod) -> None:
     patch = {"metadata": {"uid": metadata.uid, "finalizers": left or None}}
     if left:  # whoever else holds it may let go at the same time
         patch["metadata"]["resourceVersion"] = metadata.resource_version
-    try:
+    with unless_gone():
         await client.patch(Pod, metadata.name or "", patch, metadata.namespace)
-    except ApiError as error:
-        if not is_not_found(error):
-            raise

@@ -9,7 +9,7 @@ from msgspec import structs
 from podling.api.core_v1 import Pod, PodCondition
 from podling.client.base import Client
 from podling.controllers.conditions import with_condition
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import unless_gone
 from podling.machinery.pods import is_terminal
 
 
@@ -42,7 +42,7 @@ async def end_pod(client: Client, pod: Pod, wanted: Pod, *, grace_seconds: int |
     status write: the decision was made on an old view.
     """
     metadata = pod.metadata
-    try:
+    with unless_gone():
         if wanted is not pod:
             await client.update(wanted, subresource="status")
         await client.delete(
@@ -52,6 +52,3 @@ async def end_pod(client: Client, pod: Pod, wanted: Pod, *, grace_seconds: int |
             grace_seconds=grace_seconds,
             uid=metadata.uid or "",
         )
-    except ApiError as error:
-        if not is_not_found(error):
-            raise

@@ -19,7 +19,7 @@ from podling.controllers.children import Children
 from podling.controllers.deployment_rules import template_hash
 from podling.controllers.ownership import controller_reference, is_controlled_by
 from podling.machinery import codec, plain
-from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 
 HASH = "controller.kubernetes.io/hash"
 REVISION_LABEL = "controller-revision-hash"
@@ -127,11 +127,8 @@ class RevisionKeeper:
     async def forget(self, owner: Key, doomed: Iterable[ControllerRevision]) -> None:
         for each in doomed:
             metadata = each.metadata
-            try:
+            with unless_gone():
                 await self._client.delete(
                     ControllerRevision, metadata.name or "", metadata.namespace, uid=metadata.uid or ""
                 )
-            except ApiError as error:
-                if not is_not_found(error):
-                    raise
             self._children.deleted(owner, each)

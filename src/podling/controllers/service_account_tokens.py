@@ -21,7 +21,7 @@ from podling.api.core_v1 import Secret, ServiceAccount
 from podling.client.base import Key
 from podling.client.runner import AwaitChange
 from podling.controllers.base import Controller, ControllerContext
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import ApiError, is_not_found, unless_gone
 
 SECRET_TYPE = "kubernetes.io/service-account-token"
 ACCOUNT_NAME = "kubernetes.io/service-account.name"
@@ -125,7 +125,7 @@ class ServiceAccountTokensController(Controller):
 
     async def _delete(self, secret: Secret) -> None:
         metadata = secret.metadata
-        try:
+        with unless_gone():
             await self.client.delete(
                 Secret,
                 metadata.name or "",
@@ -133,6 +133,3 @@ class ServiceAccountTokensController(Controller):
                 uid=metadata.uid or "",
                 resource_version=metadata.resource_version or "",
             )
-        except ApiError as error:
-            if not is_not_found(error):
-                raise

@@ -8,7 +8,7 @@ from podling.api.discovery_v1 import EndpointSlice
 from podling.client.base import ApiObject, Client, Key
 from podling.controllers.children import Children
 from podling.controllers.slice_rules import Changes
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import unless_gone
 
 O = TypeVar("O", bound=ApiObject)  # noqa: E741 owner
 
@@ -23,11 +23,8 @@ async def carry_out(
         children.wrote(owner, await client.update(each))
     for each in changes.delete:
         metadata = each.metadata
-        try:
+        with unless_gone():
             await client.delete(
                 EndpointSlice, metadata.name or "", metadata.namespace, uid=metadata.uid or ""
             )
-        except ApiError as error:
-            if not is_not_found(error):
-                raise
         children.deleted(owner, each)

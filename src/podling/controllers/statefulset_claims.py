@@ -16,7 +16,7 @@ from podling.client.base import ApiObject, Client
 from podling.client.events import EventRecorder
 from podling.controllers.ownership import controller_reference
 from podling.controllers.statefulset_rules import claim_name
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import ApiError, is_not_found, unless_gone
 
 
 def claims_of(stateful: StatefulSet, ordinal: int) -> list[PersistentVolumeClaim]:
@@ -80,10 +80,7 @@ async def give_up_claims(client: Client, stateful: StatefulSet, pod: Pod, ordina
 async def _set_owner(client: Client, claim: PersistentVolumeClaim, owner: ApiObject) -> None:
     references = [to_builtins(controller_reference(owner))]
     name, namespace = claim.metadata.name or "", claim.metadata.namespace
-    try:
+    with unless_gone():
         await client.patch(
             PersistentVolumeClaim, name, {"metadata": {"ownerReferences": references}}, namespace
         )
-    except ApiError as error:
-        if not is_not_found(error):
-            raise

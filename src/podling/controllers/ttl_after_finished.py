@@ -14,7 +14,7 @@ from podling.api.batch_v1 import Job
 from podling.client.base import Key
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import unless_gone
 
 
 def expires_at(job: Job) -> datetime | None:
@@ -49,7 +49,7 @@ class TTLAfterFinishedController(Controller):
             return AwaitChange()
         if moment > now:
             return RequeueAfter((moment - now) / timedelta(seconds=1))
-        try:
+        with unless_gone():
             fresh = await self.client.get(Job, key.name, key.namespace)
             moment = expires_at(fresh)
             if moment is not None and moment <= now:
@@ -61,7 +61,4 @@ class TTLAfterFinishedController(Controller):
                     resource_version=fresh.metadata.resource_version or "",
                     propagation="Foreground",
                 )
-        except ApiError as error:
-            if not is_not_found(error):
-                raise
         return AwaitChange()

@@ -13,7 +13,7 @@ from podling.client.base import Client, Key
 from podling.client.runner import AwaitChange
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.claim_index import BY_CLAIM, claims_used, index_pods_by_claim
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import unless_gone
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
@@ -91,8 +91,5 @@ async def _set(client: Client, kind: type[Any], obj: Any, finalizers: list[str])
             "finalizers": finalizers or None,
         }
     }
-    try:
+    with unless_gone():
         await client.patch(kind, metadata.name or "", patch, metadata.namespace)
-    except ApiError as error:
-        if not is_not_found(error):
-            raise

@@ -6,7 +6,8 @@ these; the API server's outer edge and the clients translate them to and from ``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from msgspec import structs
 
@@ -175,6 +176,16 @@ def internal(message: str) -> ApiError:
 
 def is_not_found(error: BaseException) -> bool:
     return isinstance(error, ApiError) and error.reason == "NotFound"
+
+
+@contextmanager
+def unless_gone() -> Iterator[None]:
+    """For a change that is not needed any more when its object is gone: a 404 ends the block, quietly."""
+    try:
+        yield
+    except ApiError as error:
+        if not is_not_found(error):
+            raise
 
 
 def is_already_exists(error: BaseException) -> bool:

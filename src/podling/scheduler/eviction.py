@@ -8,7 +8,7 @@ from podling import clock
 from podling.api.core_v1 import Pod
 from podling.client.base import Client, PatchType, Unreachable
 from podling.client.events import EventRecorder
-from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.errors import ApiError, unless_gone
 from podling.machinery.pods import condition
 from podling.scheduler import messages
 from podling.scheduler.podfacts import PodFacts
@@ -36,7 +36,7 @@ async def remove_victims(
 
 
 async def _remove(client: Client, scheduler_name: str, victim: PodFacts) -> None:
-    try:
+    with unless_gone():
         if not _is_told(victim.pod):
             patch = {"status": {"conditions": [_disruption_target(victim.pod, scheduler_name)]}}
             await client.patch(
@@ -48,9 +48,6 @@ async def _remove(client: Client, scheduler_name: str, victim: PodFacts) -> None
                 subresource="status",
             )
         await client.delete(Pod, victim.name, victim.namespace, uid=victim.uid)
-    except ApiError as error:
-        if not is_not_found(error):
-            raise
 
 
 def _is_told(pod: Pod) -> bool:

@@ -15,7 +15,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.loops import keep_at
 from podling.client.local import LocalClient
-from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 from podling.machinery.scheme import group_versions
 
 CHECK_SECONDS = 5.0
@@ -97,8 +97,5 @@ class Registration:
                 raise
 
     async def _delete(self, gone: APIService) -> None:
-        try:
+        with unless_gone():
             await self._client.delete(APIService, gone.metadata.name or "", uid=gone.metadata.uid or "")
-        except ApiError as error:
-            if not is_not_found(error):
-                raise

@@ -27,7 +27,7 @@ from podling.apiserver.customresources.names import (
 from podling.apiserver.loops import changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery.custom import is_established, stored_resource
-from podling.machinery.errors import ApiError, is_conflict, is_not_found
+from podling.machinery.errors import ApiError, is_conflict, is_not_found, unless_gone
 
 RECHECK_SECONDS = 5.0
 """How long until a definition that waits for its objects is looked at again."""
@@ -99,11 +99,8 @@ class Lifecycle:
         kind = stored_resource(definition).type
         for obj in (await self._client.list(kind)).items:
             if obj.metadata.deletion_timestamp is None:
-                try:
+                with unless_gone():
                     await self._client.delete(kind, obj.metadata.name, obj.metadata.namespace)
-                except ApiError as error:
-                    if not is_not_found(error):
-                        raise
         return bool((await self._client.list(kind, limit=1)).items)
 
 
