@@ -38,10 +38,6 @@ class Wire:
         if "chunked" in found.get("transfer-encoding", ""):
             self.close()
             return Answer(code, found, b"")
-        if "audit-id" not in found:  # what came was no HTTP: said without further ceremony, and closed
-            data = await reader.read()
-            self.close()
-            return Answer(code, found, data)
         silent = method == "HEAD" or code in (204, 304)
         data = b"" if silent else await reader.readexactly(int(found.get("content-length", "0")))
         if found.get("connection", "").lower() == "close":

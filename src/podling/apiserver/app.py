@@ -26,7 +26,7 @@ from podling.apiserver.metrics import Labels, RequestMetrics, path_labels, store
 from podling.apiserver.object_requests import ObjectRequests
 from podling.apiserver.options import flag
 from podling.apiserver.pki import KeyPair
-from podling.apiserver.replies import reply_error
+from podling.apiserver.replies import Request, reply_error
 from podling.apiserver.request_info import attributes_of
 from podling.apiserver.requests import Parsed, parse_path, verb_of
 from podling.apiserver.server import ApiServer
@@ -227,7 +227,7 @@ def _request(
 ) -> web.BaseRequest:
     """A request whose body may be as large as Kubernetes allows."""
     loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
+    return Request(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
 
 def tls_context(serving: Serving) -> ssl.SSLContext | None:

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from podling import clock
 from podling.apiserver import discovery, metrics
-from podling.apiserver.replies import AUDIT_ID, audit_id, reply
+from podling.apiserver.replies import CACHE_CONTROL, reply
 from podling.apiserver.request_info import attributes_of
 from podling.machinery import errors
 from podling.machinery.custom import CustomResource
@@ -172,7 +172,7 @@ class Documents:
             raise errors.not_acceptable([OPENAPI_MEDIA])
         url = _openapi_v3_urls(custom).get(group_version, "")
         if asked and not url.endswith(f"?hash={asked}"):
-            return web.Response(status=301, headers={AUDIT_ID: audit_id(request), "Location": url})
+            return web.Response(status=301, headers={"Location": url})
         if not asked:
             return await _tagged(request, body, OPENAPI_MEDIA)
         expires = format_datetime(clock.now() + KEPT, usegmt=True)
@@ -236,10 +236,10 @@ async def _tagged(
 ) -> web.Response:
     """A document that clients keep: 304 when they have it already."""
     headers = {"ETag": _etag(body), "Vary": "Accept"}
-    headers |= {"Cache-Control": cache} if cache else {}
+    headers |= {CACHE_CONTROL: cache} if cache else {}
     headers |= {"Expires": expires} if expires else {}
     if _has(request.headers.get("If-None-Match", ""), headers["ETag"]):
-        return web.Response(status=304, headers={AUDIT_ID: audit_id(request), **headers})
+        return web.Response(status=304, headers=headers)
     response = await reply(request, body, media_type=media_type, headers=headers)
     if "Content-Encoding" in response.headers:
         response.headers["Vary"] = "Accept, Accept-Encoding"

@@ -127,8 +127,7 @@ class ObjectRequests:
                 raise
             # Too old a start is told as an event, where clients look for it.
             return await reply(request, b'{"type":"ERROR","object":' + codec.encode(error.status) + b"}\n")
-        response = web.StreamResponse(headers={"Content-Type": JSON, "Cache-Control": "no-cache, private"})
-        response.headers[replies.AUDIT_ID] = replies.audit_id(request)
+        response = web.StreamResponse(headers={"Content-Type": JSON})
         replies.warn(request, response)
         response.enable_chunked_encoding()
         self._watches[watch] = None

@@ -1,6 +1,6 @@
 """HTTP answers: bytes, media types, statuses, warnings, compression.
 
-Everything the edge sends goes through here, so every answer carries the same headers.
+Everything the edge sends goes through here, and what every answer carries is added by its request.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+from aiohttp.http import SERVER_SOFTWARE
 
 from podling import clock, ids
 from podling.apiserver.negotiation import JSON, YAML, warning_headers
@@ -26,6 +27,7 @@ GZIP_LEVEL = 1
 GZIP_WINDOW = 31
 """zlib's window size that writes a gzip header."""
 AUDIT_ID = "Audit-Id"
+CACHE_CONTROL = "Cache-Control"
 DEPRECATION = web.RequestKey("deprecation", str)
 """Where a request has what its client is warned of, whatever the answer."""
 STUCK_SECONDS = 60.0
@@ -44,6 +46,18 @@ def _process_id() -> str:
 def audit_id(request: web.BaseRequest) -> str:
     """The client's own identifier of the request, or a new one: random per process, then counted."""
     return request.headers.get(AUDIT_ID) or f"{_process_id()}{next(_numbers):012x}"
+
+
+class Request(web.BaseRequest):
+    """A request whose answer says what every answer says, whoever makes it."""
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        headers = response.headers
+        if headers.get("Server") == SERVER_SOFTWARE:  # ours; one that is passed on stays
+            del headers["Server"]
+        headers[AUDIT_ID] = audit_id(self)
+        if CACHE_CONTROL not in headers:
+            headers[CACHE_CONTROL] = "no-cache, private"
 
 
 def wants_pretty(request: web.BaseRequest) -> bool:
@@ -76,7 +90,7 @@ async def reply(
         body = msgspec.yaml.encode(msgspec.json.decode(body))
     elif media_type == JSON and wants_pretty(request):
         body = msgspec.json.format(body, indent=2)
-    sent = {"Content-Type": media_type, AUDIT_ID: audit_id(request), "Cache-Control": "no-cache, private"}
+    sent = {"Content-Type": media_type}
     response = web.Response(body=body, status=code, headers={**sent, **headers} if headers else sent)
     warn(request, response, warnings)
     if len(body) >= GZIP_FROM_BYTES and "gzip" in request.headers.get("Accept-Encoding", ""):
@@ -94,8 +108,7 @@ async def reply_pieces(
     plain = media_type == JSON and request.method == "GET" and not wants_pretty(request)
     if len(begun) == 1 or not plain:
         return await reply(request, b"".join([*begun, *pieces]), media_type=media_type)
-    response = web.StreamResponse(headers={"Content-Type": media_type, "Cache-Control": "no-cache, private"})
-    response.headers[AUDIT_ID] = audit_id(request)
+    response = web.StreamResponse(headers={"Content-Type": media_type})
     warn(request, response)
     compressor = None
     long = sum(map(len, begun)) >= GZIP_FROM_BYTES
@@ -131,8 +144,6 @@ async def reply_object(
 async def reply_error(request: web.BaseRequest, error: ApiError) -> web.Response:
     """An error as the ``Status`` that it carries."""
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
-    if error.code == 401:
-        headers["WWW-Authenticate"] = 'Basic realm="kubernetes-master"'
     return await reply(request, codec.encode(error.status), code=error.code, headers=headers)
 
 

@@ -253,7 +253,6 @@ class StreamRequests:
         if body.status >= 400:
             raise await refusal(body)
         response = web.StreamResponse(status=body.status, headers={"Content-Type": body.content_type})
-        response.headers[replies.AUDIT_ID] = replies.audit_id(request)
         response.enable_chunked_encoding()
         try:
             await response.prepare(request)
