@@ -15,6 +15,7 @@ from msgspec import structs
 from podling.api.core_v1 import Node, Taint, Toleration
 from podling.clock import seconds_precision
 from podling.controllers.conditions import find
+from podling.machinery.tolerations import tolerates
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
@@ -83,19 +84,6 @@ def swapped(
         structs.replace(taint, time_added=seconds_precision(now)) for taint in add if not has(result, taint)
     ]
     return (*result, *new) if new or len(result) != len(taints) else taints
-
-
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether this toleration puts up with ``taint``. An empty key or effect matches any."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    if not toleration.key:
-        return False
-    return toleration.operator in (None, "", "Equal") and (toleration.value or "") == (taint.value or "")
 
 
 def matching_tolerations(

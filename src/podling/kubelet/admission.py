@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from podling.api.core_v1 import Node, NodeSelectorTerm, Pod, Taint, Toleration
+from podling.api.core_v1 import Node, NodeSelectorTerm, Pod
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.pod_spec import containers_with_kind
 from podling.kubelet.status import Verdict
 from podling.machinery.pods import is_sidecar, is_static, pod_requests
 from podling.machinery.quantity import Quantity, parse, value
 from podling.machinery.selectors import SelectorError, from_node_selector_requirements
+from podling.machinery.tolerations import tolerates
 
 SAFE_SYSCTLS = frozenset(
     {
@@ -230,14 +231,3 @@ def _taints(pod: Pod, node: Node) -> Problem:
             text = "node(s) had taints that the pod didn't tolerate"
             return "TaintToleration", f"Predicate TaintToleration failed: {text}"
     return None
-
-
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether one toleration covers one taint."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return bool(toleration.key) and (toleration.value or "") == (taint.value or "")

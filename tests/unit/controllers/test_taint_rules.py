@@ -8,28 +8,11 @@ import pytest
 
 from podling.api.core_v1 import Node, NodeCondition, NodeSpec, NodeStatus, Pod, PodSpec, Taint, Toleration
 from podling.controllers.taint_eviction import Fate, Leave, Stay, decide
-from podling.controllers.taints import stale_state_taints, state_taints, swapped, tolerates
+from podling.controllers.taints import stale_state_taints, state_taints, swapped
 from podling.sim.loop import EPOCH
 
 DOWN = Taint(key="node.kubernetes.io/unreachable", effect="NoExecute")
 SLOW = Taint(key="slow", value="disk", effect="NoExecute")
-
-
-@pytest.mark.parametrize(
-    ("toleration", "tolerated"),
-    [
-        (Toleration(key="slow", operator="Equal", value="disk", effect="NoExecute"), True),
-        (Toleration(key="slow", value="disk"), True),
-        (Toleration(key="slow", value="net"), False),
-        (Toleration(key="slow", operator="Exists"), True),
-        (Toleration(key="fast", operator="Exists"), False),
-        (Toleration(operator="Exists"), True),
-        (Toleration(key="slow", operator="Exists", effect="NoSchedule"), False),
-        (Toleration(), False),
-    ],
-)
-def test_what_a_toleration_puts_up_with(toleration: Toleration, tolerated: bool) -> None:
-    assert tolerates(toleration, SLOW) is tolerated
 
 
 @pytest.mark.parametrize(

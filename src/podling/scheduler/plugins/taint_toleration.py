@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from podling.api.core_v1 import Toleration
+from podling.machinery.tolerations import covers
 from podling.scheduler.cache import Cache, NodeTaint
 from podling.scheduler.framework import Aspect, Plugin, Rejected, Scores, normalised
 from podling.scheduler.labelcolumns import Rows
@@ -50,19 +51,4 @@ class TaintToleration(Plugin):
 
 
 def tolerates(tolerations: Sequence[Toleration], taint: NodeTaint) -> bool:
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
-
-
-def _tolerates(toleration: Toleration, taint: NodeTaint) -> bool:
-    key, value, effect = taint
-    if toleration.effect and toleration.effect != effect:
-        return False
-    if toleration.key and toleration.key != key:
-        return False
-    match toleration.operator or "Equal":
-        case "Exists":
-            return True
-        case "Equal":
-            return bool(toleration.key) and (toleration.value or "") == value
-        case _:
-            return False
+    return any(covers(toleration, *taint) for toleration in tolerations)

@@ -1,0 +1,27 @@
+"""Which taints a toleration puts up with."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.api.core_v1 import Taint, Toleration
+from podling.machinery.tolerations import tolerates
+
+SLOW = Taint(key="slow", value="disk", effect="NoExecute")
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        (Toleration(key="slow", operator="Equal", value="disk", effect="NoExecute"), True),
+        (Toleration(key="slow", value="disk"), True),
+        (Toleration(key="slow", value="net"), False),
+        (Toleration(key="slow", operator="Exists"), True),
+        (Toleration(key="fast", operator="Exists"), False),
+        (Toleration(operator="Exists"), True),
+        (Toleration(key="slow", operator="Exists", effect="NoSchedule"), False),
+        (Toleration(), False),
+    ],
+)
+def test_what_a_toleration_puts_up_with(toleration: Toleration, tolerated: bool) -> None:
+    assert tolerates(toleration, SLOW) is tolerated
