@@ -12,7 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podling.api.core_v1 import Container, EnvFromSource, EnvVar, EnvVarSource, Pod
+from podling.api.core_v1 import (
+    ConfigMap,
+    ConfigMapKeySelector,
+    Container,
+    EnvFromSource,
+    EnvVar,
+    EnvVarSource,
+    Pod,
+    Secret,
+    SecretKeySelector,
+)
 from podling.kubelet.downward import field_value, resource_value
 from podling.kubelet.env_file import read_env_file
 from podling.kubelet.expansion import expand
@@ -94,24 +104,21 @@ async def _from_key(pod: Pod, source: EnvVarSource, references: References) -> s
     namespace = pod.metadata.namespace or ""
     if source.config_map_key_ref is not None:
         ref = source.config_map_key_ref
-        optional = bool(ref.optional)
-        config_map = await references.config_map(namespace, ref.name or "", optional=optional)
-        if config_map is None:
-            return None
-        if ref.key in config_map.data:
-            return config_map.data[ref.key]
-        if optional:
-            return None
-        raise MissingReference(f"couldn't find key {ref.key} in ConfigMap {namespace}/{ref.name}")
+        config_map = await references.config_map(namespace, ref.name or "", optional=bool(ref.optional))
+        return _value(config_map, ref, f"ConfigMap {namespace}")
     if source.secret_key_ref is not None:
         secret_ref = source.secret_key_ref
-        optional = bool(secret_ref.optional)
-        secret = await references.secret(namespace, secret_ref.name or "", optional=optional)
-        if secret is None:
-            return None
-        if secret_ref.key in secret.data:
-            return _text(secret.data[secret_ref.key])
-        if optional:
-            return None
-        raise MissingReference(f"couldn't find key {secret_ref.key} in Secret {namespace}/{secret_ref.name}")
+        secret = await references.secret(namespace, secret_ref.name or "", optional=bool(secret_ref.optional))
+        found = _value(secret, secret_ref, f"Secret {namespace}")
+        return None if found is None else _text(found)
     return ""
+
+
+def _value(
+    source: ConfigMap | Secret | None, ref: ConfigMapKeySelector | SecretKeySelector, where: str
+) -> str | None:
+    """What ``source`` holds under the key; None if the reference is optional and leads nowhere."""
+    found = source.data.get(ref.key) if source is not None else None
+    if found is None and not ref.optional:
+        raise MissingReference(f"couldn't find key {ref.key} in {where}/{ref.name}")
+    return found

@@ -9,7 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from podling.api.core_v1 import Pod, Volume
+from podling.api.core_v1 import (
+    ConfigMapProjection,
+    ConfigMapVolumeSource,
+    Pod,
+    SecretProjection,
+    SecretVolumeSource,
+    Volume,
+)
 from podling.kubelet.failures import MissingReference, VolumeFailure
 from podling.kubelet.volumes.atomic_writer import InvalidPath, Payload, write_payload
 from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumeTools
@@ -64,6 +71,22 @@ class FileVolume(ABC):
             mount_tmpfs(path, flags=MS_NOSUID | MS_NODEV | MS_NOEXEC, mode="0755")
         write_payload(path, payload, group)
 
+    async def config_map_files(
+        self, pod: Pod, source: ConfigMapVolumeSource | ConfigMapProjection, mode: int | None
+    ) -> Payload:
+        namespace, optional = pod.metadata.namespace or "", bool(source.optional)
+        found = await self._tools.references.config_map(namespace, source.name or "", optional=optional)
+        data = config_map_data(found) if found is not None else {}
+        return select(data, source.items, mode, optional=optional, missing=CONFIG_KEY_MISSING)
+
+    async def secret_files(
+        self, pod: Pod, source: SecretVolumeSource | SecretProjection, name: str | None, mode: int | None
+    ) -> Payload:
+        namespace, optional = pod.metadata.namespace or "", bool(source.optional)
+        found = await self._tools.references.secret(namespace, name or "", optional=optional)
+        data = secret_data(found) if found is not None else {}
+        return select(data, source.items, mode, optional=optional, missing=SECRET_KEY_MISSING)
+
 
 class ConfigMapVolume(FileVolume):
     plugin_name = "kubernetes.io~configmap"
@@ -73,11 +96,7 @@ class ConfigMapVolume(FileVolume):
         source = volume.config_map
         if source is None:
             return {}
-        optional = bool(source.optional)
-        namespace = pod.metadata.namespace or ""
-        found = await self._tools.references.config_map(namespace, source.name or "", optional=optional)
-        data = config_map_data(found) if found is not None else {}
-        return select(data, source.items, source.default_mode, optional=optional, missing=CONFIG_KEY_MISSING)
+        return await self.config_map_files(pod, source, source.default_mode)
 
 
 class SecretVolume(FileVolume):
@@ -87,11 +106,7 @@ class SecretVolume(FileVolume):
         source = volume.secret
         if source is None:
             return {}
-        optional = bool(source.optional)
-        namespace = pod.metadata.namespace or ""
-        found = await self._tools.references.secret(namespace, source.secret_name or "", optional=optional)
-        data = secret_data(found) if found is not None else {}
-        return select(data, source.items, source.default_mode, optional=optional, missing=SECRET_KEY_MISSING)
+        return await self.secret_files(pod, source, source.secret_name, source.default_mode)
 
 
 class DownwardAPIVolume(FileVolume):

@@ -6,13 +6,10 @@ from podling.api.core_v1 import Pod, ServiceAccountTokenProjection, Volume, Volu
 from podling.kubelet.failures import MissingReference
 from podling.kubelet.volumes.atomic_writer import FileProjection, Payload
 from podling.kubelet.volumes.base import VolumeFacts, VolumeTools
-from podling.kubelet.volumes.files import CONFIG_KEY_MISSING, SECRET_KEY_MISSING, FileVolume
+from podling.kubelet.volumes.files import FileVolume
 from podling.kubelet.volumes.payloads import (
     DEFAULT_MODE,
-    config_map_data,
     downward_files,
-    secret_data,
-    select,
 )
 from podling.kubelet.volumes.tokens import DEFAULT_SECONDS, Tokens
 
@@ -53,20 +50,10 @@ class ProjectedVolume(FileVolume):
     async def _files(
         self, pod: Pod, projection: VolumeProjection, mode: int | None, facts: VolumeFacts
     ) -> Payload:
-        namespace = pod.metadata.namespace or ""
-        references = self._tools.references
         if projection.config_map is not None:
-            config = projection.config_map
-            optional = bool(config.optional)
-            found = await references.config_map(namespace, config.name or "", optional=optional)
-            data = config_map_data(found) if found is not None else {}
-            return select(data, config.items, mode, optional=optional, missing=CONFIG_KEY_MISSING)
+            return await self.config_map_files(pod, projection.config_map, mode)
         if projection.secret is not None:
-            hidden = projection.secret
-            optional = bool(hidden.optional)
-            secret = await references.secret(namespace, hidden.name or "", optional=optional)
-            data = secret_data(secret) if secret is not None else {}
-            return select(data, hidden.items, mode, optional=optional, missing=SECRET_KEY_MISSING)
+            return await self.secret_files(pod, projection.secret, projection.secret.name, mode)
         if projection.downward_api is not None:
             return downward_files(pod, projection.downward_api.items, mode, facts)
         if projection.service_account_token is not None:
