@@ -6,13 +6,13 @@ kubelet chose, and from then on carries bytes. What they say is between the two 
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from contextlib import suppress
 
 import msgspec
 from aiohttp import web
 
+from podling import clock
 from podling.api.meta_v1 import Status
 from podling.client.upgrades import RawConnection, UpgradeRefused, accept_upgrade, open_upgrade
 from podling.machinery import errors
@@ -55,13 +55,9 @@ def _refusal(refused: UpgradeRefused) -> ApiError:
 
 
 async def _join(first: RawConnection, second: RawConnection) -> None:
-    pumps = [asyncio.create_task(_pump(first, second)), asyncio.create_task(_pump(second, first))]
     try:
-        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        await clock.first_of(_pump(first, second), _pump(second, first))
     finally:
-        for pump in pumps:
-            pump.cancel()
-        await asyncio.gather(*pumps, return_exceptions=True)
         await first.close()
         await second.close()
 

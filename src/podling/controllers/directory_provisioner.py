@@ -15,7 +15,6 @@ from typing import ClassVar
 
 from podling.api.core_v1 import (
     HostPathVolumeSource,
-    ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeSpec,
@@ -44,20 +43,13 @@ def volume_for(
     claim: PersistentVolumeClaim, storage_class: StorageClass, folders: Folders
 ) -> PersistentVolume:
     """The volume made for a claim."""
-    name, metadata = volume_name(claim), claim.metadata
+    name = volume_name(claim)
     return PersistentVolume(
         metadata=ObjectMeta(name=name, annotations={rules.PROVISIONED_BY: PROVISIONER}),
         spec=PersistentVolumeSpec(
             access_modes=claim.spec.access_modes,
             capacity={"storage": claim.spec.resources.requests.get("storage", "0")},
-            claim_ref=ObjectReference(
-                api_version="v1",
-                kind="PersistentVolumeClaim",
-                namespace=metadata.namespace,
-                name=metadata.name,
-                uid=metadata.uid,
-                resource_version=metadata.resource_version,
-            ),
+            claim_ref=rules.claim_reference(claim),
             host_path=HostPathVolumeSource(path=str(folders.path(name)), type="Directory"),
             mount_options=storage_class.mount_options,
             persistent_volume_reclaim_policy=storage_class.reclaim_policy or "Delete",

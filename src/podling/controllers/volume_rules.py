@@ -96,12 +96,10 @@ def _size(volume: PersistentVolume) -> tuple[Quantity, str]:
     return capacity(volume), volume.metadata.name or ""
 
 
-def volume_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
-    """``volume`` bound to ``claim``; the very same if it is already."""
-    if is_bound_to(volume, claim):
-        return volume
+def claim_reference(claim: PersistentVolumeClaim) -> ObjectReference:
+    """How a volume names the claim that it is for."""
     metadata = claim.metadata
-    ref = ObjectReference(
+    return ObjectReference(
         api_version="v1",
         kind="PersistentVolumeClaim",
         namespace=metadata.namespace,
@@ -109,6 +107,13 @@ def volume_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persis
         uid=metadata.uid,
         resource_version=metadata.resource_version,
     )
+
+
+def volume_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    """``volume`` bound to ``claim``; the very same if it is already."""
+    if is_bound_to(volume, claim):
+        return volume
+    ref = claim_reference(claim)
     annotations = volume.metadata.annotations
     if volume.spec.claim_ref is None:
         annotations = {**annotations, BOUND_BY_CONTROLLER: YES}

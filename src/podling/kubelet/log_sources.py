@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
+from podling import clock
 from podling.kubelet.file_watch import FileWatch, Watched
 from podling.kubelet.logs import LogSource
 from podling.runtime.base import (
@@ -52,7 +52,7 @@ class FileLog:
                 continue
             if over:
                 return False
-            await first_of(self._watched.wait(), self._ended.wait())
+            await clock.first_of(self._watched.wait(), self._ended.wait())
 
     def close(self) -> None:
         os.close(self._file)
@@ -87,7 +87,7 @@ class BufferLog:
 
     async def more(self, offset: int) -> bool:
         if not self._ended.is_set():
-            await first_of(self._buffer.wait(offset), self._ended.wait())
+            await clock.first_of(self._buffer.wait(offset), self._ended.wait())
         return self._buffer.end > offset
 
 
@@ -138,14 +138,3 @@ async def open_log(
         log = FileLog(Path(path), ended, watched)
         stack.callback(log.close)
         yield log
-
-
-async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
-    """Return when the first of them does; the others are given up."""
-    tasks = [asyncio.create_task(wait) for wait in waits]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
