@@ -31,6 +31,7 @@ from podling.apiserver.eviction import Evictions
 from podling.apiserver.kinds.registry import rules_for
 from podling.apiserver.node_references import NodeReferences
 from podling.apiserver.pki import KeyPair
+from podling.apiserver.plugin_support import PluginSupport
 from podling.apiserver.rbac import RbacIndex
 from podling.apiserver.reading import StoredObjects
 from podling.apiserver.rest import Registry
@@ -68,14 +69,11 @@ class ApiServer:
         chain = Chain((*plugins, PrivilegeEscalation(self.authorizer)), self.objects)
         watches = CustomWatches()
         self.catalogue = Catalogue(store, rules_for, watches.end)
-        self.registry = Registry(
-            store,
-            self.catalogue.rules_for,
-            chain,
-            self.authorizer,
-            Conversion(self.catalogue.definition_of, self.objects),
-            watches,
-        )
+        conversion = Conversion(self.catalogue.definition_of, self.objects)
+        self.registry = Registry(store, self.catalogue.rules_for, chain, self.authorizer, conversion, watches)
+        support = PluginSupport(self.catalogue, conversion, self.authorizer)
+        for plugin in plugins:
+            plugin.initialize(support)
         self.tokens = Tokens(self.objects, signing_key)
         self.authenticator = Authenticator(self.tokens, static_tokens)
         reviews = Reviews(self.authorizer, self.tokens, self.authenticator.token_user)

@@ -2,97 +2,32 @@
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from podling.api.admissionregistration_v1 import (
     MutatingWebhookConfiguration,
     ValidatingWebhookConfiguration,
 )
-from podling.api.core_v1 import ConfigMap, Namespace
+from podling.api.core_v1 import (
+    ConfigMap,
+    Container,
+    LimitRange,
+    LimitRangeItem,
+    LimitRangeSpec,
+    Namespace,
+    Pod,
+    PodSpec,
+)
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.app import Serving, tls_context
-from podling.apiserver.pki import Pki
 from podling.client.local import SYSTEM, ListOptions, Target, WriteOptions
-from podling.machinery import codec
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of
-from podling.testing import ControlPlane, memory_cluster
+from podling.testing import ControlPlane
+from tests.support.webhooks import EVERYTHING, Answer, Hook, configure, label, patch
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real"])
-
-Answer = dict[str, Any]
-EVERYTHING = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["configmaps"]}
-
-
-class Hook:
-    """A webhook that answers what a test wants."""
-
-    def __init__(self, url: str, ca: str) -> None:
-        self.client = {"url": f"{url}/admit", "caBundle": ca}
-        self.asked: list[dict[str, Any]] = []
-        self.paths: list[str] = []
-        self.answer: Callable[[dict[str, Any]], Answer] = lambda _asked: {"allowed": True}
-
-    async def serve(self, request: web.BaseRequest) -> web.Response:
-        review = await request.json()
-        self.paths.append(request.path_qs)
-        self.asked.append(review["request"])
-        response = {"uid": review["request"]["uid"], **self.answer(review["request"])}
-        return web.json_response({**review, "request": None, "response": response})
-
-    def webhook(self, name: str = "a.example.com", **more: Any) -> dict[str, Any]:
-        return {
-            "name": name,
-            "clientConfig": self.client,
-            "rules": [EVERYTHING],
-            "sideEffects": "None",
-            "admissionReviewVersions": ["v1"],
-            **more,
-        }
-
-
-def patch(*operations: dict[str, Any]) -> Answer:
-    encoded = base64.b64encode(json.dumps(operations).encode()).decode()
-    return {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
-
-
-def label(name: str) -> dict[str, Any]:
-    return {"op": "add", "path": "/metadata/labels", "value": {name: "yes"}}
-
-
-@pytest.fixture
-async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
-    pki = Pki(tmp_path)
-    found: list[Hook] = []
-
-    async def serve(request: web.BaseRequest) -> web.Response:
-        return await found[0].serve(request)
-
-    runner = web.ServerRunner(web.Server(serve))
-    await runner.setup()
-    context = tls_context(Serving(certificate=pki.server("webhook", ("127.0.0.1",))))
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-    found.append(Hook(f"https://127.0.0.1:{runner.addresses[0][1]}", base64.b64encode(pki.ca_pem).decode()))
-    yield found[0]
-    await runner.cleanup()
-
-
-@pytest.fixture
-async def plane() -> AsyncIterator[ControlPlane]:
-    async with memory_cluster() as plane:
-        yield plane
-
-
-async def configure(plane: ControlPlane, kind: type[Any], *webhooks: dict[str, Any]) -> None:
-    plain = {"metadata": {"name": "c"}, "webhooks": list(webhooks)}
-    await plane.client.create(codec.convert(plain, kind)[0])
 
 
 def config_map(name: str = "a", **data: str) -> ConfigMap:
@@ -164,6 +99,41 @@ async def test_changes_are_made_one_after_the_other(plane: ControlPlane, hook: H
     assert hook.asked[2]["object"]["data"] == {"first": "yes"}
 
 
+async def test_what_a_webhook_adds_gets_what_everything_gets(plane: ControlPlane, hook: Hook) -> None:
+    """The other plugins are asked again: an added container has the namespace's default limits."""
+    limit = LimitRangeItem(type="Container", default={"cpu": "1"}, default_request={"cpu": "1"})
+    ranges = LimitRange(
+        metadata=ObjectMeta(name="l", namespace="default"), spec=LimitRangeSpec(limits=(limit,))
+    )
+    await plane.client.create(ranges)
+    sidecar = {"name": "sidecar", "image": "i"}
+    hook.answer = lambda _asked: patch({"op": "add", "path": "/spec/containers/-", "value": sidecar})
+    await configure(
+        plane, MutatingWebhookConfiguration, hook.webhook(rules=[{**EVERYTHING, "resources": ["pods"]}])
+    )
+    pod = Pod(
+        metadata=ObjectMeta(name="p", namespace="default"),
+        spec=PodSpec(containers=(Container(name="c", image="i"),)),
+    )
+    made = await plane.client.create(pod)
+    limits = {each.name: each.resources and each.resources.limits for each in made.spec.containers}
+    assert limits == {"c": {"cpu": "1"}, "sidecar": {"cpu": "1"}}
+    assert len(hook.asked) == 1, "nobody changed anything after it that it wishes to see"
+
+
+async def test_a_condition_that_cannot_be_evaluated_refuses(plane: ControlPlane, hook: Hook) -> None:
+    conditions = [{"name": "n", "expression": "object.nothing == 1"}]
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook(matchConditions=conditions))
+    error = await refusal(plane)
+    text = "expression 'object.nothing == 1' resulted in error: no such key: nothing"
+    assert (error.code, str(error)) == (403, f'configmaps "a" is forbidden: {text}')
+    await plane.client.delete(ValidatingWebhookConfiguration, "c")
+    webhook = hook.webhook(matchConditions=conditions, failurePolicy="Ignore")
+    await configure(plane, ValidatingWebhookConfiguration, webhook)
+    await plane.client.create(config_map())
+    assert hook.asked == []
+
+
 async def test_what_a_webhook_makes_is_validated(plane: ControlPlane, hook: Hook) -> None:
     hook.answer = lambda _asked: patch(label("no good name!"))
     await configure(plane, MutatingWebhookConfiguration, hook.webhook())
@@ -230,7 +200,15 @@ async def test_who_does_not_answer_refuses_or_is_passed_over(
         ),
         (
             {"allowed": True, "patch": "W10=", "patchType": "Merge"},
-            'received invalid webhook response: webhook returned invalid response.patchType of "Merge"',
+            'unsupported patch type "Merge"',
+        ),
+        (
+            {"allowed": True, "patchType": "JSONPatch"},
+            "received invalid webhook response: webhook returned response.patchType but not response.patch",
+        ),
+        (
+            {"uid": "", "allowed": True},
+            'received invalid webhook response: expected response.uid="',
         ),
     ],
 )

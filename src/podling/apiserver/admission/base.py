@@ -14,14 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct, structs
 
 from podling.client.base import ApiObject
 from podling.client.local import User
 from podling.machinery import errors
 from podling.machinery.scheme import Resource
+
+if TYPE_CHECKING:
+    from podling.apiserver.authz import Decision
+    from podling.apiserver.rbac import Attributes
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -33,10 +38,28 @@ class Operation(Enum):
     CONNECT = "CONNECT"
 
 
+class Rounds:
+    """Whether the plugins are asked a second time, because one that asks others changed the object.
+
+    Upstream: ``ReinvocationContext``.
+    """
+
+    __slots__ = ("again", "needed", "notes")
+
+    def __init__(self) -> None:
+        self.needed = False
+        """Set by a plugin that changed the object in a way that others may have to see."""
+        self.again = False
+        """Whether this is the second round; there is no third."""
+        self.notes: dict[str, Any] = {}
+        """What plugins remember of the first round, by their name."""
+
+
 class Request(Struct, frozen=True, kw_only=True):
     """What a plugin may know. ``object`` is the new state (None for a deletion), ``old`` the stored one
-    (None for a creation); for subresources that take a body of their own (``binding``, ``eviction``) and for
-    CONNECT, ``object`` is that body or those options and ``old`` is the parent where it is known."""
+    (None for a creation). For subresources that show another kind (``scale``) both are of that kind; for
+    those that take a body of their own (``binding``, ``eviction``) ``object`` is that body, for CONNECT
+    the options as plain data, and ``old`` is None."""
 
     operation: Operation
     resource: Resource
@@ -50,6 +73,7 @@ class Request(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     warnings: list[str] = []
     """Texts for the response's ``Warning`` headers: append to it."""
+    rounds: Rounds = msgspec.field(default_factory=Rounds)
 
     @property
     def kind(self) -> str:
@@ -70,11 +94,34 @@ class Objects(Protocol):
         ...
 
 
+class Server(Protocol):
+    """What a server offers to plugins beside its objects."""
+
+    def versions(self, resource: Resource) -> Sequence[Resource]:
+        """Every served resource that shows the same stored objects as this one, itself included."""
+        ...
+
+    async def converted(self, obj: Any, resource: Resource) -> Any:
+        """A custom object in the version of ``resource``. Raises 500."""
+        ...
+
+    def defaulted(self, obj: Any, resource: Resource) -> Any:
+        """An object of a request for ``resource`` with its kind's defaults filled in."""
+        ...
+
+    def decide(self, user: User, asked: Attributes) -> Decision:
+        """Whether somebody may do something."""
+        ...
+
+
 class Plugin:
     """The defaults: handles everything, changes nothing, refuses nothing."""
 
     name: str = ""
     """Kubernetes' own name of the plugin (``NamespaceLifecycle``)."""
+
+    def initialize(self, server: Server) -> None:
+        """Take what the server offers; called once, before any request."""
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         """Whether the plugin has anything to say about such requests; asked once and remembered."""
@@ -98,7 +145,15 @@ class Chain:
         self._validating: dict[tuple[Operation, Resource, str], tuple[Plugin, ...]] = {}
 
     async def admit(self, request: Request) -> Any:
-        """``request.object`` after every plugin's ``admit``, each seeing what the one before made."""
+        """``request.object`` after every plugin's ``admit``, each seeing what the one before made; all
+        are asked once more when one of them wishes it."""
+        admitted = await self._round(request)
+        if not request.rounds.needed:
+            return admitted
+        request.rounds.again = True
+        return await self._round(structs.replace(request, object=admitted))
+
+    async def _round(self, request: Request) -> Any:
         key = (request.operation, request.resource, request.subresource)
         plugins = self._mutating.get(key)
         if plugins is None:

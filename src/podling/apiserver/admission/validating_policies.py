@@ -25,7 +25,8 @@ from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.core_v1 import Namespace
 from podling.api.meta_v1 import StatusCause, StatusDetails
 from podling.apiserver.admission import webhook_matching as matching
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
+from podling.apiserver.admission.forms import Form, Forms
 from podling.machinery import codec, selectors
 from podling.machinery.custom import is_established, stored_resource
 from podling.machinery.errors import ApiError
@@ -67,6 +68,10 @@ class _Lazy(dict[str, Any]):
 
 class ValidatingAdmissionPolicies(Plugin):
     name = "ValidatingAdmissionPolicy"
+    _server: Server
+
+    def initialize(self, server: Server) -> None:
+        self._server = server
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         return resource.group != _GROUP
@@ -77,12 +82,17 @@ class ValidatingAdmissionPolicies(Plugin):
             return
         policies = {each.metadata.name: each for each in await objects.list(ValidatingAdmissionPolicy)}
         denied: list[tuple[str, _Decision]] = []
+        forms = Forms(request, self._server)
         for binding in bindings:
             policy = policies.get(binding.spec.policy_name)
-            if policy is None or not _matches(policy, binding, request, objects):
+            resource = (
+                _matched(policy, binding, request, objects, self._server) if policy is not None else None
+            )
+            if policy is None or resource is None:
                 continue
             who = f"ValidatingAdmissionPolicy '{policy.metadata.name}' with binding '{binding.metadata.name}'"
-            for decision in await _decisions(policy, binding, request, objects):
+            form = await forms.of(resource)
+            for decision in await _decisions(policy, binding, request, form, objects):
                 if "Deny" in binding.spec.validation_actions:
                     denied.append((who, decision))
                 if "Warn" in binding.spec.validation_actions:
@@ -105,35 +115,38 @@ def _denial(request: Request, who: str, decision: _Decision) -> ApiError:
     )
 
 
-def _matches(
+def _matched(
     policy: ValidatingAdmissionPolicy,
     binding: ValidatingAdmissionPolicyBinding,
     request: Request,
     objects: Objects,
-) -> bool:
+    server: Server,
+) -> Resource | None:
+    """As what a policy sees the request; None if it or its binding is about others."""
     constraints, narrower = policy.spec.match_constraints, binding.spec.match_resources
-    if constraints is None or not _in_resources(constraints, request, objects):
-        return False
-    return narrower is None or _in_resources(narrower, request, objects)
+    found = None if constraints is None else _in_resources(constraints, request, objects, server)
+    if found is None or narrower is None:
+        return found
+    return found if _in_resources(narrower, request, objects, server) is not None else None
 
 
-def _in_resources(wanted: MatchResources, request: Request, objects: Objects) -> bool:
-    def named(rules: Sequence[Any]) -> bool:
-        return any(
-            matching.in_rules((each,), request)
-            and (not each.resource_names or request.name in each.resource_names)
-            for each in rules
-        )
-
-    if named(wanted.exclude_resource_rules) or (wanted.resource_rules and not named(wanted.resource_rules)):
-        return False
-    return matching.selected(wanted.namespace_selector, wanted.object_selector, request, objects)
+def _in_resources(
+    wanted: MatchResources, request: Request, objects: Objects, server: Server
+) -> Resource | None:
+    if not matching.selected(wanted.namespace_selector, wanted.object_selector, request, objects):
+        return None
+    if matching.matched(wanted.exclude_resource_rules, wanted.match_policy, request, server) is not None:
+        return None
+    if not wanted.resource_rules:
+        return request.resource
+    return matching.matched(wanted.resource_rules, wanted.match_policy, request, server)
 
 
 async def _decisions(
     policy: ValidatingAdmissionPolicy,
     binding: ValidatingAdmissionPolicyBinding,
     request: Request,
+    form: Form,
     objects: Objects,
 ) -> list[_Decision]:
     """What a policy has against a request; nothing when it cannot be evaluated and that is to be ignored."""
@@ -141,7 +154,7 @@ async def _decisions(
         params = await _params(policy.spec.param_kind, binding.spec.param_ref, request, objects)
         found: list[_Decision] = []
         for each in params:
-            found += _judged(policy, _seen(request, each, objects))
+            found += _judged(policy, _seen(request, form, each, objects))
         return found
     except (_Unusable, matching.ConditionFailed) as error:
         if policy.spec.failure_policy == "Ignore":
@@ -149,10 +162,10 @@ async def _decisions(
         return [_Decision(str(error))]
 
 
-def _seen(request: Request, params: Any, objects: Objects) -> dict[str, Any]:
+def _seen(request: Request, form: Form, params: Any, objects: Objects) -> dict[str, Any]:
     namespace = objects.get(Namespace, request.namespace) if request.namespace else None
     shown = None if namespace is None else codec.to_plain(namespace)
-    return matching.seen(request, params=params, namespaceObject=shown)
+    return matching.seen(request, form, params=params, namespaceObject=shown)
 
 
 def _judged(policy: ValidatingAdmissionPolicy, values: dict[str, Any]) -> Iterator[_Decision]:

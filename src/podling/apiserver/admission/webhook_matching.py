@@ -9,12 +9,17 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from podling.api.admissionregistration_v1 import MatchCondition, RuleWithOperations
+from podling.api.admissionregistration_v1 import (
+    MatchCondition,
+    NamedRuleWithOperations,
+    RuleWithOperations,
+)
 from podling.api.core_v1 import Namespace
 from podling.api.meta_v1 import LabelSelector
-from podling.apiserver.admission.base import Objects, Operation, Request
-from podling.apiserver.views import shown_form
-from podling.machinery import codec, selectors
+from podling.apiserver.admission.base import Objects, Operation, Request, Server
+from podling.apiserver.admission.forms import Form
+from podling.machinery import selectors
+from podling.machinery.scheme import Resource
 
 if TYPE_CHECKING:
     from podling.apiserver.cel.programs import Program
@@ -28,15 +33,35 @@ class ConditionFailed(Exception):
     """A condition that cannot be evaluated."""
 
 
-def in_rules(rules: Sequence[RuleWithOperations], request: Request) -> bool:
-    """Whether one of the rules names the request's operation and resource."""
-    return any(_in_rule(each, request) for each in rules)
+def matched(
+    rules: Sequence[RuleWithOperations | NamedRuleWithOperations],
+    policy: str | None,
+    request: Request,
+    server: Server,
+) -> Resource | None:
+    """As what one of the rules names the request's operation and resource: itself, or under
+    ``matchPolicy: Equivalent`` another version of it; None if no rule does."""
+    if any(_in_rule(each, request, request.resource) for each in rules):
+        return request.resource
+    if policy != "Equivalent":
+        return None
+    own, part = request.resource, request.subresource
+    others = [
+        each
+        for each in server.versions(own)
+        if each.group_version != own.group_version and (not part or part in each.subresources)
+    ]
+    pairs = ((rule, other) for rule in rules for other in others)
+    return next((other for rule, other in pairs if _in_rule(rule, request, other)), None)
 
 
-def _in_rule(rule: RuleWithOperations, request: Request) -> bool:
-    resource = request.resource
+def _in_rule(
+    rule: RuleWithOperations | NamedRuleWithOperations, request: Request, resource: Resource
+) -> bool:
+    only = rule.resource_names if isinstance(rule, NamedRuleWithOperations) else ()
     return (
-        _names(rule.operations, request.operation.value)
+        (not only or request.name in only)
+        and _names(rule.operations, request.operation.value)
         and _names(rule.api_groups, resource.group)
         and _names(rule.api_versions, resource.version)
         and _in_scope(rule.scope or ALL, request)
@@ -85,26 +110,36 @@ def _namespace_labels(request: Request, objects: Objects) -> Mapping[str, str] |
     return found.metadata.labels if found is not None else {}
 
 
-def plain_of(obj: Any, request: Request) -> Any:
-    """An object of a request as plain data, in the version of the request; None for none."""
-    return None if obj is None else codec.to_plain(shown_form(request.resource, obj))
-
-
-def attributes(request: Request, uid: str) -> dict[str, Any]:
-    """The request as reviews and expressions see it, but for its objects."""
-    resource, subresource = request.resource, request.subresource
+def _kind(resource: Resource, subresource: str) -> dict[str, str]:
+    """What kind of body requests for a resource or a part of it have."""
     part = resource.subresources.get(subresource) if subresource else None
-    own = (part.group, part.version, part.kind) if part is not None else ()
-    group, version, kind = own or (resource.group, resource.version, resource.kind)
-    kinds = {"group": group, "version": version, "kind": kind}
-    resources = {"group": resource.group, "version": resource.version, "resource": resource.plural}
+    group, version, kind = resource.group, resource.version, resource.kind
+    if part is not None:
+        group, version, kind = part.group, part.version, part.kind
+    return {"group": group, "version": version, "kind": kind}
+
+
+def _named(resource: Resource) -> dict[str, str]:
+    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
+
+
+def namespace_of(request: Request) -> str:
+    """The namespace of a request; namespaces are in themselves."""
+    return request.name if request.resource.kind == "Namespace" else request.namespace
+
+
+def attributes(request: Request, resource: Resource) -> dict[str, Any]:
+    """The request as expressions see it, and reviews but for its objects.
+
+    ``resource``: as what a rule matched it.
+    """
+    subresource = request.subresource
     user = request.user
     found: dict[str, Any] = {
-        "uid": uid,
-        "kind": kinds,
-        "resource": resources,
-        "requestKind": kinds,
-        "requestResource": resources,
+        "kind": _kind(resource, subresource),
+        "resource": _named(resource),
+        "requestKind": _kind(request.resource, subresource),
+        "requestResource": _named(request.resource),
         "operation": request.operation.value,
         "userInfo": {"username": user.name, "groups": list(user.groups)},
         "dryRun": request.dry_run,
@@ -113,7 +148,7 @@ def attributes(request: Request, uid: str) -> dict[str, Any]:
             "apiVersion": "meta.k8s.io/v1",
         },
     }
-    optional = {"name": request.name, "namespace": request.namespace, "subResource": subresource}
+    optional = {"name": request.name, "namespace": namespace_of(request), "subResource": subresource}
     optional["requestSubResource"] = subresource
     found |= {name: value for name, value in optional.items() if value}
     if user.uid:
@@ -132,13 +167,13 @@ def program(text: str) -> Program:
     return Program(text, dict.fromkeys(VARIABLES, DYN))
 
 
-def seen(request: Request, **more: Any) -> dict[str, Any]:
+def seen(request: Request, form: Form, **more: Any) -> dict[str, Any]:
     """The values that expressions see."""
     found: dict[str, Any] = dict.fromkeys(VARIABLES)
     found |= {
-        "object": plain_of(request.object, request),
-        "oldObject": plain_of(request.old, request),
-        "request": attributes(request, ""),
+        "object": form.object,
+        "oldObject": form.old,
+        "request": attributes(request, form.resource),
         **more,
     }
     return found
@@ -157,7 +192,7 @@ def conditions_hold(conditions: Sequence[MatchCondition], values: Mapping[str, A
             if program(each.expression).evaluate(values) is not True:
                 return False
         except (Failure, NotCompiled, OverBudget) as error:
-            failed.append(f"{error}")
+            failed.append(f"expression '{each.expression}' resulted in error: {error}")
     if failed:
-        raise ConditionFailed(", ".join(failed))
+        raise ConditionFailed(failed[0] if len(failed) == 1 else f"[{', '.join(failed)}]")
     return True

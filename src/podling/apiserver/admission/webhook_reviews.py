@@ -16,13 +16,15 @@ from msgspec import structs
 
 from podling.api.meta_v1 import Status
 from podling.apiserver.admission.base import Request
-from podling.apiserver.admission.webhook_matching import attributes, plain_of
+from podling.apiserver.admission.forms import Form
+from podling.apiserver.admission.webhook_matching import attributes
 from podling.apiserver.webhook_calls import WebhookFailed
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
 
 REVIEW_VERSIONS = ("v1", "v1beta1")
 JSON_PATCH = "JSONPatch"
+_KNOWN = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +37,16 @@ class Verdict:
     status: Status | None = None
 
 
-def review(request: Request, uid: str, versions: tuple[str, ...]) -> tuple[str, bytes]:
+def review(request: Request, form: Form, uid: str, versions: tuple[str, ...]) -> tuple[str, bytes]:
     """The version of a review that the webhook understands, and the review. Raises ``WebhookFailed``."""
     version = next((each for each in versions if each in REVIEW_VERSIONS), "")
     if not version:
         shown = " ".join(versions)
         raise WebhookFailed(
+            "could not create admission objects: "
             f"webhook does not accept known AdmissionReview versions (v1, v1beta1), got [{shown}]"
         )
-    asked = attributes(request, uid)
-    asked |= {"object": plain_of(request.object, request), "oldObject": plain_of(request.old, request)}
+    asked = {"uid": uid, **attributes(request, form.resource), "object": form.object, "oldObject": form.old}
     api_version = f"admission.k8s.io/{version}"
     plain = {"kind": "AdmissionReview", "apiVersion": api_version, "request": asked}
     return api_version, msgspec.json.encode(plain)
@@ -52,46 +54,84 @@ def review(request: Request, uid: str, versions: tuple[str, ...]) -> tuple[str, 
 
 def verdict(answer: bytes, uid: str, api_version: str, *, mutating: bool) -> Verdict:
     """What a webhook's answer means. Raises ``WebhookFailed`` for one that is none."""
-    try:
-        plain = msgspec.json.decode(answer)
-    except msgspec.DecodeError as error:
-        raise WebhookFailed(f"received invalid webhook response: {error}") from None
-    got = (plain.get("apiVersion"), plain.get("kind")) if isinstance(plain, dict) else (None, None)
-    if api_version.endswith("/v1") and got != (api_version, "AdmissionReview"):
-        group_kind = f"{got[0]}, Kind={got[1]}"
-        text = f"expected webhook response of {api_version}, Kind=AdmissionReview, got {group_kind}"
-        raise WebhookFailed(f"received invalid webhook response: {text}")
-    response = plain.get("response") if isinstance(plain, dict) else None
+    plain = _decoded(answer)
+    given = plain.get("apiVersion") or api_version
+    if given != api_version and given in _KNOWN:
+        kinds = (_go_name(given), _go_name(api_version))
+        raise WebhookFailed(
+            f"failed to call webhook: converting ({kinds[0]}) to ({kinds[1]}): unknown conversion"
+        )
+    response = plain.get("response")
     if not isinstance(response, dict):
-        raise WebhookFailed("webhook response was absent")
-    if response.get("uid", uid) != uid:
-        text = f"expected response.uid={json.dumps(uid)}, got {json.dumps(response.get('uid'))}"
-        raise WebhookFailed(f"received invalid webhook response: {text}")
-    patch = _patch(response, v1=api_version.endswith("/v1")) if mutating else []
+        raise _invalid("webhook response was absent")
+    strict = api_version == _KNOWN[0]
+    if strict:
+        _check_strictly(plain, response, uid, mutating=mutating)
     status = response.get("status")
-    return Verdict(
-        bool(response.get("allowed")),
-        patch,
-        tuple(map(str, response.get("warnings") or ())),
-        msgspec.convert(status, Status, strict=False) if isinstance(status, dict) else None,
-    )
-
-
-def _patch(response: dict[str, Any], *, v1: bool) -> list[dict[str, Any]]:
-    given, kind = response.get("patch"), response.get("patchType")
-    if not given:
-        return []
-    if kind is None and v1:
-        text = "webhook returned response.patch but not response.patchType"
-        raise WebhookFailed(f"received invalid webhook response: {text}")
-    if kind not in (None, JSON_PATCH):
-        text = f"webhook returned invalid response.patchType of {json.dumps(kind)}"
-        raise WebhookFailed(f"received invalid webhook response: {text}")
     try:
-        found: list[dict[str, Any]] = msgspec.json.decode(base64.b64decode(given))
-    except (binascii.Error, msgspec.DecodeError, ValueError) as error:
-        raise WebhookFailed(f"received undecodable patch in webhook response: {error}") from None
-    return found
+        return Verdict(
+            bool(response.get("allowed")),
+            _patch(response) if mutating and response.get("patch") else [],
+            tuple(map(str, response.get("warnings") or ())),
+            msgspec.convert(status, Status, strict=False) if isinstance(status, dict) else None,
+        )
+    except msgspec.ValidationError as error:
+        raise WebhookFailed(f"failed to call webhook: {error}") from None
+
+
+def _decoded(answer: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(answer, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise WebhookFailed(
+            f"failed to call webhook: couldn't get version/kind; json parse error: {error}"
+        ) from None
+
+
+def _go_name(api_version: str) -> str:
+    return f"{api_version.rpartition('/')[2]}.AdmissionReview"
+
+
+def _invalid(why: str) -> WebhookFailed:
+    return WebhookFailed(f"received invalid webhook response: {why}")
+
+
+def _check_strictly(plain: dict[str, Any], response: dict[str, Any], uid: str, *, mutating: bool) -> None:
+    """What ``v1`` demands of an answer; ``v1beta1`` demanded nothing."""
+    given = response.get("uid") or ""
+    if given != uid:
+        raise _invalid(f"expected response.uid={json.dumps(uid)}, got {json.dumps(given)}")
+    api_version, kind = plain.get("apiVersion") or "/", plain.get("kind") or ""
+    if (api_version, kind) != (_KNOWN[0], "AdmissionReview"):
+        wanted = f"{_KNOWN[0]}, Kind=AdmissionReview"
+        raise _invalid(f"expected webhook response of {wanted}, got {api_version}, Kind={kind}")
+    patch, patch_type = response.get("patch"), response.get("patchType")
+    if not mutating:
+        if patch:
+            raise _invalid("validating webhook may not return response.patch")
+        if patch_type is not None:
+            raise _invalid("validating webhook may not return response.patchType")
+        return
+    if patch and patch_type is None:
+        raise _invalid("webhook returned response.patch but not response.patchType")
+    if not patch and patch_type is not None:
+        raise _invalid("webhook returned response.patchType but not response.patch")
+    if patch_type == "":
+        raise _invalid('webhook returned invalid response.patchType of ""')
+    if patch_type not in (None, JSON_PATCH):
+        raise WebhookFailed(f"unsupported patch type {json.dumps(patch_type)}")
+
+
+def _patch(response: dict[str, Any]) -> list[dict[str, Any]]:
+    """The operations of a patch. Raises 500 for one that cannot be read."""
+    try:
+        text = base64.b64decode(response["patch"], validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise WebhookFailed(f"failed to call webhook: {error}") from None
+    try:
+        return msgspec.json.decode(text, type=list[dict[str, Any]])
+    except msgspec.DecodeError as error:
+        raise errors.internal(str(error)) from None
 
 
 def denial(name: str, status: Status | None) -> ApiError:
@@ -115,3 +155,9 @@ def call_failed(name: str, why: object) -> ApiError:
 
 def no_dry_run(name: str) -> ApiError:
     return errors.bad_request(f'admission webhook "{name}" does not support dry run')
+
+
+def nothing_to_change(name: str) -> ApiError:
+    """The error when a webhook answers a deletion with a patch."""
+    text = "attempted to modify the object, which is not supported for this operation"
+    return errors.internal(f'admission webhook "{name}" {text}')

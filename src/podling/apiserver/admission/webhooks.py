@@ -1,11 +1,10 @@
 """Admission by other servers: ``MutatingAdmissionWebhook`` and ``ValidatingAdmissionWebhook``.
 
 Mutating webhooks are asked one after the other, in the order of their configurations' names, each seeing what
-the one before made; who wishes is asked again when something changed after it. Validating webhooks are asked
-all at once. A webhook that cannot be asked refuses or is passed over, as its ``failurePolicy`` says.
+the one before made. When one changed something, all plugins are asked again, and of the webhooks those that
+wish it and were asked before the change. Validating webhooks are asked all at once. A webhook that cannot be
+asked refuses or is passed over, as its ``failurePolicy`` says.
 
-Not as upstream: a rule that names another version of a resource than the request does not match
-(``matchPolicy: Equivalent`` is read as ``Exact``), and connections (``exec`` ...) are not reviewed.
 Upstream: ``apiserver/pkg/admission/plugin/webhook``.
 """
 
@@ -26,18 +25,21 @@ from podling.api.admissionregistration_v1 import (
     ValidatingWebhookConfiguration,
 )
 from podling.apiserver.admission import webhook_matching as matching
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
+from podling.apiserver.admission.forms import Form, Forms
+from podling.apiserver.admission.repeating import Repeating
 from podling.apiserver.admission.webhook_reviews import (
     Verdict,
     call_failed,
     denial,
     no_dry_run,
+    nothing_to_change,
     review,
     verdict,
 )
-from podling.apiserver.views import stored_form
 from podling.apiserver.webhook_calls import WebhookFailed, ask, locate
-from podling.machinery import codec
+from podling.machinery import errors
+from podling.machinery.errors import ApiError
 from podling.machinery.scheme import Resource
 
 log = logging.getLogger(__name__)
@@ -49,29 +51,49 @@ _GROUP = "admissionregistration.k8s.io"
 _HARMLESS = ("None", "NoneOnDryRun")
 
 
+Key = tuple[str, int]
+"""A webhook by its configuration's name and its place there."""
+
+
 class _Webhooks(Plugin):
     """What both plugins share. The objects that configure admission are never reviewed."""
+
+    _server: Server
+
+    def initialize(self, server: Server) -> None:
+        self._server = server
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         return resource.group != _GROUP
 
-    async def _concerned(self, found: Sequence[Any], request: Request, objects: Objects) -> list[Webhook]:
-        every: Iterator[Webhook] = (each for config in found for each in config.webhooks)
-        return [each for each in every if _concerns(each, request, objects)]
+    async def _form(self, webhook: Webhook, request: Request, objects: Objects, forms: Forms) -> Form | None:
+        """As what a webhook is to be asked about the request; None if it is not. Raises 403 when that
+        cannot be told."""
+        if not matching.selected(webhook.namespace_selector, webhook.object_selector, request, objects):
+            return None
+        resource = matching.matched(webhook.rules, webhook.match_policy, request, self._server)
+        if resource is None:
+            return None
+        form = await forms.of(resource)
+        if not webhook.match_conditions:
+            return form
+        try:
+            holds = matching.conditions_hold(webhook.match_conditions, matching.seen(request, form))
+        except matching.ConditionFailed as error:
+            if webhook.failure_policy == "Ignore":
+                return None
+            raise request.forbidden(str(error)) from None
+        return form if holds else None
 
     async def _verdict(
-        self, webhook: Webhook, request: Request, objects: Objects, *, mutating: bool
+        self, webhook: Webhook, request: Request, form: Form, objects: Objects, *, mutating: bool
     ) -> Verdict | None:
         """What a webhook says; None when it is passed over. Raises the error of a refusal."""
         if request.dry_run and webhook.side_effects not in _HARMLESS:
             raise no_dry_run(webhook.name)
         try:
-            if webhook.match_conditions:
-                values = matching.seen(request)
-                if not matching.conditions_hold(webhook.match_conditions, values):
-                    return None
-            found = await _asked(webhook, request, objects, mutating=mutating)
-        except (WebhookFailed, matching.ConditionFailed) as error:
+            found = await _asked(webhook, request, form, objects, mutating=mutating)
+        except WebhookFailed as error:
             if webhook.failure_policy == "Ignore":
                 log.warning("Failed calling webhook, failing open %s: %s", webhook.name, error)
                 return None
@@ -82,16 +104,12 @@ class _Webhooks(Plugin):
         return found
 
 
-def _concerns(webhook: Webhook, request: Request, objects: Objects) -> bool:
-    return matching.in_rules(webhook.rules, request) and matching.selected(
-        webhook.namespace_selector, webhook.object_selector, request, objects
-    )
-
-
-async def _asked(webhook: Webhook, request: Request, objects: Objects, *, mutating: bool) -> Verdict:
+async def _asked(
+    webhook: Webhook, request: Request, form: Form, objects: Objects, *, mutating: bool
+) -> Verdict:
     """One call. Raises ``WebhookFailed``."""
     uid, seconds = ids.uid(), webhook.timeout_seconds or DEFAULT_SECONDS
-    api_version, body = review(request, uid, webhook.admission_review_versions)
+    api_version, body = review(request, form, uid, webhook.admission_review_versions)
     client = webhook.client_config
     try:
         address = await locate(client, objects, f"?timeout={seconds}s")
@@ -108,41 +126,52 @@ class MutatingAdmissionWebhook(_Webhooks):
         found = await objects.list(MutatingWebhookConfiguration)
         if not found:
             return request.object
-        changed_after: set[str] = set()
-        asked: list[MutatingWebhook] = []
-        for webhook in await self._concerned(found, request, objects):
-            assert isinstance(webhook, MutatingWebhook)
-            before = request.object
-            request = await self._changed(webhook, request, objects)
-            if request.object is not before:
-                changed_after.update(each.name for each in asked)
-            asked.append(webhook)
-        for webhook in asked:
-            if webhook.name in changed_after and webhook.reinvocation_policy == "IfNeeded":
-                request = await self._changed(webhook, request, objects)
+        repeating = Repeating.of(request, self.name)
+        forms = Forms(request, self._server)
+        for key, webhook in _numbered(found):
+            form = await self._form(webhook, request, objects, forms)
+            if form is None or not repeating.asks(key):
+                continue
+            changed = await self._changed(webhook, request, form, objects, forms)
+            if changed is not request.object:
+                request = structs.replace(request, object=changed)
+                forms = Forms(request, self._server)
+                repeating.changed()
+            if webhook.reinvocation_policy == "IfNeeded":
+                repeating.asked(key)
+        repeating.made(request.object)
         return request.object
 
     async def validate(self, request: Request, objects: Objects) -> None:
         """A deletion has nothing to change, but may be refused."""
-        if request.operation is not Operation.DELETE:
-            return
-        found = await objects.list(MutatingWebhookConfiguration)
-        for webhook in await self._concerned(found, request, objects):
-            await self._verdict(webhook, request, objects, mutating=True)
+        if request.operation is Operation.DELETE:
+            await self.admit(request, objects)
 
-    async def _changed(self, webhook: MutatingWebhook, request: Request, objects: Objects) -> Request:
-        found = await self._verdict(webhook, request, objects, mutating=True)
+    async def _changed(
+        self, webhook: Webhook, request: Request, form: Form, objects: Objects, forms: Forms
+    ) -> Any:
+        """The request's object as a webhook wants it; itself when it wants no change."""
+        found = await self._verdict(webhook, request, form, objects, mutating=True)
         if found is None or not found.patch:
-            return request
+            return request.object
+        if form.object is None:
+            raise nothing_to_change(webhook.name)
         from podling.machinery import patch
 
-        shown = matching.plain_of(request.object, request)
-        plain = patch.json_patch(shown, found.patch)
-        if plain == shown:
-            return request
-        kind = request.resource.type if not request.subresource else type(request.object)
-        obj = codec.convert(plain, kind, "Ignore")[0]
-        return structs.replace(request, object=stored_form(request.resource, obj))
+        try:
+            plain = patch.json_patch(form.object, found.patch)
+            if plain == form.object:
+                return request.object
+            return await forms.taken_back(plain, form.resource)
+        except ApiError as error:
+            raise errors.internal(str(error)) from None
+
+
+def _numbered(found: Sequence[Any]) -> Iterator[tuple[Key, Any]]:
+    """Every webhook of the configurations, in order."""
+    for config in found:
+        for position, webhook in enumerate(config.webhooks):
+            yield (config.metadata.name or "", position), webhook
 
 
 class ValidatingAdmissionWebhook(_Webhooks):
@@ -150,10 +179,17 @@ class ValidatingAdmissionWebhook(_Webhooks):
 
     async def validate(self, request: Request, objects: Objects) -> None:
         found = await objects.list(ValidatingWebhookConfiguration)
-        concerned = await self._concerned(found, request, objects) if found else []
-        if not concerned:
+        if not found:
             return
-        calls = (self._verdict(each, request, objects, mutating=False) for each in concerned)
+        forms = Forms(request, self._server)
+        concerned = [
+            (webhook, form)
+            for _, webhook in _numbered(found)
+            if (form := await self._form(webhook, request, objects, forms)) is not None
+        ]
+        calls = (
+            self._verdict(webhook, request, form, objects, mutating=False) for webhook, form in concerned
+        )
         for result in await asyncio.gather(*calls, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result

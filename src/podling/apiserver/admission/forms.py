@@ -1,0 +1,64 @@
+"""A request's objects as plain data, in the version that a rule names.
+
+A rule for ``autoscaling/v2`` is about what is written through ``autoscaling/v1`` as well: webhooks and
+policies then see the object converted, and what they make of it is converted back.
+Upstream: ``VersionedAttributes`` in ``apiserver/pkg/admission/conversion.go``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from podling.apiserver.admission.base import Request, Server
+from podling.apiserver.views import shown_form, stored_form
+from podling.machinery import codec
+from podling.machinery.custom import CustomObject
+from podling.machinery.scheme import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The request as a rule about ``resource`` sees it; None for an object that there is not."""
+
+    resource: Resource
+    object: Any
+    old: Any
+
+
+class Forms:
+    """The forms of one request, each made once."""
+
+    def __init__(self, request: Request, server: Server) -> None:
+        self._request, self._server = request, server
+        self._made: dict[str, Form] = {}
+
+    async def of(self, resource: Resource) -> Form:
+        """Raises ``ApiError`` when the objects cannot be converted."""
+        found = self._made.get(resource.group_version)
+        if found is None:
+            request = self._request
+            made = await self._plain(request.object, resource), await self._plain(request.old, resource)
+            found = self._made[resource.group_version] = Form(resource, *made)
+        return found
+
+    async def _plain(self, obj: Any, resource: Resource) -> Any:
+        if obj is None or isinstance(obj, dict):
+            return obj
+        if isinstance(obj, CustomObject):
+            return codec.to_plain(await self._server.converted(obj, resource))
+        return codec.to_plain(shown_form(resource, obj))
+
+    async def taken_back(self, plain: dict[str, Any], resource: Resource) -> Any:
+        """The request's object that ``plain``, in the form of ``resource``, stands for; with its defaults."""
+        request = self._request
+        if isinstance(request.object, dict):
+            return plain
+        whole = isinstance(request.object, request.resource.storage_resource.type | CustomObject)
+        kind: type[Any] = resource.type if whole else type(request.object)
+        obj = codec.convert(plain, kind, "Ignore")[0]
+        if isinstance(obj, CustomObject):
+            obj = await self._server.converted(obj, request.resource)
+        if not whole:
+            return obj
+        return self._server.defaulted(stored_form(resource, obj), request.resource)

@@ -1,0 +1,40 @@
+"""What the server offers to admission's plugins beside its objects: ``admission.base.Server``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from podling.apiserver.authz import Decision, RbacAuthorizer
+from podling.apiserver.customresources.catalogue import Catalogue
+from podling.apiserver.customresources.conversion import Conversion
+from podling.apiserver.rbac import Attributes
+from podling.client.local import User
+from podling.machinery.custom import CustomResource
+from podling.machinery.scheme import RESOURCES, Resource
+
+_BUILT_IN: dict[str, list[Resource]] = {}
+for _resource in RESOURCES:
+    _BUILT_IN.setdefault(_resource.key_prefix, []).append(_resource)
+
+
+class PluginSupport:
+    """``admission.base.Server``."""
+
+    def __init__(self, catalogue: Catalogue, conversion: Conversion, authorizer: RbacAuthorizer) -> None:
+        self._catalogue, self._conversion = catalogue, conversion
+        self._authorizer = authorizer
+
+    def versions(self, resource: Resource) -> Sequence[Resource]:
+        if not isinstance(resource, CustomResource):
+            return _BUILT_IN[resource.key_prefix]
+        return [each for each in self._catalogue.resources() if each.key_prefix == resource.key_prefix]
+
+    async def converted(self, obj: Any, resource: Resource) -> Any:
+        return await self._conversion.converted(obj, resource)
+
+    def defaulted(self, obj: Any, resource: Resource) -> Any:
+        return self._catalogue.rules_for(resource).default(obj)
+
+    def decide(self, user: User, asked: Attributes) -> Decision:
+        return self._authorizer.decide(user, asked)
