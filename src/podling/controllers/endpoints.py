@@ -24,10 +24,10 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key
 from podling.client.runner import AwaitChange
 from podling.controllers import endpoint_rules as rules
-from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.children import BY_NAMESPACE, namespace_index
-from podling.controllers.pod_index import index_pods_by_label, pods_with
+from podling.controllers.base import ControllerContext
+from podling.controllers.pod_index import pods_with
 from podling.controllers.refusals import is_namespace_terminating
+from podling.controllers.service_pods import ServicePodsController
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 from podling.machinery.pods import is_ready
 
@@ -103,7 +103,7 @@ def shortened(subsets: tuple[EndpointSubset, ...]) -> tuple[EndpointSubset, ...]
     return tuple(each for each in kept if each.addresses or each.not_ready_addresses)
 
 
-class EndpointsController(Controller):
+class EndpointsController(ServicePodsController):
     """The keys are services."""
 
     name: ClassVar[str] = "endpoints-controller"
@@ -112,30 +112,14 @@ class EndpointsController(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._recorder = context.recorder("endpoint-controller")
-        self._services = context.informers.informer(Service)
         self._endpoints = context.informers.informer(Endpoints)
-        self._pods = context.informers.informer(Pod)
-        self._services.add_indexer(BY_NAMESPACE, namespace_index)
-        index_pods_by_label(self._pods)
         self._services.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
         self._endpoints.add_handler(self._left_over, self.enqueue_new, self.enqueue)
-        self._pods.add_handler(self._wake, self._wake_both, self._wake)
 
     def _left_over(self, endpoints: Endpoints) -> None:
         """At the start: objects whose service went while nobody watched."""
         if endpoints.metadata.labels.get(MANAGED_BY) == MANAGER:
             self.enqueue(endpoints)
-
-    def _wake(self, pod: Pod) -> None:
-        for service in self._services.by_index(BY_NAMESPACE, pod.metadata.namespace or ""):
-            if rules.selects(service, pod):
-                self.enqueue(service)
-
-    def _wake_both(self, old: Pod, new: Pod) -> None:
-        if rules.relevant(old) != rules.relevant(new):
-            self._wake(new)
-            if old.metadata.labels != new.metadata.labels:
-                self._wake(old)
 
     async def reconcile(self, key: Key) -> AwaitChange:
         service, held = self._services.get(key), self._endpoints.get(key)

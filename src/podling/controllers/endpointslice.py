@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from podling.api.core_v1 import Node, Pod, Service
+from podling.api.core_v1 import Node, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange
 from podling.controllers import endpoint_rules as rules
-from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.children import BY_NAMESPACE, Children
+from podling.controllers.base import ControllerContext
+from podling.controllers.children import Children
 from podling.controllers.ownership import controller_reference
-from podling.controllers.pod_index import BY_NODE, index_pods_by_label, index_pods_by_node, pods_with
+from podling.controllers.pod_index import BY_NODE, index_pods_by_node, pods_with
 from podling.controllers.refusals import is_namespace_terminating
+from podling.controllers.service_pods import ServicePodsController
 from podling.controllers.slice_changes import carry_out
 from podling.controllers.slice_rules import Owner, arrange
 from podling.machinery.errors import ApiError
 
 
-class EndpointSliceController(Controller):
+class EndpointSliceController(ServicePodsController):
     """The keys are services."""
 
     name: ClassVar[str] = "endpointslice-controller"
@@ -33,27 +34,12 @@ class EndpointSliceController(Controller):
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
         self._recorder = context.recorder("endpoint-slice-controller")
-        self._services = context.informers.informer(Service)
-        self._pods = context.informers.informer(Pod)
         self._nodes = context.informers.informer(Node)
         slices = context.informers.informer(EndpointSlice)
         index_pods_by_node(self._pods)
-        index_pods_by_label(self._pods)
         self._services.add_handler(self.enqueue, self.enqueue_new)
         self._children = Children(context.client, self._services, slices, self.queue, lambda service: None)
-        self._pods.add_handler(self._wake, self._wake_both, self._wake)
         self._nodes.add_handler(self._wake_pods, self._node_changed)
-
-    def _wake(self, pod: Pod) -> None:
-        for service in self._services.by_index(BY_NAMESPACE, pod.metadata.namespace or ""):
-            if rules.selects(service, pod):
-                self.enqueue(service)
-
-    def _wake_both(self, old: Pod, new: Pod) -> None:
-        if rules.relevant(old) != rules.relevant(new):
-            self._wake(new)
-            if old.metadata.labels != new.metadata.labels:
-                self._wake(old)
 
     def _node_changed(self, old: Node, new: Node) -> None:
         if old.metadata.labels.get(rules.ZONE) != new.metadata.labels.get(rules.ZONE):

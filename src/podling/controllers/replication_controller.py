@@ -47,11 +47,7 @@ class ReplicationControllerController(ReplicaKeeper[ReplicationController]):
                 template=spec.template,
             ),
             status=ReplicaSetStatus(
-                replicas=status.replicas,
-                fully_labeled_replicas=status.fully_labeled_replicas,
-                ready_replicas=status.ready_replicas,
-                available_replicas=status.available_replicas,
-                observed_generation=status.observed_generation,
+                **_counts(status),
                 conditions=tuple(_converted(each, ReplicaSetCondition) for each in status.conditions),
             ),
         )
@@ -61,15 +57,22 @@ class ReplicationControllerController(ReplicaKeeper[ReplicationController]):
 
     async def write(self, owner: ReplicationController, status: ReplicaSetStatus) -> None:
         wanted = ReplicationControllerStatus(
-            replicas=status.replicas,
-            fully_labeled_replicas=status.fully_labeled_replicas,
-            ready_replicas=status.ready_replicas,
-            available_replicas=status.available_replicas,
-            observed_generation=status.observed_generation,
+            **_counts(status),
             conditions=tuple(_converted(each, ReplicationControllerCondition) for each in status.conditions),
         )
         if wanted != owner.status:  # it has no number of terminating pods
             await write_status(self.client, structs.replace(owner, status=wanted))
+
+
+def _counts(status: ReplicaSetStatus | ReplicationControllerStatus) -> dict[str, Any]:
+    """What both kinds count."""
+    return {
+        "replicas": status.replicas,
+        "fully_labeled_replicas": status.fully_labeled_replicas,
+        "ready_replicas": status.ready_replicas,
+        "available_replicas": status.available_replicas,
+        "observed_generation": status.observed_generation,
+    }
 
 
 def _converted(condition: Any, kind: type[Any]) -> Any:
