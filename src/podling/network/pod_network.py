@@ -24,6 +24,7 @@ from pathlib import Path
 from podling.network import firewall, netlink
 from podling.network.leases import Lease, Leases, choose_subnet, parse_routes
 from podling.runtime.base import RuntimeFailure, SandboxSpec
+from podling.runtime.failures import remove_all
 from podling.runtime.oci import linux
 from podling.runtime.oci.threads import in_thread, wait_for_end
 
@@ -130,18 +131,12 @@ class BridgeNetwork:
         """Take everything down, once no pod is left: ``podling down``. Raises ``RuntimeFailure`` for the
         first thing that stays; it does not keep the others."""
         await self.close()
-        failures: list[Exception] = []
-        for part in (
+        await remove_all(
+            "the pod network",
             firewall.remove(self._names.table),
             firewall.close_forwarding(self._names.bridge),
             in_thread(self._tear_down),
-        ):
-            try:
-                await part
-            except (RuntimeFailure, OSError) as error:
-                failures.append(error)
-        if failures:
-            raise RuntimeFailure(f"the pod network cannot be removed: {failures[0]}") from failures[0]
+        )
         self._subnet = None
         self._problem = "the pod network has been removed"
 

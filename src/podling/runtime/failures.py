@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 
 class RuntimeFailure(Exception):
     """The runtime could not do what was asked. The text is shown to users in events and statuses."""
@@ -32,3 +34,18 @@ class DeadlineExceeded(RuntimeFailure):
 
     def __init__(self, message: str = "context deadline exceeded") -> None:
         super().__init__(message)
+
+
+async def remove_all(what: str, *parts: Awaitable[object]) -> None:
+    """Remove every part of ``what``, one after the other; one that stays does not keep the others.
+
+    Raises ``RuntimeFailure`` for the first that stays.
+    """
+    failures: list[Exception] = []
+    for part in parts:
+        try:
+            await part
+        except (RuntimeFailure, OSError) as error:
+            failures.append(error)
+    if failures:
+        raise RuntimeFailure(f"{what} cannot be removed: {failures[0]}") from failures[0]

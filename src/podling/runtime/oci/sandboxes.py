@@ -21,6 +21,7 @@ from podling.runtime.base import (
     Sandbox,
     SandboxSpec,
 )
+from podling.runtime.failures import remove_all
 from podling.runtime.oci import sandbox as namespaces
 from podling.runtime.oci.containers import Containers
 from podling.runtime.oci.host import Host
@@ -162,18 +163,12 @@ class Sandboxes:
         One part that cannot be removed does not keep the others; the record stays until all are gone.
         """
         host = self._host
-        failures: list[Exception] = []
-        for part in (
+        await remove_all(
+            f"sandbox {record.id}",
             end_init(host, record),
             self._disconnect(record),
             in_thread(lambda: self._erase(record)),
-        ):
-            try:
-                await part
-            except (RuntimeFailure, OSError) as error:
-                failures.append(error)
-        if failures:
-            raise RuntimeFailure(f"sandbox {record.id} cannot be removed: {failures[0]}") from failures[0]
+        )
         self.records.forget(record.id)
         if not self.records.all():
             # Ours goes with the last pod; parents that the kubelet named are the kubelet's.
