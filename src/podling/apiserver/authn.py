@@ -1,16 +1,17 @@
 """Authentication: who sends a request. Client certificates, bearer tokens, or nobody in particular.
 
 A client certificate signed by the cluster's authority names its user (common name) and groups
-(organisations). A bearer token is one of the static ones or a service account's. A request with a token
-that is not good is refused, not treated as anonymous.
+(organisations), and is known by its fingerprint. A bearer token is one of the static ones or a service
+account's. A request with a token that is not good is refused, not treated as anonymous.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from collections.abc import Mapping
 
-from podling.apiserver.tokens import Tokens
+from podling.apiserver.tokens import CREDENTIAL_ID, Tokens
 from podling.client.local import User
 from podling.machinery import errors
 
@@ -66,7 +67,8 @@ class Authenticator:
         groups = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
         if not names:
             raise errors.unauthorized()
-        user = User(names[0], (*groups, AUTHENTICATED))
+        shown = {CREDENTIAL_ID: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)}
+        user = User(names[0], (*groups, AUTHENTICATED), extra=shown)
         if len(self._certificates) >= REMEMBERED:
             self._certificates.clear()
         self._certificates[der] = user

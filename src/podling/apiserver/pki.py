@@ -60,7 +60,7 @@ class Pki:
     @property
     def ca_pem(self) -> bytes:
         """The authority's certificate, for clients to trust."""
-        self._load_authority()
+        self.authority()
         return self.ca.certificate.read_bytes()
 
     def server(self, name: str, addresses: Iterable[str]) -> KeyPair:
@@ -102,7 +102,7 @@ class Pki:
 
         pair = KeyPair(self.folder / f"{file_name}.crt", self.folder / f"{file_name}.key")
         now = clock.now()
-        authority, authority_key = self._load_authority()
+        authority, authority_key = self.authority()
         if _serves(pair, authority, names, now):
             return pair
         key = ec.generate_private_key(ec.SECP256R1())
@@ -111,7 +111,8 @@ class Pki:
         write_private(pair.certificate, certificate.public_bytes(serialization.Encoding.PEM))
         return pair
 
-    def _load_authority(self) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
+    def authority(self) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
+        """The authority's certificate and its key."""
         if self._authority is None:
             self._authority = self._read_authority() if self.ca.key.exists() else self._new_authority()
         return self._authority

@@ -153,6 +153,9 @@ _PROXIER = (
 _HEALTH = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY = ("/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*")
 
+_CERTIFICATES = "certificates.k8s.io"
+_SIGNERS = ("kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving", "legacy-unknown")
+
 _PLAIN_ROLES: dict[str, tuple[PolicyRule, ...]] = {
     "cluster-admin": (rule("*", "*", "*"), PolicyRule(verbs=("*",), non_resource_urls=("*",))),
     "system:discovery": (paths(*_DISCOVERY, *_HEALTH),),
@@ -178,6 +181,19 @@ _PLAIN_ROLES: dict[str, tuple[PolicyRule, ...]] = {
     "system:node-proxier": _PROXIER,
     "system:kube-scheduler": _SCHEDULER,
     "system:kube-controller-manager": _CONTROLLER_MANAGER,
+    "system:node-bootstrapper": (rule(("create", *READ), _CERTIFICATES, "certificatesigningrequests"),),
+    **{
+        f"system:{_CERTIFICATES}:certificatesigningrequests:{kind}": (
+            rule(("create",), _CERTIFICATES, f"certificatesigningrequests/{kind}"),
+        )
+        for kind in ("nodeclient", "selfnodeclient")
+    },
+    **{
+        f"system:{_CERTIFICATES}:{signer}-approver": (
+            rule(("approve",), _CERTIFICATES, "signers", f"kubernetes.io/{signer}"),
+        )
+        for signer in _SIGNERS
+    },
     "system:kubelet-api-admin": (
         rule(READ, "core", "nodes"),
         rule(("proxy",), "core", "nodes"),

@@ -51,6 +51,10 @@ class Terminal(Exception):
     """Another try cannot succeed unless the object changes first."""
 
 
+class NotYet(Exception):
+    """Another try may succeed though nothing seen changes: something outside of our view has to."""
+
+
 class Reconciler(Protocol):
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange: ...
 
@@ -169,7 +173,7 @@ class Runner:
             self._queue.add_backoff(key)
 
     def _report(self, key: Key, outcome: Action | Exception) -> None:
-        if isinstance(outcome, (ApiError, Unreachable)):
+        if isinstance(outcome, (ApiError, Unreachable, NotYet)):
             logger.info("%s: %s will be tried again: %s", self.name, key, outcome)
         elif isinstance(outcome, Exception):
             logger.error("%s: %s will be tried again", self.name, key, exc_info=outcome)

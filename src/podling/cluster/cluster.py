@@ -19,6 +19,7 @@ from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.pki import Pki
 from podling.apiserver.server import ApiServer
+from podling.apiserver.signing import RequestSigner
 from podling.apiserver.streams import HttpsNodeConnector, StreamRequests
 from podling.client.base import Client
 from podling.cluster.components import run_components
@@ -176,7 +177,8 @@ class Cluster:
         simulated = self.settings.runtime == "sim"  # its pods write nothing
         folders = (NoFolders if simulated else VolumeFolders)(self.directory.path / "volumes")
         self._components = asyncio.create_task(
-            run_components(api.client, self._pki.ca_pem.decode(), folders), name="control plane"
+            run_components(api.client, self._pki.ca_pem.decode(), folders, RequestSigner(self._pki)),
+            name="control plane",
         )
         self._stack.push_async_callback(_cancelled, self._components)
         self._progress("control plane", "scheduler, controllers")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from podling.client.base import Client
 from podling.client.local import User
+from podling.controllers.certificate_signing import Signer
 from podling.controllers.manager import ControllerManager
 from podling.controllers.registry import controllers
 from podling.controllers.volume_folders import Folders
@@ -18,16 +19,21 @@ SCHEDULER = User("system:kube-scheduler", _GROUPS)
 that they share a process with."""
 
 
-async def run_components(client_for: Callable[[User], Client], ca_certificate: str, folders: Folders) -> None:
+async def run_components(
+    client_for: Callable[[User], Client],
+    ca_certificate: str,
+    folders: Folders,
+    signer: Signer | None = None,
+) -> None:
     """Run the scheduler and every controller until cancelled. Raises what ends one of them.
 
-    ``folders`` keeps the volumes that are made for claims.
+    ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
+    certificates are signed.
     """
     from podling.scheduler.scheduler import Scheduler
 
-    manager = ControllerManager(
-        client_for(CONTROLLER_MANAGER), controllers(root_ca=ca_certificate, folders=folders)
-    )
+    loops = controllers(root_ca=ca_certificate, folders=folders, signer=signer)
+    manager = ControllerManager(client_for(CONTROLLER_MANAGER), loops)
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(), name="controllers")
         group.create_task(Scheduler(client_for(SCHEDULER), manager.informers).run(), name="scheduler")

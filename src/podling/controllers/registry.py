@@ -12,9 +12,16 @@ from functools import partial
 from typing import cast
 
 from podling.controllers.base import Controller, ControllerFactory
+from podling.controllers.certificate_signing import Signer
 from podling.controllers.volume_folders import Folders
 
 _CONTROLLERS = {
+    "certificatesigningrequest-approving-controller": (
+        "certificate_approving",
+        "CertificateApprovingController",
+    ),
+    "certificatesigningrequest-signing-controller": ("certificate_signing", "CertificateSigningController"),
+    "certificatesigningrequest-cleaner-controller": ("certificate_cleaner", "CertificateCleanerController"),
     "namespace-controller": ("namespace", "NamespaceController"),
     "serviceaccount-controller": ("service_account", "ServiceAccountController"),
     "serviceaccount-token-controller": ("service_account_tokens", "ServiceAccountTokensController"),
@@ -48,6 +55,7 @@ _CONTROLLERS = {
 _ROOT_CA = "root-ca-certificate-publisher-controller"
 _TOKENS = "serviceaccount-token-controller"
 _PROVISIONER = "directory-volume-provisioner"
+_SIGNING = "certificatesigningrequest-signing-controller"
 
 NAMES: tuple[str, ...] = tuple(_CONTROLLERS)
 
@@ -61,7 +69,11 @@ def controller(name: str) -> type[Controller]:
 
 
 def controllers(
-    *, root_ca: str = "", folders: Folders | None = None, names: Collection[str] = NAMES
+    *,
+    root_ca: str = "",
+    folders: Folders | None = None,
+    signer: Signer | None = None,
+    names: Collection[str] = NAMES,
 ) -> list[ControllerFactory]:
     """The controllers with these ``names``, ready for a ``ControllerManager``.
 
@@ -69,11 +81,13 @@ def controllers(
         root_ca: the cluster's root certificate (PEM); without one it is not published,
             and no tokens are put into Secrets.
         folders: where volumes are made for claims; without it none are made.
+        signer: signs certificates; without it none are signed.
     """
     needs: dict[str, dict[str, object]] = {
         _ROOT_CA: {"certificate": root_ca},
         _TOKENS: {"certificate": root_ca},
         _PROVISIONER: {"folders": folders},
+        _SIGNING: {"signer": signer},
     }
     made: list[ControllerFactory] = []
     for name in NAMES:

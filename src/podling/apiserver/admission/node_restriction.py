@@ -10,6 +10,7 @@ from typing import Any
 
 from podling.api.core_v1 import Pod
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.machinery.certificates import pem_of, wanted
 from podling.machinery.pods import is_mirror
 from podling.machinery.scheme import Resource
 
@@ -20,8 +21,10 @@ RESOURCES = frozenset({
     ("", "nodes"),
     ("", "pods"),
     ("", "serviceaccounts"),
+    ("certificates.k8s.io", "certificatesigningrequests"),
     ("coordination.k8s.io", "leases"),
 })  # fmt: skip
+NODE_SIGNERS = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")
 MIRROR = "kubernetes.io/config.mirror"
 
 
@@ -43,6 +46,8 @@ class NodeRestriction(Plugin):
             _check_lease(request, node)
         elif plural == "serviceaccounts":
             _check_token(request, node, objects)
+        elif plural == "certificatesigningrequests":
+            _check_certificate(request, node)
         else:
             _check_pod(request, node, objects)
 
@@ -67,6 +72,18 @@ def _check_lease(request: Request, node: str) -> None:
         )
     if request.name != node:
         raise request.forbidden("can only access node lease with the same name as the requesting node")
+
+
+def _check_certificate(request: Request, node: str) -> None:
+    """A kubelet asks for certificates of its own name; the rest of the request is the signer's to check."""
+    if request.operation is not Operation.CREATE or request.object.spec.signer_name not in NODE_SIGNERS:
+        return
+    try:
+        name = wanted(pem_of(request.object.spec.request)).common_name
+    except ValueError as error:
+        raise request.forbidden(f"unable to parse csr: {error}") from error
+    if name != f"{PREFIX}{node}":
+        raise request.forbidden(f"can only create a node CSR with CN={PREFIX}{node}")
 
 
 def _check_token(request: Request, node: str, objects: Objects) -> None:

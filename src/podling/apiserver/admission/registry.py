@@ -7,6 +7,11 @@ can change any more.
 from __future__ import annotations
 
 from podling.apiserver.admission.base import Plugin
+from podling.apiserver.admission.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+)
 from podling.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from podling.apiserver.admission.limit_ranger import LimitRanger
 from podling.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
@@ -44,6 +49,9 @@ def default_plugins() -> tuple[Plugin, ...]:
         DefaultStorageClass(),
         PersistentVolumeClaimResize(),
         RuntimeClassAdmission(),
+        CertificateApproval(),
+        CertificateSigning(),
+        CertificateSubjectRestriction(),
         DefaultIngressClass(),
         PodTopologyLabels(),
         PodResizeValidator(),

@@ -17,7 +17,6 @@ UNSERVED: dict[tuple[str, str], str] = {
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): _NO_CALL,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): _NO_CALL,
     ("autoscaling", "horizontalpodautoscalers"): "nothing is scaled by it",
-    ("certificates.k8s.io", "certificatesigningrequests"): "no certificate is signed",
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): "requests are not queued by it",
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): "requests are not queued by it",
     ("networking.k8s.io", "ingresses"): "nothing listens for it",

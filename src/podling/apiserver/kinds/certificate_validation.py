@@ -5,10 +5,6 @@ Upstream: ``pkg/apis/certificates/validation/validation.go``.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
-
 from podling.api.certificates_v1 import (
     CertificateSigningRequest,
     CertificateSigningRequestCondition,
@@ -19,6 +15,7 @@ from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.differences import describe
 from podling.apiserver.kinds.signer_names import signer_name_errors
 from podling.machinery import fields
+from podling.machinery.certificates import BLOCK, pem_of, request_block
 from podling.machinery.fields import Path
 
 SPEC, STATUS = Path("spec"), Path("status")
@@ -34,13 +31,12 @@ USAGES = (
     "ipsec end system", "ipsec tunnel", "ipsec user", "key agreement", "key encipherment",
     "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime", "server auth", "signing", "timestamping",
 )  # fmt: skip
-_BLOCK = re.compile(rb"-----BEGIN ([^-\n]*)-----\s(.*?)-----END \1-----", re.DOTALL)
 
 
 def request_errors(obj: CertificateSigningRequest) -> Errors:
     spec = obj.spec
     errors: Errors = []
-    problem = _request_problem(_decoded(spec.request))
+    problem = _request_problem(pem_of(spec.request))
     if problem:
         errors.append(fields.invalid(SPEC.child("request"), spec.request, problem))
     where = SPEC.child("usages")
@@ -56,28 +52,22 @@ def request_errors(obj: CertificateSigningRequest) -> Errors:
         text = f"may not specify a duration less than {SHORTEST_SECONDS} seconds (10 minutes)"
         errors.append(fields.invalid(SPEC.child("expirationSeconds"), seconds, text))
     errors += _condition_errors(obj.status)
-    problem = _certificate_problem(_decoded(obj.status.certificate))
+    problem = _certificate_problem(pem_of(obj.status.certificate))
     if problem:
         errors.append(fields.invalid(STATUS.child("certificate"), "<certificate data>", problem))
     return errors
-
-
-def _decoded(text: str | None) -> bytes:
-    try:
-        return base64.b64decode(text or "", validate=True)
-    except binascii.Error:
-        return b""
 
 
 def _request_problem(pem: bytes) -> str:
     """Why this is no request for a certificate, signed with its own key; empty if it is."""
     from cryptography import x509
 
-    found = _BLOCK.search(pem)
-    if found is None or found[1] != b"CERTIFICATE REQUEST":
-        return "PEM block type must be CERTIFICATE REQUEST"
     try:
-        request = x509.load_pem_x509_csr(found[0])
+        block = request_block(pem)
+    except ValueError as error:
+        return str(error)
+    try:
+        request = x509.load_pem_x509_csr(block)
         return "" if request.is_signature_valid else "x509: signature verification failed"
     except ValueError as error:
         return f"asn1: structure error: {error}"
@@ -89,7 +79,7 @@ def _certificate_problem(pem: bytes) -> str:
 
     if not pem:
         return ""
-    blocks = list(_BLOCK.finditer(pem))
+    blocks = list(BLOCK.finditer(pem))
     if not blocks:
         return "must contain at least one CERTIFICATE PEM block"
     for block in blocks:

@@ -8,7 +8,7 @@ Upstream: ``pkg/printers/internalversion/printers.go``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from podling.apiserver.kinds.base import KindRules
@@ -24,7 +24,7 @@ from podling.apiserver.kinds.cells import (
     or_none,
     template_cells,
 )
-from podling.machinery.tables import Column
+from podling.machinery.tables import Column, human_duration
 
 Cells = Callable[[Any, datetime], Sequence[Any]]
 
@@ -167,7 +167,9 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
             age(obj, now),
             or_none(obj.spec.signer_name),
             or_none(obj.spec.username),
-            NONE if obj.spec.expiration_seconds is None else f"{obj.spec.expiration_seconds}s",
+            NONE
+            if obj.spec.expiration_seconds is None
+            else human_duration(timedelta(seconds=obj.spec.expiration_seconds)),
             _request_condition(obj),
         ),
     ),

@@ -1,0 +1,86 @@
+"""Who may approve and who may sign requests for certificates, and what no request may ask for.
+
+Beside the right to write ``certificatesigningrequests/approval`` or ``/status`` one needs the right to
+``approve`` or ``sign`` for the signer: a rule about the made-up resource ``signers``, by the signer's name or
+for its whole domain (``example.com/*``).
+
+Source: ``plugin/pkg/admission/certificates/{approval,signing,subjectrestriction}``.
+"""
+
+from __future__ import annotations
+
+from podling.api.certificates_v1 import CertificateSigningRequest
+from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
+from podling.apiserver.authz import MASTERS
+from podling.apiserver.rbac import Attributes
+from podling.machinery.certificates import pem_of, wanted
+from podling.machinery.scheme import Resource
+
+GROUP, RESOURCE = "certificates.k8s.io", "certificatesigningrequests"
+CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
+
+
+def _is_about(resource: Resource) -> bool:
+    return (resource.group, resource.plural) == (GROUP, RESOURCE)
+
+
+class _SignerRights(Plugin):
+    """What both plugins about signers' rights share."""
+
+    subresource: str
+    verb: str
+
+    _server: Server
+
+    def initialize(self, server: Server) -> None:
+        self._server = server
+
+    def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
+        return _is_about(resource) and subresource == self.subresource and operation is Operation.UPDATE
+
+    def _demand(self, request: Request, signer: str) -> None:
+        domain, _, _ = signer.partition("/")
+        for name in (signer, f"{domain}/*"):
+            asked = Attributes(self.verb, GROUP, "signers", name=name)
+            if self._server.decide(request.user, asked).allowed:
+                return
+        raise request.forbidden(f'user not permitted to {self.verb} requests with signerName "{signer}"')
+
+
+class CertificateApproval(_SignerRights):
+    name = "CertificateApproval"
+    subresource, verb = "approval", "approve"
+
+    async def validate(self, request: Request, objects: Objects) -> None:
+        self._demand(request, request.object.spec.signer_name)
+
+
+class CertificateSigning(_SignerRights):
+    name = "CertificateSigning"
+    subresource, verb = "status", "sign"
+
+    async def validate(self, request: Request, objects: Objects) -> None:
+        new, old = request.object.status, request.old.status
+        if new.certificate != old.certificate or new.conditions != old.conditions:
+            self._demand(request, request.old.spec.signer_name)
+
+
+class CertificateSubjectRestriction(Plugin):
+    """Nobody becomes a member of ``system:masters`` by a certificate that the API server trusts."""
+
+    name = "CertificateSubjectRestriction"
+
+    def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
+        return _is_about(resource) and not subresource and operation is Operation.CREATE
+
+    async def validate(self, request: Request, objects: Objects) -> None:
+        asked: CertificateSigningRequest = request.object
+        if asked.spec.signer_name != CLIENT_SIGNER:
+            return
+        try:
+            organizations = wanted(pem_of(asked.spec.request)).organizations
+        except ValueError as error:
+            raise request.forbidden(f"failed to parse CSR: {error}") from error
+        if MASTERS in organizations:
+            why = f"use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed"
+            raise request.forbidden(why)

@@ -1,0 +1,66 @@
+"""What a request for a certificate (PKCS #10) asks for: the subject and the other names.
+
+Pure. Whoever reads many of them pays for the library at the first.
+Upstream: ``ParseCSR`` in ``pkg/apis/certificates/helpers.go``, with Go's ``x509.CertificateRequest``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+
+BLOCK = re.compile(rb"-----BEGIN ([^-\n]*)-----\s(.*?)-----END \1-----", re.DOTALL)
+REQUEST = b"CERTIFICATE REQUEST"
+NOT_A_REQUEST = "PEM block type must be CERTIFICATE REQUEST"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The names that a request asks a certificate for."""
+
+    common_name: str = ""
+    organizations: tuple[str, ...] = ()
+    dns_names: tuple[str, ...] = ()
+    emails: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    uris: tuple[str, ...] = ()
+
+
+def pem_of(encoded: str | None) -> bytes:
+    """A ``[]byte`` field of the API as bytes; empty where it is no base64."""
+    try:
+        return base64.b64decode(encoded or "", validate=True)
+    except binascii.Error:
+        return b""
+
+
+def request_block(pem: bytes) -> bytes:
+    """The first PEM block, which must be a request. Raises ``ValueError``."""
+    found = BLOCK.search(pem)
+    if found is None or found[1] != REQUEST:
+        raise ValueError(NOT_A_REQUEST)
+    return found[0]
+
+
+def wanted(pem: bytes) -> Wanted:
+    """What a request asks for. Raises ``ValueError`` for what is none."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    request = x509.load_pem_x509_csr(request_block(pem))
+    subject, names = request.subject, x509.GeneralNames([])
+    common = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    organizations = subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    for extension in request.extensions:
+        if isinstance(extension.value, x509.SubjectAlternativeName):
+            names = x509.GeneralNames(extension.value)
+    return Wanted(
+        common[-1] if common else "",
+        tuple(str(each.value) for each in organizations),
+        tuple(names.get_values_for_type(x509.DNSName)),
+        tuple(names.get_values_for_type(x509.RFC822Name)),
+        tuple(str(each) for each in names.get_values_for_type(x509.IPAddress)),
+        tuple(names.get_values_for_type(x509.UniformResourceIdentifier)),
+    )
