@@ -93,6 +93,12 @@ OMITTED: Final = object()
 """In the place of a value that messages do not show: too large, or told in the text already."""
 
 
+class Shown(str):
+    """A value that messages show as this text, without quotes: what upstream's type says of itself."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One thing wrong with one field."""
@@ -114,6 +120,8 @@ class FieldError:
 
 
 def _render(value: Any) -> str:
+    if isinstance(value, Shown):
+        return value
     if isinstance(value, msgspec.Struct):
         return msgspec.json.encode(value, order="deterministic").decode()
     if value is None:

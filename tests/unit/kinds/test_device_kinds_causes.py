@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
+from msgspec import structs
 
 from podling.api.resource_v1 import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
+from podling.apiserver.kinds.base import Context
 from tests.support.causes import (
     LABEL_TEXT,
     SUBDOMAIN_TEXT,
@@ -16,10 +19,11 @@ from tests.support.causes import (
     forbidden,
     invalid,
     required,
+    too_long,
     too_many,
     unsupported,
 )
-from tests.support.manifests import change_causes, created, creation_causes, obj
+from tests.support.manifests import NOW, change_causes, created, creation_causes, obj, rules
 
 SPEC: dict[str, Any] = {"devices": {"requests": [{"name": "one", "exactly": {"deviceClassName": "gpu"}}]}}
 META: dict[str, Any] = {"name": "x", "namespace": "default"}
@@ -265,6 +269,71 @@ def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
 def test_changes(kind: type[Any], text: str, subresource: str, expected: list[Cause]) -> None:
     old = created(obj(kind, "", VALID[kind]))
     assert change_causes(obj(kind, text, VALID[kind]), old, subresource) == expected
+
+
+def allocated(text: str) -> dict[str, Any]:
+    """A claim with one device, of which its driver says this."""
+    result = {"request": "one", "driver": "gpu.example.com", "pool": "p", "device": "a"}
+    status = {"allocation": {"devices": {"results": [result]}}}
+    return {**VALID[ResourceClaim], "status": {**status, "devices": yaml.safe_load(text)}}
+
+
+DEVICE = "driver: gpu.example.com, pool: p, device: a"
+S0 = "status.devices[0]"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"[{{{DEVICE}, networkData: {{ips: [10.9.8.7/24, '2001:db8::1/64']}}, data: {{a: 1}}}}]", []),
+        (
+            "[{driver: gpu.example.com, pool: p, device: b}]",
+            [invalid(S0, "gpu.example.com/p/b", "must be an allocated device in the claim")],
+        ),
+        (
+            f"[{{{DEVICE}}}, {{{DEVICE}}}]",
+            [duplicate("status.devices[1]", "gpu.example.com/p/a")],
+        ),
+        (
+            f"[{{{DEVICE}, data: [1], conditions: [{{type: Ready, status: Maybe, reason: A, "
+            "lastTransitionTime: '2026-01-01T00:00:00Z'}]}]",
+            [
+                unsupported(f"{S0}.conditions[0].status", "Maybe", "False", "True", "Unknown"),
+                invalid(f"{S0}.data", '"<value omitted>"', "must be a valid JSON object"),
+            ],
+        ),
+        (
+            f"[{{{DEVICE}, networkData: {{interfaceName: {'e' * 257}, hardwareAddress: {'f' * 129}, "
+            "ips: [10.9.8.7, '2001:DB8::1/64', 10.0.0.1/8, 10.0.0.1/8]}}]",
+            [
+                too_long(f"{S0}.networkData.interfaceName", 256),
+                too_long(f"{S0}.networkData.hardwareAddress", 128),
+                invalid(
+                    f"{S0}.networkData.ips[0]",
+                    '"10.9.8.7"',
+                    "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)",
+                ),
+                invalid(
+                    f"{S0}.networkData.ips[1]",
+                    '"2001:DB8::1/64"',
+                    'must be in canonical form ("2001:db8::1/64")',
+                ),
+                duplicate(f"{S0}.networkData.ips[3]", '"10.0.0.1/8"'),
+            ],
+        ),
+    ],
+)
+def test_what_drivers_say_of_devices(text: str, expected: list[Cause]) -> None:
+    old = obj(ResourceClaim, "", allocated("[]"))
+    assert change_causes(obj(ResourceClaim, "", allocated(text)), old, "status") == expected
+
+
+def test_what_is_said_of_a_device_goes_with_it() -> None:
+    old = obj(ResourceClaim, "", allocated(f"[{{{DEVICE}}}]"))
+    new = structs.replace(old, status=structs.replace(old.status, allocation=None))
+    own, context = rules(ResourceClaim), Context(NOW, subresource="status")
+    assert own.prepare_update(new, old, context).status.devices == ()
+    assert own.prepare_update(old, old, context).status.devices == old.status.devices
 
 
 def test_one_device_is_wanted_by_default() -> None:

@@ -95,7 +95,17 @@ SCALING: list[KindRow] = [
         [
             invalid("spec.minReplicas", "0", "must be greater than or equal to 1"),
             invalid("spec.maxReplicas", "0", "must be greater than 0"),
+            forbidden(
+                "spec.metrics",
+                "must specify at least one Object or External metric to support scaling to zero replicas",
+            ),
         ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        "spec: {minReplicas: 0, metrics: [{type: External, external: {metric: {name: m}, "
+        "target: {type: Value, value: 1}}}]}",
+        [invalid("spec.minReplicas", "0", "must be greater than or equal to 1")],
     ),
     (
         HorizontalPodAutoscaler,

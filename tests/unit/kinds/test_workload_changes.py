@@ -164,3 +164,15 @@ STATEFUL: list[Row] = [
 @pytest.mark.parametrize(("text", "expected"), STATEFUL)
 def test_stateful_sets(text: str, expected: list[Cause]) -> None:
     assert creation_causes(created(obj(StatefulSet, text, PLAIN))) == expected
+
+
+def test_claims_that_could_not_be_made_are_refused_with_the_set() -> None:
+    text = "spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {volumeMode: Tape}}]}"
+    here = "spec.volumeClaimTemplates[0].spec"
+    new = created(obj(StatefulSet, text, PLAIN))
+    assert creation_causes(new) == [
+        required(f"{here}.accessModes", "at least 1 access mode is required"),
+        required(f"{here}.resources[storage]"),
+        unsupported(f"{here}.volumeMode", "Tape", "Block", "Filesystem"),
+    ]
+    assert change_causes(new, new) == [], "what was let in before is left alone"

@@ -56,11 +56,15 @@ class AutoscalerRules(KindRules[HorizontalPodAutoscaler]):
         return change(obj, spec=spec)
 
     def validate(self, obj: HorizontalPodAutoscaler, context: Context) -> Errors:
+        return self._errors(obj, 1)
+
+    def _errors(self, obj: HorizontalPodAutoscaler, fewest: int) -> Errors:
+        """``fewest``: what ``minReplicas`` must be at least."""
         spec = obj.spec
         errors: Errors = []
         least, where = spec.min_replicas, SPEC.child("maxReplicas")
-        if least is not None and least < 1:
-            text = "must be greater than or equal to 1"
+        if least is not None and least < fewest:
+            text = f"must be greater than or equal to {fewest}"
             errors.append(fields.invalid(SPEC.child("minReplicas"), least, text))
         if spec.max_replicas < 1:
             errors.append(fields.invalid(where, spec.max_replicas, "must be greater than 0"))
@@ -70,6 +74,9 @@ class AutoscalerRules(KindRules[HorizontalPodAutoscaler]):
         errors += reference_errors(SPEC.child("scaleTargetRef"), spec.scale_target_ref)
         for position, metric in enumerate(spec.metrics):
             errors += metric_errors(SPEC.child("metrics").index(position), metric)
+        if least == 0 and not any(metric.type in ("Object", "External") for metric in spec.metrics):
+            text = "must specify at least one Object or External metric to support scaling to zero replicas"
+            errors.append(fields.forbidden(SPEC.child("metrics"), text))
         if spec.behavior is not None:
             errors += behavior_errors(SPEC.child("behavior"), spec.behavior)
         return errors
@@ -78,7 +85,7 @@ class AutoscalerRules(KindRules[HorizontalPodAutoscaler]):
         self, new: HorizontalPodAutoscaler, old: HorizontalPodAutoscaler, context: Context
     ) -> Errors:
         if context.subresource != "status":
-            return self.validate(new, context)
+            return self._errors(new, 0 if old.spec.min_replicas == 0 else 1)
         errors = checks.non_negative(STATUS.child("currentReplicas"), new.status.current_replicas)
         return errors + checks.non_negative(STATUS.child("desiredReplicas"), new.status.desired_replicas)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.resource_v1 import (
+    AllocatedDeviceStatus,
     AllocationResult,
     DeviceClass,
     DeviceClassConfiguration,
+    DeviceRequestAllocationResult,
+    NetworkDeviceData,
     ResourceClaim,
     ResourceClaimConsumerReference,
     ResourceClaimSpec,
@@ -15,12 +18,14 @@ from podling.api.resource_v1 import (
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context
 from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.condition_validation import condition_errors
 from podling.apiserver.kinds.device_requests import (
     MAX_ITEMS,
     claim_errors,
     configuration_errors,
     default_claim,
     listed,
+    raw_errors,
     repeated,
     selector_errors,
 )
@@ -29,12 +34,15 @@ from podling.apiserver.kinds.plain_tables import TableRules
 from podling.apiserver.kinds.resource_validation import is_extended
 from podling.apiserver.kinds.scheduling_validation import validate_node_selector
 from podling.apiserver.kinds.volume_sources import driver_name_errors
-from podling.machinery import fields
-from podling.machinery.fields import Path
+from podling.machinery import fields, names
+from podling.machinery.fields import Path, Shown
 
 SPEC, STATUS = Path("spec"), Path("status")
 MAX_CONSUMERS = 256
 LONGEST_POOL_NAME = 253
+MAX_CONDITIONS, MAX_ADDRESSES = 8, 16
+LONGEST_DATA = 10 * 1024
+LONGEST_INTERFACE_NAME, LONGEST_HARDWARE_ADDRESS = 256, 128
 
 
 def _filled(spec: ResourceClaimSpec) -> ResourceClaimSpec:
@@ -48,6 +56,16 @@ def _spec_errors(path: Path, spec: ResourceClaimSpec) -> Errors:
 class ResourceClaimRules(TableRules[ResourceClaim]):
     def default(self, obj: ResourceClaim) -> ResourceClaim:
         return change(obj, spec=_filled(obj.spec))
+
+    def prepare_update(self, new: ResourceClaim, old: ResourceClaim, context: Context) -> ResourceClaim:
+        """What a driver says of a device goes with the device."""
+        prepared = super().prepare_update(new, old, context)
+        gone = {_device(each) for each in _results(old)} - {_device(each) for each in _results(prepared)}
+        devices = prepared.status.devices
+        if context.subresource != "status" or not any(_device(each) in gone for each in devices):
+            return prepared
+        left = tuple(each for each in devices if _device(each) not in gone)
+        return change(prepared, status=change(prepared.status, devices=left))
 
     def validate(self, obj: ResourceClaim, context: Context) -> Errors:
         return _spec_errors(SPEC, obj.spec)
@@ -93,6 +111,7 @@ def _status_errors(new: ResourceClaim, old: ResourceClaim) -> Errors:
     where = STATUS.child("reservedFor")
     errors = listed(where, status.reserved_for, MAX_CONSUMERS, _consumer_errors)
     errors += repeated(where, (consumer.uid for consumer in status.reserved_for))
+    errors += _devices_errors(STATUS.child("devices"), new)
     if status.reserved_for and status.allocation is None:
         errors.append(fields.forbidden(where, "may not be specified when `allocated` is not set"))
     elif new.metadata.deletion_timestamp is not None and set(status.reserved_for) - set(before.reserved_for):
@@ -102,6 +121,77 @@ def _status_errors(new: ResourceClaim, old: ResourceClaim) -> Errors:
     if status.allocation is not None and before.allocation is not None:
         return errors + checks.immutable(where, status.allocation, before.allocation)
     return errors + ([] if status.allocation is None else _allocation_errors(where, status.allocation))
+
+
+def _results(claim: ResourceClaim) -> tuple[DeviceRequestAllocationResult, ...]:
+    allocation = claim.status.allocation
+    return () if allocation is None or allocation.devices is None else allocation.devices.results
+
+
+def _device(part: DeviceRequestAllocationResult | AllocatedDeviceStatus) -> str:
+    """Which device is meant, as messages name it."""
+    named = f"{part.driver}/{part.pool}/{part.device}"
+    return f"{named}/{part.share_id}" if part.share_id else named
+
+
+def _devices_errors(path: Path, claim: ResourceClaim) -> Errors:
+    """What drivers say of the devices that the claim has."""
+    allocated = {_device(each) for each in _results(claim)}
+    seen: set[str] = set()
+    errors: Errors = []
+    for position, device in enumerate(claim.status.devices):
+        here, name = path.index(position), _device(device)
+        errors += _device_errors(here, device)
+        if name not in allocated:
+            errors.append(fields.invalid(here, Shown(name), "must be an allocated device in the claim"))
+        errors += _device_status_errors(here, device)
+        errors += [fields.duplicate(here, Shown(name))] if name in seen else []
+        seen.add(name)
+    return errors
+
+
+def _device_errors(path: Path, part: DeviceRequestAllocationResult | AllocatedDeviceStatus) -> Errors:
+    errors = driver_name_errors(path.child("driver"), part.driver)
+    errors += pool_name_errors(path.child("pool"), part.pool)
+    return errors + checks.dns_label(path.child("device"), part.device)
+
+
+def _device_status_errors(path: Path, device: AllocatedDeviceStatus) -> Errors:
+    where = path.child("conditions")
+    errors: Errors = []
+    if len(device.conditions) > MAX_CONDITIONS:
+        errors.append(fields.too_many(where, len(device.conditions), MAX_CONDITIONS))
+    errors += condition_errors(where, device.conditions)
+    if device.data is not None:
+        errors += raw_errors(path.child("data"), device.data, LONGEST_DATA)
+    if device.network_data is not None:
+        errors += _network_errors(path.child("networkData"), device.network_data)
+    return errors
+
+
+def _network_errors(path: Path, data: NetworkDeviceData) -> Errors:
+    errors: Errors = []
+    for name, value, longest in (
+        ("interfaceName", data.interface_name, LONGEST_INTERFACE_NAME),
+        ("hardwareAddress", data.hardware_address, LONGEST_HARDWARE_ADDRESS),
+    ):
+        if len((value or "").encode()) > longest:
+            errors.append(fields.too_long(path.child(name), longest))
+    where = path.child("ips")
+    errors += listed(where, data.ips, MAX_ADDRESSES, _interface_address_errors)
+    return errors + repeated(where, data.ips)
+
+
+def _interface_address_errors(path: Path, value: str) -> Errors:
+    """An address with the length of its network's prefix, written the one way there is."""
+    found = names.parse_cidr(value)
+    if found is None:
+        text = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+        return [fields.invalid(path, value, text)]
+    canonical = str(found)
+    if value == canonical:
+        return []
+    return [fields.invalid(path, value, f'must be in canonical form ("{canonical}")')]
 
 
 def _consumer_errors(path: Path, consumer: ResourceClaimConsumerReference) -> Errors:
@@ -116,10 +206,7 @@ def _allocation_errors(path: Path, allocation: AllocationResult) -> Errors:
     errors: Errors = []
     results = allocation.devices.results if allocation.devices is not None else ()
     for position, result in enumerate(results):
-        here = path.child("devices", "results").index(position)
-        errors += driver_name_errors(here.child("driver"), result.driver)
-        errors += pool_name_errors(here.child("pool"), result.pool)
-        errors += checks.dns_label(here.child("device"), result.device)
+        errors += _device_errors(path.child("devices", "results").index(position), result)
     if allocation.node_selector is not None:
         errors += validate_node_selector(path.child("nodeSelector"), allocation.node_selector)
     return errors

@@ -24,6 +24,7 @@ from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, age, template_cells, wide
 from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.claim_validation import validate_claim_spec
 from podling.apiserver.kinds.deployments import ROLLING_UPDATE, at_most_all, is_zero
 from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
 from podling.apiserver.kinds.pod_defaults import default_pod_template
@@ -128,6 +129,10 @@ def _spec_errors(spec: StatefulSetSpec, old: StatefulSetSpec | None) -> Errors:
         errors.append(fields.invalid(where, policy, "must be 'OrderedReady' or 'Parallel'"))
     errors += _strategy_errors(SPEC.child("updateStrategy"), spec.update_strategy)
     errors += _retention_errors(SPEC.child("persistentVolumeClaimRetentionPolicy"), spec)
+    if old is None:  # they never change
+        for position, claim in enumerate(spec.volume_claim_templates):
+            here = SPEC.child("volumeClaimTemplates").index(position).child("spec")
+            errors += validate_claim_spec(here, claim.spec)
     errors += checks.non_negative(SPEC.child("replicas"), spec.replicas)
     errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
     if spec.ordinals is not None:
