@@ -1,7 +1,8 @@
 """Content negotiation: which form of an answer a client asks for, and how it is written. Pure.
 
 An ``Accept`` header may ask for an object itself, for a table of it (``as=Table``) or for its metadata alone
-(``as=PartialObjectMetadata`` and ``...List``), as JSON or YAML. The first clause that can be served wins.
+(``as=PartialObjectMetadata`` and ``...List``), in either version of ``meta.k8s.io``, as JSON or YAML. The
+first clause that can be served wins.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from podling.machinery import errors
 JSON = "application/json"
 YAML = "application/yaml"
 ACCEPTED = (JSON, YAML)
+META_VERSIONS = ("v1", "v1beta1")
+"""Of ``meta.k8s.io``: they differ in their names alone."""
 WILDCARDS = ("*/*", "application/*", "")
 MAX_WARNING_RUNES = 4096
 TRUNCATED_WARNING_RUNES = 256
@@ -33,6 +36,8 @@ class Wanted:
 
     form: Form = Form.OBJECT
     media_type: str = JSON
+    version: str = META_VERSIONS[0]
+    """Of a table or of metadata."""
 
 
 PLAIN = Wanted()
@@ -49,9 +54,12 @@ def negotiate(accept: str) -> Wanted:
             media_type = JSON
         if media_type not in ACCEPTED:
             continue
-        form = _form(dict(_pair(parameter) for parameter in parameters))
+        asked = dict(_pair(parameter) for parameter in parameters)
+        form = _form(asked)
+        if form is Form.OBJECT:
+            return Wanted(media_type=media_type)
         if form is not None:
-            return Wanted(form, media_type)
+            return Wanted(form, media_type, asked["v"])
     raise errors.not_acceptable(ACCEPTED)
 
 
@@ -60,7 +68,7 @@ def _form(parameters: dict[str, str]) -> Form | None:
     name = parameters.get("as", "")
     if not name:
         return Form.OBJECT
-    known = parameters.get("g") == "meta.k8s.io" and parameters.get("v") == "v1"
+    known = parameters.get("g") == "meta.k8s.io" and parameters.get("v") in META_VERSIONS
     return Form(name) if known and name in Form._value2member_map_ else None
 
 

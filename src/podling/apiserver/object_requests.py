@@ -252,7 +252,7 @@ class ObjectRequests:
         include = tables.check_include_object(query.get("includeObject", ""))
         view = self._registry.view(target)
         rules = self._registry.rules_for(target.resource) if view is None else view.table or KindRules[Any]()
-        return Renderer(target.resource, rules, wanted.form, include)
+        return Renderer(target.resource, rules, wanted.form, include, wanted.version)
 
 
 async def _send(

@@ -18,7 +18,7 @@ from msgspec import Struct
 from podling import clock
 from podling.api.meta_v1 import ListMeta, ObjectMeta
 from podling.apiserver.kinds.base import KindRules, RowCondition
-from podling.apiserver.negotiation import Form
+from podling.apiserver.negotiation import META_VERSIONS, Form
 from podling.apiserver.objects import Stored, stored
 from podling.client.base import WatchEventType
 from podling.machinery import codec, tables
@@ -32,9 +32,7 @@ PIECE_BYTES = 1024 * 1024
 """About how long a piece of a list may be."""
 
 
-class _PartialObject(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    kind: str = msgspec.field(default_factory=lambda: "PartialObjectMetadata")
-    api_version: str = msgspec.field(default_factory=lambda: "meta.k8s.io/v1", name="apiVersion")
+class _Metadata(Struct, frozen=True, kw_only=True):
     metadata: ObjectMeta = msgspec.field(default_factory=lambda: ObjectMeta())
 
 
@@ -46,6 +44,7 @@ class Renderer:
     rules: KindRules[Any]
     form: Form = Form.OBJECT
     include_object: str = "Metadata"
+    version: str = META_VERSIONS[0]
 
     @property
     def columns(self) -> Sequence[Column]:
@@ -98,7 +97,7 @@ class Renderer:
             return self._table_head(metadata, with_columns=True), b"]}"
         kind, version = self.resource.list_kind, self.resource.group_version
         if self.form is not Form.OBJECT:
-            kind, version = "PartialObjectMetadataList", tables.API_VERSION
+            kind, version = "PartialObjectMetadataList", f"{tables.GROUP}/{self.version}"
         head = f'{{"kind":"{kind}","apiVersion":"{version}","metadata":'.encode()
         return head + codec.encode(metadata) + b',"items":[', b"]}"
 
@@ -141,7 +140,7 @@ class Renderer:
     def _table_head(self, metadata: ListMeta, *, with_columns: bool) -> bytes:
         columns = [column.definition() for column in self.columns] if with_columns else None
         return b"".join([
-            b'{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":',
+            f'{{"kind":"Table","apiVersion":"{tables.GROUP}/{self.version}","metadata":'.encode(),
             msgspec.json.encode(metadata),
             b',"columnDefinitions":',
             msgspec.json.encode(columns),
@@ -151,8 +150,9 @@ class Renderer:
     def _partial(self, entry: Entry) -> bytes:
         memo = stored(entry, self.resource.storage_resource.type)
         if memo.metadata_bytes is None:
-            memo.metadata_bytes = msgspec.json.encode(_PartialObject(metadata=memo.object.metadata))
-        return memo.metadata_bytes
+            memo.metadata_bytes = msgspec.json.encode(_Metadata(metadata=memo.object.metadata))[1:]
+        head = f'{{"kind":"PartialObjectMetadata","apiVersion":"{tables.GROUP}/{self.version}",'
+        return head.encode() + memo.metadata_bytes
 
 
 def entry_of(obj: Any) -> Entry:

@@ -1,4 +1,4 @@
-"""Tables as ``kubectl get`` prints them: ``meta.k8s.io/v1`` Table, and the ages in its cells.
+"""Tables as ``kubectl get`` prints them: ``meta.k8s.io`` Table, and the ages in its cells.
 
 The server decides what a kind's columns are and what a row says; the client only aligns. A row
 carries the object along in the form that the client asked for (``includeObject``).
@@ -16,7 +16,8 @@ import msgspec
 from podling.machinery import codec
 from podling.machinery.errors import ApiError, bad_request
 
-API_VERSION = "meta.k8s.io/v1"
+GROUP = "meta.k8s.io"
+API_VERSION = f"{GROUP}/v1"
 UNKNOWN = "<unknown>"
 NONE = "<none>"
 

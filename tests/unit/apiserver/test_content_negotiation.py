@@ -23,9 +23,17 @@ KUBECTL_GET = (
         ("application/yaml", Wanted(media_type=YAML)),
         ("text/html, application/yaml;q=0.9", Wanted(media_type=YAML)),
         (KUBECTL_GET, Wanted(Form.TABLE)),
-        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", Wanted()),
+        (
+            "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+            Wanted(Form.TABLE, version="v1beta1"),
+        ),
         ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", Wanted(Form.METADATA)),
         ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", Wanted(Form.METADATA_LIST)),
+        (
+            "application/yaml;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1",
+            Wanted(Form.METADATA_LIST, YAML, "v1beta1"),
+        ),
+        ("application/json;as=Table;v=v2;g=meta.k8s.io,application/json", Wanted()),
         ("application/vnd.kubernetes.protobuf,application/json", Wanted()),
     ],
 )

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+import pytest
 
 from podling import clock
 from podling.api.core_v1 import Container, Pod, PodSpec
@@ -25,8 +26,8 @@ def decoded(body: bytes) -> Any:
     return msgspec.json.decode(body)
 
 
-def renderer(cluster: ControlPlane, form: Form, include: str = "Metadata") -> Renderer:
-    return Renderer(PODS, cluster.backend.rules_for(PODS), form, include)
+def renderer(cluster: ControlPlane, form: Form, include: str = "Metadata", version: str = "v1") -> Renderer:
+    return Renderer(PODS, cluster.backend.rules_for(PODS), form, include, version)
 
 
 async def a_pod(cluster: ControlPlane, name: str = "web") -> Entry:
@@ -71,6 +72,18 @@ async def test_metadata_alone(cluster: ControlPlane) -> None:
     many = decoded(await renderer(cluster, Form.METADATA_LIST).many([entry], ListMeta(), clock.now()))
     assert many["kind"] == "PartialObjectMetadataList"
     assert many["items"] == [one]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+async def test_every_part_is_of_the_version_that_was_asked_for(cluster: ControlPlane, version: str) -> None:
+    entry, now = await a_pod(cluster), clock.now()
+    for form in (Form.TABLE, Form.METADATA_LIST):
+        shown = renderer(cluster, form, version=version)
+        many = decoded(await shown.many([entry], ListMeta(), now))
+        event = decoded(shown.event(WatchEventType.ADDED, entry, now, first=True))["object"]
+        rows = [*many.get("rows", ()), *event.get("rows", ())]
+        inner = [row["object"] for row in rows] + many.get("items", [])
+        assert {each["apiVersion"] for each in (many, event, *inner)} == {f"meta.k8s.io/{version}"}
 
 
 async def test_a_plain_list(cluster: ControlPlane) -> None:
