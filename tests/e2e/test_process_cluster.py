@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,6 +104,27 @@ def test_a_command_that_does_not_exist_is_named(cluster: RealCluster, pod: str) 
     done = cluster.try_kubectl("exec", pod, "--", "no-such-command")
     assert done.code == 1
     assert 'exec: "no-such-command": executable file not found in $PATH' in done.err
+
+
+@pytest.mark.usefixtures("transport")
+def test_a_connection_may_be_refused(cluster: RealCluster, pod: str) -> None:
+    """A policy says so before anything is upgraded, and kubectl shows its words."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": ["pods/*"]}
+    refused = "has(object.command) && object.command[0] == 'rm'"
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": f"!({refused})", "message": "nothing is removed"}],
+    }
+    head: dict[str, Any] = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "no-rm"}}
+    cluster.apply({**head, "kind": "ValidatingAdmissionPolicy", "spec": spec})
+    binding = {"policyName": "no-rm", "validationActions": ["Deny"]}
+    cluster.apply({**head, "kind": "ValidatingAdmissionPolicyBinding", "spec": binding})
+    done = cluster.try_kubectl("exec", pod, "--", "rm", "-rf", "x")
+    assert (done.code, done.out) == (1, "")
+    who = "ValidatingAdmissionPolicy 'no-rm' with binding 'no-rm' denied request: nothing is removed"
+    assert done.err == f'The pods "{pod}" is invalid: : {who}\n', "as kubectl shows a cause without a field"
+    assert cluster.kubectl("exec", pod, "--", "echo", "yes") == "yes\n"
+    cluster.kubectl("delete", "validatingadmissionpolicybinding/no-rm", "validatingadmissionpolicy/no-rm")
 
 
 @pytest.mark.usefixtures("transport")

@@ -145,7 +145,7 @@ class Evictions:
             await self._spend(found.budget)
         if not dry_run and not free:
             asked = await self._mark(target, pod, asked)
-        await self._registry.writes.remove(target, user, asked)
+        await self._registry.writes.remove(target, user, asked, reviewed=True)
         return Status(status="Success", code=201)
 
     async def _budgets(self, pod: Pod) -> list[PodDisruptionBudget]:

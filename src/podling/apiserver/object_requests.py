@@ -208,19 +208,19 @@ class ObjectRequests:
     async def _delete(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
         wanted = self._write_answer(request)
         options = request_options.delete_options(request.query, await _delete_body(request))
-        result = await self._registry.delete(target, user, options)
-        warnings = self._registry.rules_for(target.resource).warnings_on_delete(options)
+        warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
+        result = await self._registry.delete(target, user, options, warnings)
         return await self._answer(request, target, result, wanted, warnings)
 
     async def _delete_collection(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
         wanted = self._write_answer(request)
         selected = request_options.list_options(request.query)
         options = request_options.delete_options(request.query, await _delete_body(request))
-        found = await self._registry.delete_collection(target, user, selected, options)
+        warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
+        found = await self._registry.delete_collection(target, user, selected, options, warnings)
         revision = ListMeta(resource_version=str(self._registry.store.revision))
         renderer = self._renderer(target, wanted, request.query)
         body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
-        warnings = self._registry.rules_for(target.resource).warnings_on_delete(options)
         return await reply(request, body, media_type=wanted.media_type, warnings=warnings)
 
     def _write_answer(self, request: web.BaseRequest) -> Wanted:

@@ -17,7 +17,7 @@ from msgspec import structs
 from podling import clock
 from podling.api.meta_v1 import DeleteOptions, Status
 from podling.apiserver import metadata
-from podling.apiserver.admission.base import Chain
+from podling.apiserver.admission.base import Chain, Operation
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.watches import CustomWatches
 from podling.apiserver.kinds.base import Action, Context, KindRules, View
@@ -36,6 +36,10 @@ from podling.store.base import Entry, Store
 
 DELETED_AT_ONCE = 50
 """Objects of a collection that are deleted before others get a turn."""
+
+
+Warnings = list[str] | None
+"""Takes what the response should warn of."""
 
 
 class Authorizer(Protocol):
@@ -126,11 +130,10 @@ class Registry:
         handler = self._handlers.get((target.resource.group, target.resource.plural, target.subresource))
         self._authorizer.check(user, "create", target)
         if handler is not None:
-            if target.subresource:
-                body = await self.writes.admitted(target, user, body, options)
+            body = await self.writes.admitted(target, user, body, options)
             return await handler(target, user, body, options)
         if target.subresource:
-            return await self._act(target, user, body, options)
+            return await self.act(target, user, body, options)
         resource = target.resource
         made = await self.writes.create(target, user, stored_form(resource, body), options)
         return shown_form(resource, made)
@@ -138,8 +141,8 @@ class Registry:
     async def update(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
         self._authorizer.check(user, "update", target)
         check_place(body.metadata.name, body.metadata.namespace, target)
-        update = Update(target, user, options, self.rules_for(target.resource))
         view = self.view(target)
+        update = Update(target, user, options, self.rules_for(target.resource), view=view)
         body = metadata.in_namespace(stored_form(target.resource, body), target.namespace)
         if view is not None:
             return await self._change_view(update, view, lambda _shown: body)
@@ -162,8 +165,8 @@ class Registry:
 
     async def patch(self, target: Target, user: User, patch: Patch, options: WriteOptions) -> Any:
         self._authorizer.check(user, "patch", target)
-        update = Update(target, user, options, self.rules_for(target.resource))
         view, resource = self.view(target), target.resource
+        update = Update(target, user, options, self.rules_for(resource), view=view)
         if view is not None and not options.apply:
             scale = view.body
             return await self._change_view(
@@ -208,8 +211,13 @@ class Registry:
 
         return view.show(await self.writes.change(update, change))
 
-    async def _act(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
-        """POST to a subresource that changes its object by a rule of the kind: ``pods/binding``."""
+    async def act(
+        self, target: Target, user: User, body: Any, options: WriteOptions, *, reviewed: bool = False
+    ) -> Any:
+        """POST to a subresource that changes its object by a rule of the kind: ``pods/binding``.
+
+        ``reviewed``: admission has already seen it under another name.
+        """
         rules = self.rules_for(target.resource)
         action = rules.subresources.get(target.subresource)
         if not isinstance(action, Action):
@@ -219,7 +227,8 @@ class Registry:
         found = action.validate(body)
         if found:
             raise errors.invalid(type(body).__name__, target.resource.group, target.name, found)
-        body = await self.writes.admitted(target, user, body, options)
+        if not reviewed:
+            body = await self.writes.admitted(target, user, body, options)
 
         def change(old: Any) -> Any:
             changed = action.act(old, body, context)
@@ -229,12 +238,26 @@ class Registry:
         await self.writes.change(Update(target, user, options, rules, trusted=True), change)
         return Status(status="Success", code=201)
 
-    async def delete(self, target: Target, user: User, options: DeleteOptions) -> Any:
+    async def connect(self, target: Target, user: User, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a connection as admission leaves them; who asks was found to be allowed it."""
+        found: dict[str, Any] = await self.writes.admitted(
+            target, user, options, WriteOptions(), Operation.CONNECT
+        )
+        return found
+
+    async def delete(
+        self, target: Target, user: User, options: DeleteOptions, warnings: Warnings = None
+    ) -> Any:
         self._authorizer.check(user, "delete", target)
-        return shown_form(target.resource, await self.writes.remove(target, user, options))
+        return shown_form(target.resource, await self.writes.remove(target, user, options, warnings))
 
     async def delete_collection(
-        self, target: Target, user: User, selected: ListOptions, options: DeleteOptions = NO_DELETE_OPTIONS
+        self,
+        target: Target,
+        user: User,
+        selected: ListOptions,
+        options: DeleteOptions = NO_DELETE_OPTIONS,
+        warnings: Warnings = None,
     ) -> Sequence[Any]:
         """Delete everything selected; returns the objects as they were found."""
         self._authorizer.check(user, "deletecollection", target, selected.field_selector)
@@ -247,7 +270,7 @@ class Registry:
                 await clock.sleep(0)
             each = replace(target, namespace=obj.metadata.namespace or "", name=obj.metadata.name)
             try:
-                await self.writes.remove(each, user, options)
+                await self.writes.remove(each, user, options, warnings)
             except errors.ApiError as error:
                 if not errors.is_not_found(error):
                     raise

@@ -145,7 +145,7 @@ class ApiServer:
         pods = by_path("", "v1", "pods")
         assert pods is not None
         pod = Target(pods, target.namespace, body.metadata.name or "", "binding")
-        return await self.registry.create(pod, SYSTEM, body, options)
+        return await self.registry.act(pod, user, body, options, reviewed=True)
 
 
 def _trouble(loop: asyncio.Task[None]) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import Status
 from podling.apiserver import replies
 from podling.apiserver.admission.base import Objects
+from podling.apiserver.connect_options import connect_options, encoded, query_of
 from podling.apiserver.pki import KeyPair
 from podling.apiserver.proxying import Proxy
 from podling.apiserver.requests import Parsed
@@ -218,12 +220,19 @@ class StreamRequests:
     ) -> web.StreamResponse:
         target = parsed.target
         self._registry.authorize(user, verb, target)
-        if target.subresource == "proxy":
-            return await self._proxy(request, parsed)
-        pod = self._pod(target)
         if target.subresource == "log":
-            return await self._log(request, pod)
-        return await self._stream(request, pod, target)
+            return await self._log(request, self._pod(target))
+        asked = connect_options(parsed, request.query, request.path)
+        admitted = await self._registry.connect(target, user, asked)
+        if target.subresource == "proxy":
+            if admitted != asked:
+                parsed = replace(parsed, tail=str(admitted.get("path", "")).removeprefix("/"))
+            return await self._proxy(request, parsed)
+        query, raw = request.query, request.rel_url.raw_query_string
+        if admitted != asked:
+            query = query_of(admitted)
+            raw = encoded(query)
+        return await self._stream(request, self._pod(target), target, query, raw)
 
     def _pod(self, target: Target) -> Pod:
         pod = self._objects.get(Pod, target.name, target.namespace)
@@ -265,8 +274,10 @@ class StreamRequests:
             await body.close()
         return response
 
-    async def _stream(self, request: web.BaseRequest, pod: Pod, target: Target) -> web.StreamResponse:
-        """exec, attach and port-forward: two WebSockets, joined."""
+    async def _stream(
+        self, request: web.BaseRequest, pod: Pod, target: Target, query: Mapping[str, str], raw: str
+    ) -> web.StreamResponse:
+        """exec, attach and port-forward: two WebSockets, joined. ``raw``: the query for the kubelet."""
         metadata, kind = pod.metadata, target.subresource
         offered: tuple[str, ...]
         if kind == "portforward":
@@ -276,13 +287,13 @@ class StreamRequests:
                     f"unable to forward port because pod is not running. Current status={pod.status.phase}"
                 )
         else:
-            check_exec_options(metadata.name or "", request.query, command=kind == "exec")
-            container = container_of(pod, request.query.get("container", ""))
+            check_exec_options(metadata.name or "", query, command=kind == "exec")
+            container = container_of(pod, query.get("container", ""))
             path, offered = f"/{kind}/{metadata.namespace}/{metadata.name}/{container}", STREAM_PROTOCOLS
         node = self._node(node_of(pod))
         wanted = _protocols(request)
         if wants_spdy(request):
-            return await self._connector.pass_spdy(node, path, request.rel_url.raw_query_string, request)
+            return await self._connector.pass_spdy(node, path, raw, request)
         if request.headers.get("Upgrade", "").lower() != "websocket":
             raise errors.bad_request("Upgrade request required")
         if wanted and not set(wanted) & set(offered):
@@ -290,9 +301,7 @@ class StreamRequests:
                 f"unable to upgrade: unable to negotiate protocol: client supports {wanted}, "
                 f"server accepts {list(offered)}"
             )
-        upstream = await self._connector.connect(
-            node, path, request.rel_url.raw_query_string, wanted or offered
-        )
+        upstream = await self._connector.connect(node, path, raw, wanted or offered)
         return await self._join(request, upstream)
 
     async def _join(self, request: web.BaseRequest, upstream: NodeSocket) -> web.WebSocketResponse:

@@ -24,7 +24,7 @@ from podling.api.meta_v1 import DeleteOptions, Status, StatusDetails
 from podling.apiserver import deletion, metadata
 from podling.apiserver.admission.base import Chain, Operation, Request
 from podling.apiserver.deletion import Outcome
-from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.base import Context, KindRules, View
 from podling.apiserver.objects import Writing, object_of
 from podling.apiserver.ownership import recorded
 from podling.apiserver.reads import Reads
@@ -53,6 +53,8 @@ class Update:
     rules: KindRules[Any]
     trusted: bool = False
     """The change is the server's own (``binding``): stored without the kind's preparation."""
+    view: View | None = None
+    """What admission sees of the object, if that is not the object itself (``scale``)."""
 
 
 class Writes:
@@ -153,11 +155,14 @@ class Writes:
         if update.trusted:
             return metadata.carry_over(wanted, old)
         obj = rules.default(wanted)
-        request = self._request(Operation.UPDATE, target, update.user, now, update.options)
-        admitted = await self._admission.admit(structs.replace(request, object=obj, old=old))
-        if admitted is not obj:
-            obj = rules.default(admitted)
         context = Context(now, update.user.name, target.subresource, update.options.dry_run)
+        request = self._request(Operation.UPDATE, target, update.user, now, update.options)
+        shown = self._shown(update, obj)
+        request = structs.replace(request, object=shown, old=self._shown(update, old))
+        admitted = await self._admission.admit(request)
+        if admitted is not shown:
+            whole = admitted if update.view is None else update.view.put(old, admitted, context)
+            obj = rules.default(whole)
         new = rules.prepare_update(metadata.carry_over(obj, old), old, context)
         if rules.generation and target.subresource != "status":
             changed = rules.intent(new) != rules.intent(old)
@@ -169,8 +174,11 @@ class Writes:
         _refuse(target.resource, new, found)
         update.options.warnings.extend(rules.warnings(new, old, context))
         new = recorded(old, new, target, (update.options, update.user), now)
-        await self._admission.validate(structs.replace(request, object=new, old=old))
+        await self._admission.validate(structs.replace(request, object=self._shown(update, new)))
         return new
+
+    def _shown(self, update: Update, obj: Any) -> Any:
+        return obj if update.view is None else update.view.show(obj)
 
     async def _replace(self, resource: Resource, entry: Entry, new: Any) -> Any:
         """Write ``new`` over ``entry``, or end the object if that was all its deletion waited for."""
@@ -187,23 +195,43 @@ class Writes:
         removed.memo = writing.memo
         return writing.memo.object
 
-    async def admitted(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
-        """The body of a POST to a subresource after admission."""
-        request = self._request(Operation.CREATE, target, user, clock.now(), options)
+    async def admitted(
+        self,
+        target: Target,
+        user: User,
+        body: Any,
+        options: WriteOptions,
+        operation: Operation = Operation.CREATE,
+    ) -> Any:
+        """The body of a POST to a subresource, or the options of a connection, after admission."""
+        request = self._request(operation, target, user, clock.now(), options)
         body = await self._admission.admit(structs.replace(request, object=body))
         await self._admission.validate(structs.replace(request, object=body))
         return body
 
-    async def remove(self, target: Target, user: User, options: DeleteOptions) -> Any:
-        """End an object, or mark it as going: see ``deletion``. Raises 404 or 409."""
+    async def remove(
+        self,
+        target: Target,
+        user: User,
+        options: DeleteOptions,
+        warnings: list[str] | None = None,
+        *,
+        reviewed: bool = False,
+    ) -> Any:
+        """End an object, or mark it as going: see ``deletion``. Raises 404 or 409.
+
+        ``reviewed``: admission has already seen what this is part of (an eviction).
+        """
         resource, now = target.resource, clock.now()
         rules, dry_run = self._rules_for(resource), "All" in options.dry_run
         for _ in range(RETRIES):
             entry = self._reads.entry(target)
             old = object_of(entry, resource.storage_resource.type)
             deletion.check_preconditions(resource, old.metadata, options)
-            request = self._request(Operation.DELETE, target, user, now, WriteOptions(dry_run=dry_run))
-            await self._admission.validate(structs.replace(request, old=old))
+            if not reviewed:
+                write = WriteOptions(dry_run=dry_run, warnings=[] if warnings is None else warnings)
+                request = self._request(Operation.DELETE, target, user, now, write)
+                await self._admission.validate(structs.replace(request, old=old, options=options))
             plan = deletion.plan_deletion(old, options, rules, now)
             if plan.outcome is Outcome.KEEP:
                 return old
@@ -231,6 +259,7 @@ class Writes:
             now=now,
             dry_run=options.dry_run,
             warnings=options.warnings,
+            options=None if operation is Operation.CONNECT else options,
         )
 
 

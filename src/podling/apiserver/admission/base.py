@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 from msgspec import Struct, structs
 
+from podling.api.meta_v1 import DeleteOptions
 from podling.client.base import ApiObject
-from podling.client.local import User
+from podling.client.local import User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.scheme import Resource
 
@@ -73,6 +74,8 @@ class Request(Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     warnings: list[str] = []
     """Texts for the response's ``Warning`` headers: append to it."""
+    options: WriteOptions | DeleteOptions | None = None
+    """The options of the write; None for a connection, whose options are its object."""
     rounds: Rounds = msgspec.field(default_factory=Rounds)
 
     @property

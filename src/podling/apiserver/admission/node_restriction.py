@@ -32,7 +32,7 @@ class NodeRestriction(Plugin):
     name = "NodeRestriction"
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
-        return (resource.group, resource.plural) in RESOURCES
+        return (resource.group, resource.plural) in RESOURCES and operation is not Operation.CONNECT
 
     async def validate(self, request: Request, objects: Objects) -> None:
         user = request.user

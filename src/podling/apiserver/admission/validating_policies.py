@@ -35,6 +35,16 @@ from podling.machinery.scheme import Resource, by_kind, split_group_version
 _GROUP = "admissionregistration.k8s.io"
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 INVALID = "Invalid"
+_NEVER = {
+    "authentication.k8s.io": ("selfsubjectreviews", "tokenreviews"),
+    "authorization.k8s.io": (
+        "localsubjectaccessreviews",
+        "selfsubjectaccessreviews",
+        "selfsubjectrulesreviews",
+        "subjectaccessreviews",
+    ),
+}
+"""What policies have no say in, lest they break the cluster; webhooks have."""
 
 
 class _Unusable(Exception):
@@ -74,7 +84,7 @@ class ValidatingAdmissionPolicies(Plugin):
         self._server = server
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
-        return resource.group != _GROUP
+        return resource.group != _GROUP and resource.plural not in _NEVER.get(resource.group, ())
 
     async def validate(self, request: Request, objects: Objects) -> None:
         bindings = await objects.list(ValidatingAdmissionPolicyBinding)

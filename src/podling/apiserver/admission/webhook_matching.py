@@ -15,10 +15,10 @@ from podling.api.admissionregistration_v1 import (
     RuleWithOperations,
 )
 from podling.api.core_v1 import Namespace
-from podling.api.meta_v1 import LabelSelector
+from podling.api.meta_v1 import DeleteOptions, LabelSelector
 from podling.apiserver.admission.base import Objects, Operation, Request, Server
 from podling.apiserver.admission.forms import Form
-from podling.machinery import selectors
+from podling.machinery import codec, selectors
 from podling.machinery.scheme import Resource
 
 if TYPE_CHECKING:
@@ -123,6 +123,23 @@ def _named(resource: Resource) -> dict[str, str]:
     return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
+def _options(request: Request) -> dict[str, Any] | None:
+    """The options of a write as their kind has them."""
+    options = request.options
+    if options is None:
+        return None
+    kind = f"{request.operation.value.capitalize()}Options"
+    found: dict[str, Any] = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if isinstance(options, DeleteOptions):
+        return {**codec.to_plain(options), **found}
+    given = {
+        "dryRun": ["All"] if options.dry_run else None,
+        "fieldManager": options.field_manager,
+        "fieldValidation": options.field_validation,
+    }
+    return found | {name: value for name, value in given.items() if value}
+
+
 def namespace_of(request: Request) -> str:
     """The namespace of a request; namespaces are in themselves."""
     return request.name if request.resource.kind == "Namespace" else request.namespace
@@ -143,10 +160,7 @@ def attributes(request: Request, resource: Resource) -> dict[str, Any]:
         "operation": request.operation.value,
         "userInfo": {"username": user.name, "groups": list(user.groups)},
         "dryRun": request.dry_run,
-        "options": {
-            "kind": f"{request.operation.value.capitalize()}Options",
-            "apiVersion": "meta.k8s.io/v1",
-        },
+        "options": _options(request),
     }
     optional = {"name": request.name, "namespace": namespace_of(request), "subResource": subresource}
     optional["requestSubResource"] = subresource

@@ -1,0 +1,65 @@
+"""What a request for a connection asks for, as the options object that admission sees. Pure.
+
+The objects have no other use, so they are plain data; only fields that say something are there, as in Go.
+Upstream: ``PodExecOptions`` and its neighbours in ``k8s.io/api/core/v1``; ``getRequestOptions`` in
+``apiserver/pkg/endpoints/handlers/rest.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from multidict import MultiDict, MultiMapping
+
+from podling.apiserver.options import flag
+from podling.apiserver.requests import Parsed
+from podling.machinery import errors
+
+STREAMS = ("stdin", "stdout", "stderr", "tty")
+
+
+def connect_options(parsed: Parsed, query: MultiMapping[str], path: str) -> dict[str, Any]:
+    """The options of a connection; ``path`` is the request's whole path. Raises 400."""
+    target = parsed.target
+    part = target.resource.subresources[target.subresource]
+    options: dict[str, Any] = {"kind": part.kind, "apiVersion": part.version}
+    if target.subresource == "proxy":
+        options |= {"path": where} if (where := _proxied(parsed.tail, path)) else {}
+    elif target.subresource == "portforward":
+        options |= {"ports": ports} if (ports := [_port(each) for each in query.getall("ports", ())]) else {}
+    else:
+        options |= {name: True for name in STREAMS if flag(query, name)}
+        options |= {"container": query["container"]} if query.get("container") else {}
+        options |= {"command": list(query.getall("command", ()))} if target.subresource == "exec" else {}
+    return options
+
+
+def _proxied(tail: str, path: str) -> str:
+    where = f"/{tail}" if tail else ""
+    return where if where.endswith("/") or not path.endswith("/") else f"{where}/"
+
+
+def _port(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def query_of(options: Mapping[str, Any]) -> MultiDict[str]:
+    """Options of a stream as the query that asks for them."""
+    query: MultiDict[str] = MultiDict()
+    for name, value in options.items():
+        if name in STREAMS and value is True:
+            query.add(name, "true")
+        elif name == "container":
+            query.add(name, str(value))
+        elif name in ("command", "ports"):
+            query.extend((name, str(each)) for each in value)
+    return query
+
+
+def encoded(query: MultiMapping[str]) -> str:
+    return urlencode(list(query.items()))
