@@ -4,7 +4,8 @@ Each pod has at most one write under way. Decisions that come meanwhile replace 
 write carries only the newest; statuses that are about to change again (a pod whose containers are just
 being started) wait a moment for the next. Writes are compare-and-swap on the revision last seen: who
 loses reads again and merges anew. What failed for other reasons is tried again until it succeeds or the
-pod is gone.
+pod is gone; what the API refuses as invalid only seldom, unless the pod or the decision changes: the same
+status will hardly be taken the next time. (Kubernetes logs it and tries at each sync, every 10 s.)
 
 A pod that is to be deleted, whose end is in the API and whose resources are given back, is removed here.
 """
@@ -23,7 +24,7 @@ from podling.client.base import Client, Unreachable
 from podling.client.informer import revision_number
 from podling.kubelet.phase import TERMINAL_PHASES
 from podling.kubelet.status_merge import merge_status
-from podling.machinery.errors import ApiError, is_conflict, is_not_found
+from podling.machinery.errors import ApiError, is_conflict, is_invalid, is_not_found
 from podling.machinery.pods import is_mirror
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,14 @@ GATHER_SECONDS = 0.05
 """How long a status that is likely to change again at once waits for the next one."""
 RETRY_SECONDS = 1.0
 RETRY_SECONDS_MAX = 10.0
+REFUSED_SECONDS = 10.0
+REFUSED_SECONDS_MAX = 300.0
+
+
+def retry_seconds(failures: int, *, refused: bool) -> float:
+    """The wait after so many failed writes in a row; ``refused``: the status itself was found invalid."""
+    first, most = (REFUSED_SECONDS, REFUSED_SECONDS_MAX) if refused else (RETRY_SECONDS, RETRY_SECONDS_MAX)
+    return min(first * 2.0 ** min(failures - 1, 20), most)
 
 
 @dataclass(eq=False, slots=True)
@@ -166,9 +175,11 @@ class StatusManager:
                     if isinstance(error, ApiError) and is_not_found(error):
                         return
                     failures += 1
-                    delay = min(RETRY_SECONDS * 2 ** (failures - 1), RETRY_SECONDS_MAX)
                     logger.warning("status of pod %s: %s", entry.pod.metadata.name, error)
-                    await clock.sleep(delay)
+                    refused = is_invalid(error)
+                    delay = retry_seconds(failures, refused=refused)
+                    await (clock.wait_for(entry.urgent, delay) if refused else clock.sleep(delay))
+                    entry.urgent.set()
         finally:
             entry.task = None
 

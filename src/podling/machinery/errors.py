@@ -196,5 +196,9 @@ def is_conflict(error: BaseException) -> bool:
     return isinstance(error, ApiError) and error.reason == "Conflict"
 
 
+def is_invalid(error: BaseException) -> bool:
+    return isinstance(error, ApiError) and error.reason == "Invalid"
+
+
 def is_expired(error: BaseException) -> bool:
     return isinstance(error, ApiError) and error.reason in ("Expired", "Gone")
