@@ -359,3 +359,14 @@ def test_the_old_explanation_and_kinds_that_nobody_knows(cluster: RealCluster) -
     gizmo = json.dumps({"apiVersion": "v1", "kind": "Gizmo", "metadata": {"name": "g"}})
     refused = cluster.try_kubectl("apply", "-f", "-", stdin=gizmo)
     assert 'no matches for kind "Gizmo" in version "v1"' in refused.err
+
+
+def test_the_health_of_the_control_plane(cluster: RealCluster) -> None:
+    asked = cluster.try_kubectl("get", "componentstatuses")
+    assert asked.err == "Warning: v1 ComponentStatus is deprecated in v1.19+\n"
+    assert [line.split() for line in asked.out.splitlines()] == [
+        ["NAME", "STATUS", "MESSAGE", "ERROR"],
+        ["scheduler", "Healthy", "ok"],
+        ["controller-manager", "Healthy", "ok"],
+        ["etcd-0", "Healthy", "ok"],
+    ]

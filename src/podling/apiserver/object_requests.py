@@ -18,9 +18,10 @@ from podling.apiserver.kept_lists import KeptLists
 from podling.apiserver.kinds.base import KindRules
 from podling.apiserver.metrics import RequestMetrics
 from podling.apiserver.negotiation import JSON, PLAIN, Form, Wanted, negotiate
+from podling.apiserver.objects import entry_of
 from podling.apiserver.patching import check_named
 from podling.apiserver.replies import reply, reply_object
-from podling.apiserver.representations import Renderer, entry_of
+from podling.apiserver.representations import Renderer
 from podling.apiserver.requests import Parsed
 from podling.apiserver.rest import Registry
 from podling.apiserver.watch import ObjectWatch
@@ -99,12 +100,13 @@ class ObjectRequests:
 
     async def _list(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""))
-        whole = wanted == PLAIN and not request.query_string and target.resource.storage is None
+        kept = target.resource.stored and target.resource.storage is None
+        whole = wanted == PLAIN and not request.query_string and kept
         if whole:
             self._registry.authorize(user, "list", target)
-            kept = self._lists.find(target, self._registry.store.revision)
-            if kept is not None:
-                return await reply(request, kept)
+            found = self._lists.find(target, self._registry.store.revision)
+            if found is not None:
+                return await reply(request, found)
         renderer = self._renderer(target, wanted, request.query)
         selected = await self._registry.select(target, user, request_options.list_options(request.query))
         entries = selected.entries

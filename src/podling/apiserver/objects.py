@@ -63,3 +63,9 @@ def object_of(entry: Entry, kind: type[Any]) -> Any:
     """The object in ``entry``; shared, never to be changed."""
     memo: Stored | None = entry.memo
     return memo.object if memo is not None else stored(entry, kind).object
+
+
+def entry_of(obj: Any) -> Entry:
+    """An object that is not (or not like this) in the store, as an entry, to be shown in any form."""
+    revision = int(obj.metadata.resource_version or 0)
+    return Entry("", codec.encode(obj), revision, 0, Stored(obj))

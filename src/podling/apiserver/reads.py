@@ -14,7 +14,7 @@ from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.feeds import Feeds
 from podling.apiserver.kinds.base import KindRules
 from podling.apiserver.listing import Selected
-from podling.apiserver.objects import object_of, stored
+from podling.apiserver.objects import entry_of, object_of, stored
 from podling.apiserver.selection import Selection, selection
 from podling.apiserver.views import shown_form
 from podling.apiserver.watch import ObjectWatch, Open
@@ -34,7 +34,12 @@ class Reads:
         self.conversion = conversion
         self._store = store
         self._rules_for = rules_for
+        self._computed: dict[Resource, Callable[[], Sequence[Any]]] = {}
         self._feeds = Feeds(store)
+
+    def compute(self, resource: Resource, objects: Callable[[], Sequence[Any]]) -> None:
+        """Show what ``objects`` gives at that moment where a resource is stored nowhere."""
+        self._computed[resource] = objects
 
     def exists(self, target: Target) -> bool:
         return self._store.peek(target.resource.key(target.namespace, target.name)) is not None
@@ -43,9 +48,12 @@ class Reads:
         """The stored entry of one object. Raises 404."""
         resource = target.resource
         entry = self._store.peek(resource.key(target.namespace, target.name))
-        if entry is None:
-            raise errors.not_found(resource.plural, resource.group, target.name)
-        return entry
+        if entry is not None:
+            return entry
+        for obj in self._computed[resource]() if resource in self._computed else ():
+            if obj.metadata.name == target.name:
+                return entry_of(obj)
+        raise errors.not_found(resource.plural, resource.group, target.name)
 
     def shown(self, resource: Resource, entry: Entry) -> Any:
         """A stored entry as an object of ``resource``."""
@@ -65,6 +73,10 @@ class Reads:
         """What a list of ``target`` shows. Raises 400, 410 or 504."""
         listing.check_not_older(options.resource_version, self._store.revision)
         wanted = selection(options, self._rules_for(target.resource))
+        computed = self._computed.get(target.resource)
+        if computed is not None:
+            shown = (entry_of(obj) for obj in computed() if wanted.matches(obj))
+            return Selected(tuple(shown), self._store.revision)
         return await listing.select(self._store, target, options, wanted)
 
     def watch(self, target: Target, options: ListOptions) -> ObjectWatch:

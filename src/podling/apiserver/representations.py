@@ -19,7 +19,7 @@ from podling import clock
 from podling.api.meta_v1 import ListMeta, ObjectMeta
 from podling.apiserver.kinds.base import KindRules, RowCondition
 from podling.apiserver.negotiation import META_VERSIONS, Form
-from podling.apiserver.objects import Stored, stored
+from podling.apiserver.objects import stored
 from podling.client.base import WatchEventType
 from podling.machinery import codec, tables
 from podling.machinery.scheme import Resource
@@ -153,9 +153,3 @@ class Renderer:
             memo.metadata_bytes = msgspec.json.encode(_Metadata(metadata=memo.object.metadata))[1:]
         head = f'{{"kind":"PartialObjectMetadata","apiVersion":"{tables.GROUP}/{self.version}",'
         return head.encode() + memo.metadata_bytes
-
-
-def entry_of(obj: Any) -> Entry:
-    """An object that is not (or not like this) in the store, as an entry, to be shown in any form."""
-    revision = int(obj.metadata.resource_version or 0)
-    return Entry("", codec.encode(obj), revision, 0, Stored(obj))

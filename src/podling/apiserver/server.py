@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from podling.api.core_v1 import Binding
+from podling.api.core_v1 import Binding, ComponentStatus
 from podling.apiserver.admission.base import Chain, Plugin
 from podling.apiserver.aggregation.backend import Backend
 from podling.apiserver.aggregation.registration import Registration
@@ -28,6 +28,7 @@ from podling.apiserver.customresources.watches import CustomWatches
 from podling.apiserver.documents import Check
 from podling.apiserver.escalation import PrivilegeEscalation
 from podling.apiserver.eviction import Evictions
+from podling.apiserver.kinds.component_statuses import component_statuses
 from podling.apiserver.kinds.registry import rules_for
 from podling.apiserver.node_references import NodeReferences
 from podling.apiserver.pki import KeyPair
@@ -38,7 +39,7 @@ from podling.apiserver.rest import Registry
 from podling.apiserver.reviews import Reviews
 from podling.apiserver.tokens import Tokens
 from podling.client.local import SYSTEM, LocalClient, Target, User, WriteOptions
-from podling.machinery.scheme import Resource, by_path
+from podling.machinery.scheme import Resource, by_path, resource_of
 from podling.store.base import Store
 
 
@@ -84,6 +85,12 @@ class ApiServer:
             ("", "bindings", ""): self._bind,
         })  # fmt: skip
         self.aggregation = Aggregation(self.client(), Backend(self.objects, front))
+        self.components: dict[str, Check] = {
+            "scheduler": _not_here, "controller-manager": _not_here, "etcd-0": lambda: store.trouble
+        }  # fmt: skip
+        """What tells whether each part of the control plane is well."""
+        statuses = partial(component_statuses, self.components)
+        self.registry.reads.compute(resource_of(ComponentStatus), statuses)
         self._endpoint = endpoint or Endpoint()
         self._loops: dict[str, asyncio.Task[None]] = {}
         """What runs beside requests, by the name of the check that looks after it."""
@@ -110,6 +117,10 @@ class ApiServer:
         Kubernetes' names where it has one."""
         loops = {f"poststarthook/{name}": partial(_trouble, task) for name, task in self._loops.items()}
         return {"etcd": lambda: self.store.trouble, **loops}
+
+    def look_after(self, component: str, task: asyncio.Task[None]) -> None:
+        """A part of the control plane runs here, as long as ``task`` does."""
+        self.components[component] = partial(_trouble, task)
 
     def show_services(self) -> None:
         """Keep APIServices for what the server answers itself, until it stops: for people, who look there."""
@@ -146,6 +157,10 @@ class ApiServer:
         assert pods is not None
         pod = Target(pods, target.namespace, body.metadata.name or "", "binding")
         return await self.registry.act(pod, user, body, options, reviewed=True)
+
+
+def _not_here() -> str:
+    return "it does not run in this process"
 
 
 def _trouble(loop: asyncio.Task[None]) -> str:

@@ -176,9 +176,9 @@ class Cluster:
     def _start_components(self, api: ApiServer) -> None:
         simulated = self.settings.runtime == "sim"  # its pods write nothing
         folders = (NoFolders if simulated else VolumeFolders)(self.directory.path / "volumes")
+        signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
         self._components = asyncio.create_task(
-            run_components(api.client, self._pki.ca_pem.decode(), folders, RequestSigner(self._pki)),
-            name="control plane",
+            run_components(api.client, ca, folders, signer, api.look_after), name="control plane"
         )
         self._stack.push_async_callback(_cancelled, self._components)
         self._progress("control plane", "scheduler, controllers")

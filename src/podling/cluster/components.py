@@ -24,16 +24,18 @@ async def run_components(
     ca_certificate: str,
     folders: Folders,
     signer: Signer | None = None,
+    report: Callable[[str, asyncio.Task[None]], object] = lambda name, task: None,
 ) -> None:
     """Run the scheduler and every controller until cancelled. Raises what ends one of them.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
-    certificates are signed.
+    certificates are signed. ``report`` is told the task that each component lives in.
     """
     from podling.scheduler.scheduler import Scheduler
 
     loops = controllers(root_ca=ca_certificate, folders=folders, signer=signer)
     manager = ControllerManager(client_for(CONTROLLER_MANAGER), loops)
     async with asyncio.TaskGroup() as group:
-        group.create_task(manager.run(), name="controllers")
-        group.create_task(Scheduler(client_for(SCHEDULER), manager.informers).run(), name="scheduler")
+        report("controller-manager", group.create_task(manager.run(), name="controllers"))
+        scheduler = Scheduler(client_for(SCHEDULER), manager.informers)
+        report("scheduler", group.create_task(scheduler.run(), name="scheduler"))

@@ -12,7 +12,8 @@ from podling import clock
 from podling.api.core_v1 import Container, Pod, PodSpec
 from podling.api.meta_v1 import ListMeta, ObjectMeta
 from podling.apiserver.negotiation import Form
-from podling.apiserver.representations import Renderer, entry_of
+from podling.apiserver.objects import entry_of
+from podling.apiserver.representations import Renderer
 from podling.client.base import WatchEventType
 from podling.client.local import Target
 from podling.machinery.scheme import resource_of

@@ -57,6 +57,7 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
     ("apiextensions.k8s.io", "customresourcedefinitions"): ("definitions", "DefinitionRules"),
     ("apiregistration.k8s.io", "apiservices"): ("api_services", "APIServiceRules"),
     ("apps", "controllerrevisions"): ("templates", "ControllerRevisionRules"),
+    ("", "componentstatuses"): ("component_statuses", "ComponentStatusRules"),
     ("apps", "daemonsets"): ("daemonsets", "DaemonSetRules"),
     ("apps", "deployments"): ("deployments", "DeploymentRules"),
     ("apps", "replicasets"): ("replicasets", "ReplicaSetRules"),
