@@ -88,6 +88,20 @@ def test_openapi_v3_is_found_through_its_index(served: ServedCluster) -> None:
     assert served.request("GET", "/openapi/v3/apis/none/v1").code == 404
 
 
+@pytest.mark.parametrize("at", ["@", "."])
+def test_openapi_v3_comes_in_two_forms(served: ServedCluster, at: str) -> None:
+    path, name = "/openapi/v3/apis/apps/v1", "application/com.github.proto-openapi.spec.v3{}v1.0+protobuf"
+    url = served.request("GET", "/openapi/v3").json["paths"][path.removeprefix("/openapi/v3/")]
+    answer = served.request("GET", url["serverRelativeURL"], accept=f"{name.format(at)},application/json")
+    assert answer.headers["content-type"] == name.format(".")
+    assert answer.body.startswith(b"\x0a\x053.0.0"), "the first field says the version"
+    assert (answer.headers["vary"], answer.headers["cache-control"]) == ("Accept", "public, immutable")
+    plain = served.request("GET", path, accept=f"text/plain, application/json, {name.format(at)}")
+    assert plain.json["openapi"] == "3.0.0"
+    assert plain.headers["etag"] != answer.headers["etag"]
+    assert served.request("GET", path, accept="text/plain").code == 406
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from email.utils import format_datetime
 from functools import lru_cache, partial
@@ -144,18 +144,11 @@ class Documents:
         return await reply(request, msgspec.json.encode({"paths": sorted(found)}))
 
     async def _openapi_v2(self, request: web.BaseRequest) -> web.Response:
-        from podling.machinery import openapi_proto
+        from podling.machinery.openapi_proto import ASKED_AS
 
-        for clause in request.headers.get("Accept", "").split(","):
-            wanted = clause.partition(";")[0].strip()
-            if wanted in openapi_proto.ASKED_AS:
-                body = await asyncio.to_thread(_openapi_v2_as_protobuf, self._custom())
-                return await _tagged(request, body, openapi_proto.MEDIA_TYPE)
-            if wanted in OPENAPI_JSON_CLAUSES:
-                return await _tagged(
-                    request, await asyncio.to_thread(_openapi_v2, self._custom()), OPENAPI_MEDIA
-                )
-        raise errors.not_acceptable([OPENAPI_MEDIA, openapi_proto.MEDIA_TYPE])
+        media = _openapi_media(request, ASKED_AS)
+        make = _openapi_v2 if media == OPENAPI_MEDIA else _openapi_v2_as_protobuf
+        return await _tagged(request, await asyncio.to_thread(make, self._custom()), media)
 
     async def _openapi_v3_index(self, request: web.BaseRequest) -> web.Response:
         urls = _openapi_v3_urls(self._custom())
@@ -164,19 +157,22 @@ class Documents:
 
     async def _openapi_v3(self, group_version: str, request: web.BaseRequest) -> web.Response:
         """A document; who asks for it by its hash may keep it for ever, or is shown the newer one."""
+        from podling.machinery.openapi_v3_proto import ASKED_AS
+
         custom, asked = self._custom(), request.query.get("hash", "")
         body = _openapi_v3(group_version, custom)
         if body is None:
             return await reply(request, b"", code=404, media_type=HEALTH_MEDIA)
-        if not _accepts_json(request):
-            raise errors.not_acceptable([OPENAPI_MEDIA])
+        media = _openapi_media(request, ASKED_AS)
+        if media != OPENAPI_MEDIA:
+            body = _openapi_v3_as_protobuf(body)
         url = _openapi_v3_urls(custom).get(group_version, "")
         if asked and not url.endswith(f"?hash={asked}"):
             return web.Response(status=301, headers={"Location": url})
         if not asked:
-            return await _tagged(request, body, OPENAPI_MEDIA)
+            return await _tagged(request, body, media)
         expires = format_datetime(clock.now() + KEPT, usegmt=True)
-        return await _tagged(request, body, OPENAPI_MEDIA, cache="public, immutable", expires=expires)
+        return await _tagged(request, body, media, cache="public, immutable", expires=expires)
 
     async def _show_metrics(self, request: web.BaseRequest) -> web.Response:
         return await reply(request, metrics.exposition(self._metrics), media_type=metrics.CONTENT_TYPE)
@@ -226,9 +222,15 @@ def _health_lines(checks: Mapping[str, Check], excluded: set[str]) -> tuple[list
     return lines, failed
 
 
-def _accepts_json(request: web.BaseRequest) -> bool:
-    clauses = request.headers.get("Accept", "").split(",")
-    return any(clause.partition(";")[0].strip() in OPENAPI_JSON_CLAUSES for clause in clauses)
+def _openapi_media(request: web.BaseRequest, protobuf: Sequence[str]) -> str:
+    """The first form that the client accepts: JSON, or what the last of ``protobuf`` names. Raises 406."""
+    for clause in request.headers.get("Accept", "").split(","):
+        wanted = clause.partition(";")[0].strip()
+        if wanted in protobuf:
+            return protobuf[-1]
+        if wanted in OPENAPI_JSON_CLAUSES:
+            return OPENAPI_MEDIA
+    raise errors.not_acceptable([OPENAPI_MEDIA, protobuf[-1]])
 
 
 async def _tagged(
@@ -278,6 +280,13 @@ def _openapi_v2_as_protobuf(custom: tuple[CustomResource, ...]) -> bytes:
     from podling.machinery import openapi_proto
 
     return openapi_proto.v2_document(_openapi_v2(custom))
+
+
+@lru_cache(maxsize=8)
+def _openapi_v3_as_protobuf(document: bytes) -> bytes:
+    from podling.machinery import openapi_v3_proto
+
+    return openapi_v3_proto.v3_document(document)
 
 
 @lru_cache(maxsize=64)

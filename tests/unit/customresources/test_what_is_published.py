@@ -10,7 +10,7 @@ from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.apiserver import discovery
 from podling.apiserver.customresources import openapi_documents
-from podling.machinery import openapi, openapi_proto
+from podling.machinery import openapi, openapi_proto, openapi_v3_proto
 from podling.testing import ControlPlane
 from tests.support.custom_resources import Define
 
@@ -74,6 +74,7 @@ async def test_openapi(cluster: ControlPlane, define: Define) -> None:
     ]
     patch = document["paths"]["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"]["patch"]
     assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
+    assert openapi_v3_proto.v3_document(msgspec.json.encode(document)), "every key has its place"
     built_in = openapi.v2_document()
     everything = openapi_documents.with_custom(built_in, custom)
     definitions = msgspec.json.decode(everything)["definitions"]
