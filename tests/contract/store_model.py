@@ -263,6 +263,7 @@ class StoreMachine(RuleBasedStateMachine):
             return
         reader = self.readers[which % len(self.readers)]
         expected = self.model.events_after(reader.position, reader.prefix)
+        assert reader.watch.behind == bool(expected)
         if some is None:
             got = reader.watch.ready()
         else:

@@ -209,8 +209,10 @@ class TestWatches:
         watch = store.watch("/pods/", after=0)
         await write(store, "/pods/a")
         assert watch.progress == 0
+        assert watch.behind
         assert len(watch.ready()) == 1
         await write(store, "/nodes/n")
+        assert not watch.behind
         assert (watch.ready(), watch.progress) == ([], 2)
 
     async def test_a_change_is_visible_before_its_writer_and_its_watchers_hear_of_it(
@@ -261,6 +263,7 @@ class TestWatches:
             await write(store, "/a")
             read += [event.revision for event in quick.ready()]
         assert read == list(range(1, 601))
+        assert slow.behind
         with pytest.raises(WatchOverflow):
             slow.ready()
         with pytest.raises(WatchOverflow):

@@ -211,8 +211,9 @@ class HttpServer:
 
     def _user(self, request: web.BaseRequest) -> User:
         transport = request.transport
-        tls = transport.get_extra_info("ssl_object") if transport is not None else None
-        certificate = tls.getpeercert(True) if tls is not None else None
+        certificate = None
+        if transport is not None and transport.get_extra_info("peercert"):
+            certificate = transport.get_extra_info("ssl_object").getpeercert(True)
         authorization = request.headers.get("Authorization", "")
         if certificate is None and not authorization:
             return ANONYMOUS

@@ -156,6 +156,10 @@ class _Reader:
         return taken
 
     @property
+    def behind(self) -> bool:
+        return bool(self._queue) or self._overflowed
+
+    @property
     def progress(self) -> int:
         if self._queue:
             return self._queue[0].revision - 1

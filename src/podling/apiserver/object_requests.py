@@ -40,6 +40,7 @@ NEVER_WAITS_BYTES = 16 * 1024
 """With less than this waiting to be sent, a write does not wait for the reader: no transport asks for it so
 early, and a timer for each of very many watchers costs more than what they are sent."""
 
+WRITES = ("create", "update", "patch", "delete")
 PATCH_TYPES = {each.value: each for each in PatchType}
 
 
@@ -52,6 +53,16 @@ class ObjectRequests:
         self._watches: dict[ObjectWatch, None] = {}
         self._lists = KeptLists()
         self._closed = False
+        self._verbs = {
+            "get": self._get,
+            "list": self._list,
+            "watch": self._watch,
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
 
     def close(self) -> None:
         """End every watch, also one that is still to be opened: their clients go on elsewhere."""
@@ -65,23 +76,12 @@ class ObjectRequests:
         target = parsed.target
         if deprecation := self._registry.rules_for(target.resource).deprecation:
             request[replies.DEPRECATION] = deprecation
-        if verb == "get":
-            return await self._get(request, target, user)
-        if verb == "list":
-            return await self._list(request, target, user)
-        if verb == "watch":
-            return await self._watch(request, target, user)
-        change = {
-            "create": self._create,
-            "update": self._update,
-            "patch": self._patch,
-            "delete": self._delete,
-            "deletecollection": self._delete_collection,
-        }[verb]
-        if not target.subresource and verb != "deletecollection":
-            return await change(request, target, user)  # one write: it happens or it does not
+        act = self._verbs[verb]
+        several_writes = (bool(target.subresource) and verb in WRITES) or verb == "deletecollection"
+        if not several_writes:
+            return await act(request, target, user)  # one write: it happens or it does not
         # A client that goes away does not stop several of them half-way.
-        return await asyncio.shield(change(request, target, user))
+        return await asyncio.shield(act(request, target, user))
 
     async def _get(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
         if "resourceVersion" in request.query_string:

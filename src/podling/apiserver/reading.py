@@ -18,7 +18,7 @@ from podling.api.storage_v1 import StorageClass
 from podling.apiserver.objects import object_of
 from podling.client.base import ApiObject
 from podling.machinery.scheme import resource_of
-from podling.store.base import Store, Watch, WatchOverflow
+from podling.store.base import Store, Watch
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -53,9 +53,10 @@ class StoredObjects:
 
     async def list(self, kind: type[T], namespace: str = "") -> Sequence[T]:
         followed = self._followed.get(kind)
-        if followed is not None:
-            return await followed.list(namespace)
-        return await _listed(self._store, kind, namespace)
+        if followed is None:
+            return await _listed(self._store, kind, namespace)
+        found = None if followed.changed else followed.lists.get(namespace)
+        return await followed.list(namespace) if found is None else found
 
 
 class _Followed:
@@ -65,32 +66,28 @@ class _Followed:
         self._store = store
         self._kind = kind
         self._watch: Watch | None = None
-        self._lists: dict[str, Sequence[Any]] = {}
+        self.lists: dict[str, Sequence[Any]] = {}
+        """By namespace; worth nothing when ``changed``."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything changed since the last ``list``, or may have."""
+        return self._watch is None or self._watch.behind
 
     async def list(self, namespace: str) -> Sequence[Any]:
-        if self._changed():
-            self._lists = {}
-        lists = self._lists
-        found = lists.get(namespace)
-        if found is None:
-            found = lists[namespace] = await _listed(self._store, self._kind, namespace)
+        if self.changed:
+            self.close()
+            prefix = resource_of(self._kind).key_prefix
+            self._watch = self._store.watch(prefix, after=self._store.revision)
+            self.lists = {}
+        lists = self.lists  # a change while we look replaces it, and what we find is not kept
+        found = lists[namespace] = await _listed(self._store, self._kind, namespace)
         return found
 
     def close(self) -> None:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
-
-    def _changed(self) -> bool:
-        """Whether anything changed since the last question, or may have."""
-        try:
-            if self._watch is not None:
-                return bool(self._watch.ready())
-        except WatchOverflow:
-            self._watch = None
-        prefix = resource_of(self._kind).key_prefix
-        self._watch = self._store.watch(prefix, after=self._store.revision)
-        return True
 
 
 async def _listed(store: Store, kind: type[T], namespace: str) -> Sequence[T]:

@@ -63,8 +63,7 @@ class ListOptions:
     send_initial_events: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(Struct, frozen=True):
     """Options of create, update and patch. ``warnings`` collects what the response should warn of."""
 
     dry_run: bool = False
@@ -73,7 +72,7 @@ class WriteOptions:
     force: bool = False
     apply: bool = False
     """The object comes from a server-side apply and says itself who owns its fields."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)

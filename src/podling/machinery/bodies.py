@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podling.machinery import jsonscan
 from podling.machinery.errors import ApiError, bad_request, unsupported_media_type
@@ -28,8 +29,7 @@ _GO_META = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """A request's body: its value, and one text for each key that is there more than once."""
 
     value: Any

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -31,6 +32,9 @@ LABEL_VALUE_MAX_LENGTH = 63
 QUALIFIED_NAME_MAX_LENGTH = 63
 DNS_LABEL_MAX_LENGTH = 63
 DNS_SUBDOMAIN_MAX_LENGTH = 253
+
+REMEMBERED = 4096
+"""So many keys and values of labels are matched once only: few are in use, and by very many objects."""
 
 _LABEL_TEXT = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
@@ -86,8 +90,9 @@ _is_subdomain_underscore = _matcher(_SUBDOMAIN_UNDERSCORE)
 _is_label_1035 = _matcher(_LABEL_1035)
 _is_wildcard = _matcher(_WILDCARD)
 _is_key_name = _matcher(_KEY_NAME)
-_is_short_qualified_name = _matcher(f"({_SUBDOMAIN}/)?{_KEY_NAME}")
+_is_short_qualified_name = lru_cache(REMEMBERED)(_matcher(f"({_SUBDOMAIN}/)?{_KEY_NAME}"))
 _is_label_value = _matcher(_LABEL_VALUE)
+_is_short_label_value = lru_cache(REMEMBERED)(_is_label_value)
 _is_c_identifier = _matcher(_C_IDENTIFIER)
 _is_config_key = _matcher(_CONFIG_KEY)
 _is_env_var = _matcher(_ENV_VAR)
@@ -190,6 +195,8 @@ def qualified_name_errors(value: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
+    if len(value) <= LABEL_VALUE_MAX_LENGTH and _is_short_label_value(value):
+        return []
     errors = _longer_than(value, LABEL_VALUE_MAX_LENGTH)
     if not _is_label_value(value):
         errors.append(regex_error(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345"))

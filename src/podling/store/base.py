@@ -137,6 +137,11 @@ class Watch(Protocol):
         ...
 
     @property
+    def behind(self) -> bool:
+        """Whether ``ready`` has anything to give or to raise: cheap, for those who ask often."""
+        ...
+
+    @property
     def progress(self) -> int:
         """Every matching event up to this revision was handed out: what a bookmark may say."""
         ...

@@ -109,16 +109,12 @@ class _Channel:
         self._capacity = capacity
         self._release = release
         self._log: list[Event] = []
-        self._start = 0
+        self._start = self.end = 0
         self._trim_at = TRIM_AT_LEAST
         self._watches: dict[_Watch, None] = {}
         self._waiting: dict[_Watch, None] = {}
         """In the order in which they began to wait: those that are behind come first."""
         self._next_crowd: asyncio.TimerHandle | None = None
-
-    @property
-    def end(self) -> int:
-        return self._start + len(self._log)
 
     def position_after(self, revision: int) -> int:
         return self._start + bisect_right(self._log, revision, key=lambda event: event.entry.revision)
@@ -131,6 +127,7 @@ class _Channel:
 
     def append(self, event: Event) -> None:
         self._log.append(event)
+        self.end += 1
         if len(self._log) > self._trim_at:
             self.trim()
 
@@ -217,12 +214,17 @@ class _Watch:
 
     def ready(self) -> list[Event]:
         self._check()
-        if self._closed:
+        if not self.behind:
             return []
         events = [*self._missed, *self._channel.since(self.position)]
         self._missed.clear()
         self.position = self._channel.end
         return events
+
+    @property
+    def behind(self) -> bool:
+        here = bool(self._missed) or self.position != self._channel.end
+        return self._overflowed or (here and not self._closed)
 
     @property
     def progress(self) -> int:

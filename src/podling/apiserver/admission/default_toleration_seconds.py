@@ -14,6 +14,9 @@ from podling.machinery.scheme import Resource
 
 SECONDS = 300
 TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+TOLERATIONS = tuple(
+    Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=SECONDS) for key in TAINTS
+)
 
 
 class DefaultTolerationSeconds(Plugin):
@@ -25,14 +28,11 @@ class DefaultTolerationSeconds(Plugin):
 
     async def admit(self, request: Request, objects: Objects) -> Any:
         pod: Pod = request.object
-        added = tuple(
-            Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=SECONDS)
-            for key in TAINTS
-            if not _has_opinion(pod.spec.tolerations, key)
-        )
-        if not added:
-            return pod
-        return change(pod, spec=change(pod.spec, tolerations=(*pod.spec.tolerations, *added)))
+        own = pod.spec.tolerations
+        added = TOLERATIONS
+        if own:
+            added = tuple(each for each in TOLERATIONS if not _has_opinion(own, each.key or ""))
+        return change(pod, spec=change(pod.spec, tolerations=(*own, *added))) if added else pod
 
 
 def _has_opinion(tolerations: tuple[Toleration, ...], key: str) -> bool:

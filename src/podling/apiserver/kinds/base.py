@@ -10,7 +10,7 @@ Upstream counterpart: the ``strategy.go`` files under ``pkg/registry`` with ``pk
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -19,13 +19,13 @@ from msgspec import Struct, structs
 
 from podling.api.meta_v1 import DeleteOptions
 from podling.machinery.fields import FieldError
+from podling.machinery.names import dns_subdomain_errors
 from podling.machinery.tables import Column
 
 T = TypeVar("T", bound=Any)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """What a rule may know of the request beside the objects.
 
     ``subresource`` is empty for the main resource; ``now`` is read once per request; ``groups``, ``uid`` and
@@ -38,7 +38,7 @@ class Context:
     dry_run: bool = False
     groups: tuple[str, ...] = ()
     uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: Mapping[str, tuple[str, ...]] = {}
 
 
 class RowCondition(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -192,8 +192,6 @@ class KindRules(Generic[T]):
 
     def name_errors(self, name: str) -> list[str]:
         """What is wrong with a name; by default it must be a DNS subdomain."""
-        from podling.machinery.names import dns_subdomain_errors
-
         return dns_subdomain_errors(name)
 
     columns: Sequence[Column] = ()

@@ -128,8 +128,10 @@ def labels(path: Path, values: Mapping[str, str]) -> Errors:
     """A map of labels: keys and values."""
     errors: Errors = []
     for key, value in sorted(values.items()):
-        errors += label_name(path, key)
-        errors += invalid_each(path, value, names.label_value_errors(value))
+        if problems := names.qualified_name_errors(key):
+            errors += invalid_each(path, key, problems)
+        if problems := names.label_value_errors(value):
+            errors += invalid_each(path, value, problems)
     return errors
 
 

@@ -50,9 +50,12 @@ def validate_containers(path: Path, scope: PodScope) -> Errors:
         here = path.index(position)
         errors += _common(here, container, scope)
         errors += _unique(here.child("name"), container.name, seen)
-        errors += validate_lifecycle(here.child("lifecycle"), container.lifecycle, scope)
-        errors += validate_probes(here, container, scope)
-        errors += _restart_policy(here, container)
+        if container.lifecycle is not None:
+            errors += validate_lifecycle(here.child("lifecycle"), container.lifecycle, scope)
+        if container.liveness_probe or container.readiness_probe or container.startup_probe:
+            errors += validate_probes(here, container, scope)
+        if container.restart_policy or container.restart_policy_rules:
+            errors += _restart_policy(here, container)
     return errors + _host_ports(path, enumerate(containers), set())
 
 
@@ -68,7 +71,8 @@ def validate_init_containers(path: Path, scope: PodScope) -> Errors:
             errors += _unique(here.child("name"), container.name, seen)
         errors += _host_ports(path, [(position, container)], set())
         if is_sidecar(container):
-            errors += validate_lifecycle(here.child("lifecycle"), container.lifecycle, scope)
+            if container.lifecycle is not None:
+                errors += validate_lifecycle(here.child("lifecycle"), container.lifecycle, scope)
             errors += validate_probes(here, container, scope)
         else:
             errors += [fields.forbidden(here.child(name), _NOT_INIT) for name in _serving_fields(container)]
@@ -107,26 +111,32 @@ def _common(path: Path, container: AnyContainer, scope: PodScope) -> Errors:
         errors += checks.invalid_each(path.child("name"), container.name, problems)
     if not container.image:
         errors.append(fields.required(path.child("image")))
-    errors += checks.required_one_of(
-        path.child("terminationMessagePolicy"), container.termination_message_policy, MESSAGE_POLICIES
-    )
+    if container.termination_message_policy not in MESSAGE_POLICIES:
+        here, policy = path.child("terminationMessagePolicy"), container.termination_message_policy
+        errors += checks.required_one_of(here, policy, MESSAGE_POLICIES)
     if container.ports:
         errors += _ports(path.child("ports"), container.ports)
     if container.env:
         errors += validate_env(path.child("env"), container.env, scope)
     if container.env_from:
         errors += validate_env_from(path.child("envFrom"), container.env_from)
-    errors += validate_mounts(path.child("volumeMounts"), container, scope)
-    errors += validate_devices(path.child("volumeDevices"), container, scope)
-    errors += checks.required_one_of(
-        path.child("imagePullPolicy"), container.image_pull_policy, PULL_POLICIES
-    )
-    errors += validate_resources(path.child("resources"), container.resources, scope)
+    if container.volume_mounts:
+        errors += validate_mounts(path.child("volumeMounts"), container, scope)
+    if container.volume_devices:
+        errors += validate_devices(path.child("volumeDevices"), container, scope)
+    if container.image_pull_policy not in PULL_POLICIES:
+        here, policy = path.child("imagePullPolicy"), container.image_pull_policy
+        errors += checks.required_one_of(here, policy, PULL_POLICIES)
+    resources = container.resources
+    if resources.limits or resources.requests or resources.claims:
+        errors += validate_resources(path.child("resources"), resources, scope)
     if container.resize_policy:
         errors += validate_resize_policy(
             path.child("resizePolicy"), container.resize_policy, scope.spec.restart_policy or ""
         )
-    errors += validate_security_context(path.child("securityContext"), container.security_context, scope)
+    if container.security_context is not None:
+        here = path.child("securityContext")
+        errors += validate_security_context(here, container.security_context, scope)
     return errors
 
 

@@ -21,8 +21,6 @@ RECURSIVE_READ_ONLY = ("Disabled", "Enabled", "IfPossible")
 
 
 def validate_mounts(path: Path, container: AnyContainer, scope: PodScope) -> Errors:
-    if not container.volume_mounts:
-        return []
     devices = {device.name: device.device_path for device in container.volume_devices}
     errors: Errors = []
     taken: set[str] = set()

@@ -27,7 +27,7 @@ from podling.api.core_v1 import (
     Probe,
     ResourceRequirements,
 )
-from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.filling import change, each, fill_empty
 from podling.apiserver.kinds.volume_defaults import default_volume
 from podling.machinery.pods import (
     HUGE_PAGES,
@@ -62,11 +62,11 @@ def default_pod(pod: Pod) -> Pod:
         spec,
         containers=each(spec.containers, _requests_from_limits),
         init_containers=each(spec.init_containers, _requests_from_limits),
+        enable_service_links=True if spec.enable_service_links is None else spec.enable_service_links,
     )
     if spec.resources is not None:
         resources = _huge_page_limits(spec, spec.resources)
         spec = change(spec, resources=_pod_level_requests(spec, resources))
-    spec = fill_absent(spec, enable_service_links=True)
     if spec.host_network:
         spec = change(
             spec,
@@ -82,15 +82,16 @@ def default_pod_template(template: PodTemplateSpec) -> PodTemplateSpec:
 
 
 def default_pod_spec(spec: PodSpec) -> PodSpec:
-    spec = fill_empty(
-        spec, dns_policy="ClusterFirst", restart_policy="Always", scheduler_name="default-scheduler"
-    )
-    spec = fill_absent(spec, security_context=_EMPTY_SECURITY_CONTEXT, termination_grace_period_seconds=30)
-    account = spec.service_account_name or spec.service_account
-    if account and (spec.service_account_name != account or spec.service_account != account):
-        spec = change(spec, service_account_name=account, service_account=account)
+    account, grace = spec.service_account_name or spec.service_account, spec.termination_grace_period_seconds
     return change(
         spec,
+        dns_policy=spec.dns_policy or "ClusterFirst",
+        restart_policy=spec.restart_policy or "Always",
+        scheduler_name=spec.scheduler_name or "default-scheduler",
+        security_context=_NO_SECURITY_CONTEXT if spec.security_context is None else spec.security_context,
+        termination_grace_period_seconds=30 if grace is None else grace,
+        service_account_name=account or spec.service_account_name,
+        service_account=account or spec.service_account,
         containers=each(spec.containers, _container),
         init_containers=each(spec.init_containers, _container),
         ephemeral_containers=each(spec.ephemeral_containers, _container),
@@ -98,24 +99,21 @@ def default_pod_spec(spec: PodSpec) -> PodSpec:
     )
 
 
-_EMPTY_SECURITY_CONTEXT = PodSecurityContext()
+_NO_SECURITY_CONTEXT = PodSecurityContext()
 
 
 def _container(container: C) -> C:
-    container = fill_empty(
-        container,
-        termination_message_path="/dev/termination-log",
-        termination_message_policy="File",
-        image_pull_policy=container.image_pull_policy or image_pull_policy(container.image or ""),
-    )
     return change(
         container,
-        ports=each(container.ports, _port),
-        env=each(container.env, _env),
-        liveness_probe=_probe(container.liveness_probe),
-        readiness_probe=_probe(container.readiness_probe),
-        startup_probe=_probe(container.startup_probe),
-        lifecycle=_lifecycle(container.lifecycle),
+        termination_message_path=container.termination_message_path or "/dev/termination-log",
+        termination_message_policy=container.termination_message_policy or "File",
+        image_pull_policy=container.image_pull_policy or image_pull_policy(container.image or ""),
+        ports=container.ports and each(container.ports, _port),
+        env=container.env and each(container.env, _env),
+        liveness_probe=container.liveness_probe and _probe(container.liveness_probe),
+        readiness_probe=container.readiness_probe and _probe(container.readiness_probe),
+        startup_probe=container.startup_probe and _probe(container.startup_probe),
+        lifecycle=container.lifecycle and _lifecycle(container.lifecycle),
     )
 
 
@@ -131,9 +129,7 @@ def _env(variable: EnvVar) -> EnvVar:
     return change(variable, value_from=change(source, field_ref=field_ref))
 
 
-def _probe(probe: Probe | None) -> Probe | None:
-    if probe is None:
-        return None
+def _probe(probe: Probe) -> Probe:
     probe = fill_empty(probe, timeout_seconds=1, period_seconds=10, success_threshold=1, failure_threshold=3)
     return change(probe, http_get=_http_get(probe.http_get))
 
@@ -142,9 +138,7 @@ def _http_get(action: HTTPGetAction | None) -> HTTPGetAction | None:
     return action and fill_empty(action, path="/", scheme="HTTP")
 
 
-def _lifecycle(lifecycle: Lifecycle | None) -> Lifecycle | None:
-    if lifecycle is None:
-        return None
+def _lifecycle(lifecycle: Lifecycle) -> Lifecycle:
     return change(lifecycle, post_start=_handler(lifecycle.post_start), pre_stop=_handler(lifecycle.pre_stop))
 
 
@@ -154,6 +148,8 @@ def _handler(handler: LifecycleHandler | None) -> LifecycleHandler | None:
 
 def _requests_from_limits(container: Container) -> Container:
     resources = container.resources
+    if not resources.limits:
+        return container
     missing = {name: value for name, value in resources.limits.items() if name not in resources.requests}
     if not missing:
         return container

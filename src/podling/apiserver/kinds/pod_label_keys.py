@@ -23,6 +23,8 @@ from podling.apiserver.kinds.filling import change, each
 
 def apply_label_keys(spec: PodSpec, labels: Mapping[str, str]) -> PodSpec:
     """``spec`` with every ``matchLabelKeys`` and ``mismatchLabelKeys`` merged into its selector."""
+    if spec.affinity is None and not spec.topology_spread_constraints:
+        return spec
 
     def spread(constraint: TopologySpreadConstraint) -> TopologySpreadConstraint:
         selector = _merged(constraint.label_selector, constraint.match_label_keys, (), labels)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Container, EphemeralContainer, PodSpec, Volume
 from podling.machinery.fields import Path
@@ -11,8 +12,7 @@ from podling.machinery.fields import Path
 AnyContainer = Container | EphemeralContainer
 
 
-@dataclass(slots=True)
-class PodScope:
+class PodScope(Struct):
     """One pod spec under validation.
 
     ``volumes`` are those that were found valid, by name: what mounts may refer to. ``pod_name`` is
@@ -22,7 +22,7 @@ class PodScope:
     spec: PodSpec
     is_pod: bool = False
     pod_name: str = ""
-    volumes: dict[str, Volume] = field(default_factory=dict)
+    volumes: dict[str, Volume] = {}
 
     @property
     def grace_seconds(self) -> int | None:

@@ -10,7 +10,6 @@ one walk per row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from podling.api.core_v1 import PodSpec
@@ -64,7 +63,7 @@ class _Look(NamedTuple):
 
 def unsupported_fields(spec: PodSpec) -> list[str]:
     """One warning for each field set that has no effect here."""
-    return [f"{shown}: not honoured by this cluster" for shown in _present(spec, _LOOKS, "spec")]
+    return [f"spec.{shown}: not honoured by this cluster" for shown in _present(spec, _LOOKS)]
 
 
 def _tree_of(rows: tuple[str, ...]) -> Tree:
@@ -91,20 +90,22 @@ def _looks_of(tree: Tree) -> tuple[_Look, ...]:
 _LOOKS = _looks_of(_tree_of(UNSUPPORTED))
 
 
-def _present(value: Any, looks: tuple[_Look, ...], shown: str) -> Iterator[str]:
-    """The JSON paths of what is looked for and is set."""
+def _present(value: Any, looks: tuple[_Look, ...]) -> list[str]:
+    """The JSON paths, from ``value`` on, of what is looked for and is set; named only once it was found."""
+    found: list[str] = []
     for field, each, when_false, below in looks:
-        found = getattr(value, field)
-        if found is not False if when_false else not found:
+        there = getattr(value, field)
+        if there is not False if when_false else not there:
             continue
-        here = f"{shown}.{_json_name(type(value), field)}"
         if each:
-            for position, element in enumerate(found):
-                yield from _present(element, below, f"{here}[{position}]")
+            for position, element in enumerate(there):
+                inner = _present(element, below)
+                found += [f"{_json_name(type(value), field)}[{position}].{path}" for path in inner]
         elif below:
-            yield from _present(found, below, here)
+            found += [f"{_json_name(type(value), field)}.{path}" for path in _present(there, below)]
         else:
-            yield here
+            found.append(_json_name(type(value), field))
+    return found
 
 
 def _json_name(type_: Any, name: str) -> str:

@@ -35,7 +35,7 @@ from podling.machinery import fields, names
 from podling.machinery.fields import Path
 from podling.machinery.pods import MIRROR_ANNOTATION
 
-SPEC = Path("spec")
+SPEC, ANNOTATIONS = Path("spec"), Path("metadata.annotations")
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
@@ -60,9 +60,9 @@ def validate_pod_create(pod: Pod) -> Errors:
 def validate_pod(pod: Pod) -> Errors:
     """What holds for a pod at any time: its own annotations and its spec."""
     spec = pod.spec
-    errors = _annotations(Path("metadata.annotations"), pod)
+    errors = _annotations(ANNOTATIONS, pod) if pod.metadata.annotations else []
     errors += validate_pod_spec(SPEC, spec, pod_name=pod.metadata.name or "", is_pod=True)
-    if not spec.service_account_name:
+    if spec.volumes and not spec.service_account_name:
         errors += _tokens_without_account(SPEC.child("volumes"), spec)
     for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for position, container in enumerate(containers):
@@ -125,27 +125,37 @@ def validate_pod_spec(path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: 
         errors.append(fields.required(path.child("terminationGracePeriodSeconds")))
     if spec.volumes:
         errors += validate_volumes(path.child("volumes"), scope)
-    errors += _resource_claims(path.child("resourceClaims"), spec)
+    if spec.resource_claims:
+        errors += _resource_claims(path.child("resourceClaims"), spec)
     errors += validate_containers(path.child("containers"), scope)
     if spec.init_containers:
         errors += validate_init_containers(path.child("initContainers"), scope)
     if spec.ephemeral_containers:
         errors += validate_ephemeral_containers(path.child("ephemeralContainers"), scope)
-    errors += validate_pod_resources(path.child("resources"), spec)
+    if spec.resources is not None:
+        errors += validate_pod_resources(path.child("resources"), spec, spec.resources)
     if spec.host_network:
         errors += _host_network_ports(path.child("containers"), scope)
-    errors += checks.required_one_of(path.child("restartPolicy"), spec.restart_policy, RESTART_POLICIES)
-    errors += checks.required_one_of(path.child("dnsPolicy"), spec.dns_policy, DNS_POLICIES)
-    errors += checks.labels(path.child("nodeSelector"), spec.node_selector)
+    if spec.restart_policy not in RESTART_POLICIES:
+        errors += checks.required_one_of(path.child("restartPolicy"), spec.restart_policy, RESTART_POLICIES)
+    if spec.dns_policy not in DNS_POLICIES:
+        errors += checks.required_one_of(path.child("dnsPolicy"), spec.dns_policy, DNS_POLICIES)
+    if spec.node_selector:
+        errors += checks.labels(path.child("nodeSelector"), spec.node_selector)
     errors += validate_pod_security_context(path, spec)
-    errors += validate_affinity(path.child("affinity"), spec.affinity)
-    errors += _dns_config(path.child("dnsConfig"), spec.dns_config, spec.dns_policy)
+    if spec.affinity is not None:
+        errors += validate_affinity(path.child("affinity"), spec.affinity)
+    if spec.dns_config is not None or spec.dns_policy == "None":
+        errors += _dns_config(path.child("dnsConfig"), spec.dns_config, spec.dns_policy)
     for position, gate in enumerate(spec.readiness_gates):
         where = path.child("readinessGates").index(position).child("conditionType")
         errors += checks.label_name(where, gate.condition_type)
-    errors += validate_gates(path.child("schedulingGates"), spec.scheduling_gates)
-    errors += validate_spread(path.child("topologySpreadConstraints"), spec.topology_spread_constraints)
-    errors += validate_host_users(path, spec)
+    if spec.scheduling_gates:
+        errors += validate_gates(path.child("schedulingGates"), spec.scheduling_gates)
+    if spec.topology_spread_constraints:
+        errors += validate_spread(path.child("topologySpreadConstraints"), spec.topology_spread_constraints)
+    if spec.host_users is False:
+        errors += validate_host_users(path, spec)
     errors += _names(path, spec)
     errors += validate_tolerations(path.child("tolerations"), spec.tolerations)
     for position, alias in enumerate(spec.host_aliases):
@@ -155,7 +165,8 @@ def validate_pod_spec(path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: 
             errors += checks.dns_subdomain(where.child("hostnames").index(number), hostname)
     errors += checks.one_of(path.child("preemptionPolicy"), spec.preemption_policy, PREEMPTION_POLICIES)
     errors += validate_overhead(path.child("overhead"), spec.overhead) if spec.overhead else []
-    return errors + validate_operating_system(path, spec)
+    errors += validate_operating_system(path, spec, spec.os) if spec.os is not None else []
+    return errors
 
 
 def _names(path: Path, spec: PodSpec) -> Errors:

@@ -80,16 +80,18 @@ def pod_warnings(pod: Pod, old: Pod | None) -> list[str]:
 def spec_warnings(path: Path, spec: PodSpec, metadata: ObjectMeta) -> list[str]:
     """Warnings for a pod or a template of one; ``path`` is where it stands (empty for a pod)."""
     here = path.child("spec")
-    return [
-        *_scheduling(here, spec),
-        *_annotations(path.child("metadata", "annotations"), spec, metadata),
-        *_volumes(here.child("volumes"), spec),
-        *_lists(here, spec),
-        *_fractions(here.child("overhead"), spec.overhead),
-        *_containers(here, spec),
-        *_ports(here, spec),
-        *_grace(here, spec),
-    ]
+    found: list[str] = []
+    if spec.node_selector or spec.affinity is not None or spec.topology_spread_constraints:
+        found += _scheduling(here, spec)
+    if metadata.annotations:
+        found += _annotations(path.child("metadata", "annotations"), spec, metadata)
+    if spec.volumes:
+        found += _volumes(here.child("volumes"), spec)
+    if spec.host_aliases or spec.image_pull_secrets:
+        found += _lists(here, spec)
+    if spec.overhead:
+        found += _fractions(here.child("overhead"), spec.overhead)
+    return [*found, *_containers(here, spec), *_ports(here, spec), *_grace(here, spec)]
 
 
 def _scheduling(path: Path, spec: PodSpec) -> Iterator[str]:
@@ -140,8 +142,6 @@ def _pod_affinity(path: Path, affinity: PodAffinity | PodAntiAffinity | None) ->
 
 def _annotations(path: Path, spec: PodSpec, metadata: ObjectMeta) -> Iterator[str]:
     annotations = metadata.annotations
-    if not annotations:
-        return
     for key, text in DEPRECATED_ANNOTATIONS.items():
         if key in annotations:
             yield f"{path.key(key)}: {text}"
@@ -156,8 +156,6 @@ def _annotations(path: Path, spec: PodSpec, metadata: ObjectMeta) -> Iterator[st
 
 
 def _volumes(path: Path, spec: PodSpec) -> Iterator[str]:
-    if not spec.volumes:
-        return
     for position, volume in enumerate(spec.volumes):
         for attribute, name, text in DEPRECATED_VOLUMES:
             if getattr(volume, attribute) is not None:
@@ -206,8 +204,6 @@ def _lists(path: Path, spec: PodSpec) -> Iterator[str]:
 
 
 def _fractions(path: Path, resources: Mapping[str, str]) -> Iterator[str]:
-    if not resources:
-        return
     for name in _WHOLE_RESOURCES:
         if name in resources and parse(resources[name]).milli_value % 1000:
             value = json.dumps(str(parse(resources[name])))

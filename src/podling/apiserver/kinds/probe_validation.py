@@ -53,9 +53,7 @@ def validate_probes(path: Path, container: Container, scope: PodScope) -> Errors
     return errors
 
 
-def validate_lifecycle(path: Path, lifecycle: Lifecycle | None, scope: PodScope) -> Errors:
-    if lifecycle is None:
-        return []
+def validate_lifecycle(path: Path, lifecycle: Lifecycle, scope: PodScope) -> Errors:
     errors: Errors = []
     if lifecycle.post_start is not None:
         errors += _handler(path.child("postStart"), lifecycle.post_start, scope)

@@ -93,8 +93,6 @@ def quantity_errors(path: Path, name: str, value: Quantity) -> Errors:
 
 def validate_resources(path: Path, resources: ResourceRequirements, scope: PodScope) -> Errors:
     """A container's resources."""
-    if not resources.limits and not resources.requests and not resources.claims:
-        return []
     errors = requirement_errors(path, resources)
     return errors + _claims(path.child("claims"), resources.claims, scope)
 
@@ -180,11 +178,8 @@ def validate_overhead(path: Path, overhead: Mapping[str, str]) -> Errors:
     return _requirements(path, ResourceRequirements(limits=dict(overhead)), container_resource_name_errors)
 
 
-def validate_pod_resources(path: Path, spec: PodSpec) -> Errors:
-    """Resources of the pod as a whole: their own values, and against those of the containers."""
-    resources = spec.resources
-    if resources is None:
-        return []
+def validate_pod_resources(path: Path, spec: PodSpec, resources: ResourceRequirements) -> Errors:
+    """``resources`` of the pod as a whole: their own values, and against those of the containers."""
     errors: Errors = []
     if resources.claims:
         errors.append(

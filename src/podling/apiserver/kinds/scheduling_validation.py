@@ -30,9 +30,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _BAD_OPERATOR = "not a valid selector operator"
 
 
-def validate_affinity(path: Path, affinity: Affinity | None) -> Errors:
-    if affinity is None:
-        return []
+def validate_affinity(path: Path, affinity: Affinity) -> Errors:
     errors: Errors = []
     node = affinity.node_affinity
     if node is not None:

@@ -10,6 +10,7 @@ import re
 
 from podling.api.core_v1 import (
     AppArmorProfile,
+    PodOS,
     PodSecurityContext,
     PodSpec,
     SeccompProfile,
@@ -31,12 +32,11 @@ _SYSCTL_TEXT = f"must have at most {SYSCTL_MAX_LENGTH} characters and match rege
 _IPC_SYSCTLS = ("kernel.shm", "kernel.msg", "fs.mqueue.")
 _PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 _MAX_PROFILE_LENGTH = 4095
+_NOTHING_SET = PodSecurityContext()
 
 
-def validate_security_context(path: Path, context: SecurityContext | None, scope: PodScope) -> Errors:
+def validate_security_context(path: Path, context: SecurityContext, scope: PodScope) -> Errors:
     """A container's security context."""
-    if context is None:
-        return []
     errors = checks.numeric_id(path.child("runAsUser"), context.run_as_user)
     errors += checks.numeric_id(path.child("runAsGroup"), context.run_as_group)
     errors += checks.one_of(path.child("procMount"), context.proc_mount, ("Default", "Unmasked"))
@@ -69,7 +69,7 @@ def validate_pod_security_context(path: Path, spec: PodSpec) -> Errors:
     if spec.share_process_namespace and spec.host_pid:
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         errors.append(fields.invalid(here.child("shareProcessNamespace"), True, text))
-    if context is None:
+    if context is None or context == _NOTHING_SET:
         return errors
     errors += checks.numeric_id(here.child("fsGroup"), context.fs_group)
     errors += checks.numeric_id(here.child("runAsUser"), context.run_as_user)
@@ -177,9 +177,7 @@ def _windows(path: Path, options: WindowsSecurityContextOptions | None) -> Error
 
 
 def validate_host_users(path: Path, spec: PodSpec) -> Errors:
-    """A pod with user IDs of its own cannot share the host's other namespaces."""
-    if spec.host_users is not False:
-        return []
+    """A pod with user IDs of its own (``hostUsers: false``) cannot share the host's other namespaces."""
     text = "when `hostUsers` is false"
     shared = (("hostNetwork", spec.host_network), ("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc))
     errors = [fields.forbidden(path.child(name), text) for name, used in shared if used]
@@ -211,15 +209,13 @@ _LINUX_CONTEXT = (
 )  # fmt: skip
 
 
-def validate_operating_system(path: Path, spec: PodSpec) -> Errors:
+def validate_operating_system(path: Path, spec: PodSpec, system: PodOS) -> Errors:
     """``spec.os``, and the fields that only the other operating system has."""
-    if spec.os is None:
-        return []
-    if not spec.os.name:
+    if not system.name:
         return [fields.required(path.child("os", "name"), "cannot be empty")]
-    if spec.os.name not in ("linux", "windows"):
-        return [fields.not_supported(path.child("os"), spec.os.name, ("linux", "windows"))]
-    if spec.os.name == "windows":
+    if system.name not in ("linux", "windows"):
+        return [fields.not_supported(path.child("os"), system.name, ("linux", "windows"))]
+    if system.name == "windows":
         return _windows_pod(path, spec)
     text = "windows options cannot be set for a linux pod"
     errors: Errors = []
