@@ -11,6 +11,9 @@ from pathlib import Path
 from tests.support.clusters import RealCluster
 from tests.support.images import Tree, busybox_tree, configuration, docker_archive
 
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""As the documents' images have it: their hooks call ``nginx`` by its name alone."""
+
 PAGE = "<!DOCTYPE html> the page of "
 """How every page begins that the images' ``wget`` fetches."""
 
@@ -98,7 +101,7 @@ def load(cluster: RealCluster, folder: Path, *names: str) -> None:
     for name in names or IMAGES:
         programs, entrypoint, command = IMAGES[name]
         layer = _tree(programs).tar()
-        config = configuration([layer], entrypoint=entrypoint, cmd=command)
+        config = configuration([layer], entrypoint=entrypoint, cmd=command, env={"PATH": PATH})
         archive = docker_archive(folder / "image.tar", name, [layer], config)
         done = cluster.podling("image load", str(archive))
         archive.unlink()

@@ -91,7 +91,7 @@ def configuration(
     """An image's configuration over uncompressed ``layers``; ``more`` goes into its ``config``."""
     run: dict[str, Any] = {
         "Cmd": list(cmd),
-        "Env": ["PATH=/bin", *(f"{k}={v}" for k, v in (env or {}).items())],
+        "Env": [f"{name}={value}" for name, value in {"PATH": "/bin", **(env or {})}.items()],
     }
     if entrypoint:
         run["Entrypoint"] = list(entrypoint)
