@@ -24,7 +24,7 @@ from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
 from podling.controllers.manager import ControllerManager
 from podling.controllers.registry import NAMES, controller, controllers
 from podling.testing import ControlPlane
-from tests.support.control_loops import make_ready, running
+from tests.support.control_loops import make_ready, pod, running
 
 LABELS = {"app": "web"}
 
@@ -68,6 +68,20 @@ async def test_a_whole_application_comes_up(cluster: ControlPlane, manager: Cont
     budget = await cluster.client.get(PodDisruptionBudget, "web", "default")
     assert budget.status.disruptions_allowed == 1
     assert all(counters.failures == 0 for counters in manager.counters.values())
+
+
+async def test_a_pod_is_replaced_only_if_it_has_a_controller(
+    cluster: ControlPlane, manager: ControllerManager
+) -> None:
+    await make_web(cluster, "default")
+    await cluster.client.create(pod("alone", labels={"app": "alone"}))
+    of_the_deployment = (await cluster.client.list(Pod, "default", label_selector="app=web")).items[0]
+    for name in ("alone", of_the_deployment.metadata.name or ""):
+        await cluster.client.delete(Pod, name, "default", grace_seconds=0)
+    await cluster.advance(hours=1)
+    left = (await cluster.client.list(Pod, "default")).items
+    assert [each.metadata.labels["app"] for each in left] == ["web"] * 3
+    assert of_the_deployment.metadata.name not in [each.metadata.name for each in left]
 
 
 async def test_deleting_a_deployment_takes_everything_below_it(

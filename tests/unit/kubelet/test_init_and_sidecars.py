@@ -66,6 +66,37 @@ async def test_a_failing_init_container_fails_a_pod_that_never_restarts(node: Si
     assert states(found) == {"a": "exit 7", "b": "PodInitializing", "app": "PodInitializing"}
 
 
+NO_PROGRAM = {"startError": 'exec: "prepare": executable file not found in $PATH'}
+
+
+async def test_one_that_cannot_be_started_is_tried_again_with_back_off(node: SimNode) -> None:
+    """As one that fails: at once, then 10 s, 20 s and 40 s after the last try."""
+    await node.create(pod(initContainers=[init("setup")], scripts={"setup": NO_PROGRAM}))
+    tries = []
+    for _ in range(80):
+        await node.pass_time(1)
+        tries.append(setup_of(await node.get()).restart_count)
+    assert [tries.index(count) for count in (1, 2, 3, 4)] == [0, 10, 30, 70]
+    found = await node.get()
+    ended = setup_of(found).last_state.terminated
+    assert ended is not None
+    assert (ended.reason, ended.exit_code) == ("StartError", 128)
+    assert (found.status.phase, states(found)["app"]) == ("Pending", "PodInitializing")
+
+
+async def test_one_that_cannot_be_started_fails_a_pod_that_never_restarts(
+    node: SimNode,
+) -> None:
+    await node.create(
+        pod(initContainers=[init("setup")], restartPolicy="Never", scripts={"setup": NO_PROGRAM})
+    )
+    await node.pass_time(60)
+    found = await node.get()
+    assert found.status.phase == "Failed"
+    assert states(found) == {"setup": "exit 128", "app": "PodInitializing"}
+    assert setup_of(found).restart_count == 0
+
+
 async def test_a_sidecar_lets_the_next_go_once_it_has_started(node: SimNode) -> None:
     startup = {"httpGet": {"port": 80}, "periodSeconds": 1, "failureThreshold": 30}
     lives = {"proxy": {"probes": [{"success": False}, {"after": 8}]}}

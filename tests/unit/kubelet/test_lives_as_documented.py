@@ -199,6 +199,21 @@ async def test_a_sidecar_may_be_probed_as_any_container(node: SimNode) -> None:
     assert found.status.container_statuses[0].restart_count == 0
 
 
+async def test_a_sidecar_may_have_hooks_as_any_container(node: SimNode) -> None:
+    """The next container waits for the hook after its start; the one before its end has its time."""
+    hooks = {"postStart": {"sleep": {"seconds": 4}}, **SLEEP}
+    await node.create(pod(initContainers=[container("side", restartPolicy="Always", lifecycle=hooks)]))
+    await node.pass_time(3)
+    assert await running(node) == ["side"], "the first hook is at work"
+    await node.pass_time(2)
+    assert await running(node) == ["app", "side"]
+    await node.delete()
+    await node.pass_time(2)
+    assert await running(node) == ["side"], "the last hook is at work"
+    await node.pass_time(2)
+    assert not await node.exists()
+
+
 # Hooks and ends.
 
 
