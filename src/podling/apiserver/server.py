@@ -15,6 +15,7 @@ from functools import partial
 from podling.api.core_v1 import Binding, ComponentStatus
 from podling.apiserver.admission.base import Chain, Plugin
 from podling.apiserver.aggregation.backend import Backend
+from podling.apiserver.aggregation.contents import OtherContents
 from podling.apiserver.aggregation.registration import Registration
 from podling.apiserver.aggregation.services import Aggregation
 from podling.apiserver.authn import Authenticator
@@ -146,6 +147,10 @@ class ApiServer:
     def discovered(self) -> tuple[Resource, ...]:
         """What is served beside the built-in resources, here or by others."""
         return (*self.catalogue.resources(), *self.aggregation.resources())
+
+    def other_contents(self, user: User) -> OtherContents:
+        """What other servers keep, for a component in this process."""
+        return OtherContents(self.aggregation, user)
 
     def client(self, user: User = SYSTEM) -> LocalClient:
         """A client inside this process, acting for ``user``."""

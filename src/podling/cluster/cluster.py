@@ -22,7 +22,7 @@ from podling.apiserver.server import ApiServer
 from podling.apiserver.signing import RequestSigner
 from podling.apiserver.streams import HttpsNodeConnector, StreamRequests
 from podling.client.base import Client
-from podling.cluster.components import run_components
+from podling.cluster.components import CONTROLLER_MANAGER, run_components
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
 from podling.cluster.nodes import node_plans
@@ -178,7 +178,10 @@ class Cluster:
         folders = (NoFolders if simulated else VolumeFolders)(self.directory.path / "volumes")
         signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
         self._components = asyncio.create_task(
-            run_components(api.client, ca, folders, signer, api.look_after), name="control plane"
+            run_components(
+                api.client, ca, folders, signer, api.other_contents(CONTROLLER_MANAGER), api.look_after
+            ),
+            name="control plane",
         )
         self._stack.push_async_callback(_cancelled, self._components)
         self._progress("control plane", "scheduler, controllers")

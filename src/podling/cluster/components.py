@@ -9,6 +9,7 @@ from podling.client.base import Client
 from podling.client.local import User
 from podling.controllers.certificate_signing import Signer
 from podling.controllers.manager import ControllerManager
+from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.registry import controllers
 from podling.controllers.volume_folders import Folders
 
@@ -24,16 +25,18 @@ async def run_components(
     ca_certificate: str,
     folders: Folders,
     signer: Signer | None = None,
+    others: OtherApis = NO_OTHER_APIS,
     report: Callable[[str, asyncio.Task[None]], object] = lambda name, task: None,
 ) -> None:
     """Run the scheduler and every controller until cancelled. Raises what ends one of them.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
-    certificates are signed. ``report`` is told the task that each component lives in.
+    certificates are signed. ``others`` leads to what other servers keep, ``report`` is told the task that
+    each component lives in.
     """
     from podling.scheduler.scheduler import Scheduler
 
-    loops = controllers(root_ca=ca_certificate, folders=folders, signer=signer)
+    loops = controllers(root_ca=ca_certificate, folders=folders, signer=signer, others=others)
     manager = ControllerManager(client_for(CONTROLLER_MANAGER), loops)
     async with asyncio.TaskGroup() as group:
         report("controller-manager", group.create_task(manager.run(), name="controllers"))

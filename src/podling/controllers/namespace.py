@@ -13,7 +13,7 @@ Upstream: ``pkg/controller/namespace/deletion``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
@@ -24,10 +24,11 @@ from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.apiregistration_v1 import APIService
 from podling.api.core_v1 import Namespace, NamespaceCondition, Pod
-from podling.client.base import Key
+from podling.client.base import ApiObject, Key
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.conditions import with_condition
+from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.machinery.custom import is_established, stored_resource
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.machinery.scheme import RESOURCES, Resource
@@ -166,8 +167,10 @@ class NamespaceController(Controller):
     name: ClassVar[str] = "namespace-controller"
     workers: ClassVar[int] = 10
 
-    def __init__(self, context: ControllerContext) -> None:
+    def __init__(self, context: ControllerContext, others: OtherApis = NO_OTHER_APIS) -> None:
+        """``others``: what other servers keep in namespaces."""
         super().__init__(context)
+        self._others = others
         self._namespaces = context.informers.informer(Namespace)
         self._namespaces.add_handler(self.enqueue, self.enqueue_new)
         context.informers.informer(Pod).add_handler(on_delete=self._pod_gone)
@@ -208,6 +211,7 @@ class NamespaceController(Controller):
         if not remains.numbers and not remains.errors:
             definitions = await self.client.list(CustomResourceDefinition)
             await self._delete_all(name, [*others, *custom_resources(definitions.items)], remains)
+            await self._delete_elsewhere(name, remains)
         namespace = await self._show(namespace, remains)
         if remains.errors:
             raise RuntimeError(f"emptying namespace {name}: {'; '.join(remains.errors)}")
@@ -226,6 +230,31 @@ class NamespaceController(Controller):
                 remains.count(resource, await self._delete_kind(namespace, resource))
             except ApiError as error:
                 remains.errors.append(str(error))
+
+    async def _delete_elsewhere(self, namespace: str, remains: Remains) -> None:
+        """Ask other servers for the end of what they keep."""
+        for resource in self._others.resources():
+            if not resource.namespaced or not {"list", "delete"} <= set(resource.verbs):
+                continue
+            try:
+                found = await self._others.list(resource, namespace)
+                if found:
+                    await self._delete_found(resource, namespace, found)
+                    found = await self._others.list(resource, namespace)
+                remains.count(resource, found)
+            except ApiError as error:
+                remains.errors.append(str(error))
+
+    async def _delete_found(self, resource: Resource, namespace: str, found: Sequence[ApiObject]) -> None:
+        if "deletecollection" in resource.verbs:
+            await self._others.delete(resource, namespace)
+            return
+        for obj in found:
+            try:
+                await self._others.delete(resource, namespace, obj.metadata.name or "")
+            except ApiError as error:
+                if not is_not_found(error):
+                    raise
 
     async def _delete_kind(self, namespace: str, resource: Resource) -> tuple[Any, ...]:
         """Ask for the end of every object of one resource; returns those that are still there."""

@@ -13,6 +13,7 @@ from typing import cast
 
 from podling.controllers.base import Controller, ControllerFactory
 from podling.controllers.certificate_signing import Signer
+from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.volume_folders import Folders
 
 _CONTROLLERS = {
@@ -52,6 +53,7 @@ _CONTROLLERS = {
     "resourcequota-controller": ("resource_quota", "ResourceQuotaController"),
 }
 
+_NAMESPACE = "namespace-controller"
 _ROOT_CA = "root-ca-certificate-publisher-controller"
 _TOKENS = "serviceaccount-token-controller"
 _PROVISIONER = "directory-volume-provisioner"
@@ -73,6 +75,7 @@ def controllers(
     root_ca: str = "",
     folders: Folders | None = None,
     signer: Signer | None = None,
+    others: OtherApis = NO_OTHER_APIS,
     names: Collection[str] = NAMES,
 ) -> list[ControllerFactory]:
     """The controllers with these ``names``, ready for a ``ControllerManager``.
@@ -82,12 +85,14 @@ def controllers(
             and no tokens are put into Secrets.
         folders: where volumes are made for claims; without it none are made.
         signer: signs certificates; without it none are signed.
+        others: what other servers keep in namespaces that end.
     """
     needs: dict[str, dict[str, object]] = {
         _ROOT_CA: {"certificate": root_ca},
         _TOKENS: {"certificate": root_ca},
         _PROVISIONER: {"folders": folders},
         _SIGNING: {"signer": signer},
+        _NAMESPACE: {"others": others},
     }
     made: list[ControllerFactory] = []
     for name in NAMES:

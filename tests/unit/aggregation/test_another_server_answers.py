@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from podling.api.apiregistration_v1 import APIService, APIServiceSpec, ServiceReference
-from podling.api.core_v1 import Service, ServicePort, ServiceSpec
+from podling.api.core_v1 import Namespace, Service, ServicePort, ServiceSpec
 from podling.api.discovery_v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.registry import plugins_without_controllers
@@ -22,9 +23,14 @@ from podling.apiserver.aggregation.backend import without_ours
 from podling.apiserver.app import HttpServer, Serving, tls_context
 from podling.apiserver.pki import Pki
 from podling.apiserver.server import ApiServer
+from podling.client.base import WatchEventType
 from podling.client.local import LocalClient, User
+from podling.cluster.components import CONTROLLER_MANAGER
+from podling.controllers.conditions import find
+from podling.controllers.namespace import NamespaceController
 from podling.node.machine import primary_address
 from podling.store.memory import MemoryStore
+from tests.support.control_loops import running
 
 real = pytest.mark.asyncio(loop_factories=["real"])
 RESOURCES = {
@@ -38,7 +44,15 @@ RESOURCES = {
             "namespaced": False,
             "kind": "Star",
             "verbs": ["get", "list"],
-        }
+        },
+        *(
+            {"name": plural, "singularName": "", "namespaced": True, "kind": plural.title(), "verbs": verbs}
+            for plural, verbs in (
+                ("moons", ["get", "list", "delete", "deletecollection"]),
+                ("rings", ["list", "delete"]),
+                ("orbits", ["get", "list"]),
+            )
+        ),
     ],
 }
 
@@ -53,6 +67,7 @@ class Far:
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None, list[str]]] = []
+        self.kept = {"moons": ["io", "europa"], "rings": ["a", "b"], "orbits": ["low"]}
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         groups = request.headers.getall("X-Remote-Group", [])
@@ -60,8 +75,20 @@ class Far:
         certificate = request.transport.get_extra_info("peercert") if request.transport else None
         if not certificate:
             return web.json_response({"message": "no certificate"}, status=401)
-        listing = {"kind": "StarList", "items": [{"name": "sirius"}]}
-        return web.json_response(RESOURCES if request.path.endswith("/v1") else listing)
+        if request.path.endswith("/v1"):
+            return web.json_response(RESOURCES)
+        if "/namespaces/" in request.path:
+            return await self._in_namespace(request)
+        return web.json_response({"kind": "StarList", "items": [{"name": "sirius"}]})
+
+    async def _in_namespace(self, request: web.BaseRequest) -> web.Response:
+        plural, *named = request.path.split("/")[6:]
+        if request.method == "DELETE":
+            assert (await request.json())["propagationPolicy"] == "Background"
+            self.kept[plural] = [each for each in self.kept[plural] if named and each != named[0]]
+            return web.json_response({"kind": "Status", "status": "Success"})
+        items = [{"metadata": {"name": each}} for each in self.kept[plural]]
+        return web.json_response({"kind": "List", "apiVersion": "far.example.com/v1", "items": items})
 
 
 @asynccontextmanager
@@ -120,7 +147,7 @@ async def condition(client: LocalClient, wanted: str) -> tuple[str, str | None]:
 
 
 @asynccontextmanager
-async def near_server(pki: Pki) -> AsyncIterator[tuple[LocalClient, str]]:
+async def near_server(pki: Pki) -> AsyncIterator[tuple[ApiServer, str]]:
     """Our own server over HTTP, and its address."""
     store = MemoryStore()
     ann = User("ann", ("people",))
@@ -135,7 +162,7 @@ async def near_server(pki: Pki) -> AsyncIterator[tuple[LocalClient, str]]:
     server = HttpServer(api, api.authenticator, Serving(port=0))
     await server.start()
     try:
-        yield api.client(), f"http://127.0.0.1:{server.port}"
+        yield api, f"http://127.0.0.1:{server.port}"
     finally:
         await server.stop()
         await api.stop()
@@ -151,7 +178,8 @@ async def get(url: str, token: str) -> tuple[int, Any]:
 @real
 async def test_requests_reach_it_as_the_user_who_asked(tmp_path: Path) -> None:
     pki = Pki(tmp_path)
-    async with far_server(pki) as (far, port), near_server(pki) as (client, url):
+    async with far_server(pki) as (far, port), near_server(pki) as (api, url):
+        client = api.client()
         await register(client, pki, port)
         assert await condition(client, "True") == ("True", "Passed")
         code, groups = await get(f"{url}/apis", "root")
@@ -172,8 +200,52 @@ async def test_requests_reach_it_as_the_user_who_asked(tmp_path: Path) -> None:
 @real
 async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     pki = Pki(tmp_path)
-    async with near_server(pki) as (client, url):
+    async with near_server(pki) as (api, url):
+        client = api.client()
         await register(client, pki, 1)
         assert await condition(client, "False") == ("False", "FailedDiscoveryCheck")
         code, answer = await get(f"{url}/apis/far.example.com/v1/stars", "root")
         assert (code, answer["message"]) == (503, "service unavailable")
+
+
+@real
+async def test_a_namespace_takes_along_what_it_keeps(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    async with far_server(pki) as (far, port), near_server(pki) as (api, _):
+        client = api.client()
+        await register(client, pki, port)
+        await condition(client, "True")
+        made = (await client.create(Namespace(metadata=ObjectMeta(name="sky")))).metadata
+        others = api.other_contents(CONTROLLER_MANAGER)
+        async with running(client, partial(NamespaceController, others=others)):
+            await client.delete(Namespace, "sky")
+            async for event in client.watch(Namespace, resource_version=made.resource_version or ""):
+                if event.type is WatchEventType.DELETED:
+                    break
+    assert far.kept == {"moons": [], "rings": [], "orbits": ["low"]}, "what cannot be deleted is left alone"
+    ended = [path for path, *_ in far.asked if "/namespaces/sky/moons" in path]
+    assert ended == ["/apis/far.example.com/v1/namespaces/sky/moons"] * 3, (
+        "all at once, where that is offered"
+    )
+    assert {user for path, user, _ in far.asked if "/sky/" in path} == {CONTROLLER_MANAGER.name}
+
+
+@real
+async def test_a_namespace_stays_while_it_cannot_be_emptied(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    async with far_server(pki) as (far, port), near_server(pki) as (api, _):
+        client = api.client()
+        await register(client, pki, port)
+        await condition(client, "True")
+        del far.kept["rings"]  # whoever asks for them meets a failure
+        made = (await client.create(Namespace(metadata=ObjectMeta(name="sky")))).metadata
+        others = api.other_contents(CONTROLLER_MANAGER)
+        async with running(client, partial(NamespaceController, others=others)):
+            await client.delete(Namespace, "sky")
+            async for event in client.watch(Namespace, resource_version=made.resource_version or ""):
+                failure = find(event.object.status.conditions, "NamespaceDeletionContentFailure")
+                if failure is not None and failure.status == "True":
+                    break
+    assert failure is not None
+    assert failure.reason == "ContentDeletionFailed"
+    assert "500 Internal Server Error" in (failure.message or "")

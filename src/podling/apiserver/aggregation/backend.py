@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 CHECK_TIMEOUT_SECONDS = 5.0
 CONNECT_SECONDS = 10.0
+ASK_TIMEOUT_SECONDS = 30.0
+JSON = "application/json"
 DEFAULT_PORT = 443
 OURS = ("x-remote-user", "x-remote-uid", "x-remote-group", "impersonate-")
 """Headers that only we may write: a client that sends them must not be believed."""
@@ -87,6 +89,20 @@ class Backend:
                 return body
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unavailable(str(error) or type(error).__name__) from None
+
+    async def ask(
+        self, service: APIService, method: str, path: str, user: User, body: bytes = b""
+    ) -> tuple[int, bytes]:
+        """The server's code and answer to a request as ``user``. Raises 503 when nobody answers."""
+        import aiohttp
+
+        headers = [("Accept", JSON), *user_headers(user), *([("Content-Type", JSON)] if body else [])]
+        try:
+            answer = await self._send(service, method, path, headers, ASK_TIMEOUT_SECONDS, body or None)
+            async with answer:
+                return answer.status, await answer.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise errors.service_unavailable(f"error trying to reach service: {error}") from None
 
     async def serve(self, request: web.BaseRequest, service: APIService, user: User) -> web.StreamResponse:
         """Pass a request on, as ``user``. Raises 503 when nobody answers."""

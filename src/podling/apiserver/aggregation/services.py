@@ -22,6 +22,7 @@ from podling.api.meta_v1 import APIResourceList
 from podling.apiserver.aggregation.backend import Backend, Unavailable
 from podling.apiserver.loops import changed, keep_at
 from podling.client.local import LocalClient
+from podling.machinery import errors
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.machinery.resource import Resource, Subresource
 
@@ -106,6 +107,13 @@ class Aggregation:
         if len(parts) < 4 or parts[1] != "apis" or not self._externals:
             return None
         return self._externals.get((parts[2], parts[3]))
+
+    def service_of(self, resource: Resource) -> APIService:
+        """The APIService that ``resource`` is served through. Raises 503 when there is none any more."""
+        found = self._externals.get((resource.group, resource.version))
+        if found is None:
+            raise errors.service_unavailable("service unavailable")
+        return found.service
 
     async def run(self) -> None:
         await keep_at(self._follow, "APIServices", seconds=CHECK_SECONDS)

@@ -1,0 +1,66 @@
+"""What servers behind APIServices keep in a namespace, for a component in this process to read and delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status
+from podling.apiserver.aggregation.services import Aggregation
+from podling.client.local import User
+from podling.machinery import codec, errors
+from podling.machinery.errors import ApiError
+from podling.machinery.resource import Resource
+
+
+class Content(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An object as far as everybody's objects are alike; in a list, it may leave its kind to the list's."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ObjectMeta = msgspec.field(default_factory=lambda: ObjectMeta())
+
+
+class _Listing(Struct, frozen=True):
+    items: tuple[Content, ...] = ()
+
+
+class OtherContents:
+    """Asks as ``user``; raises what the server answers, and 503 when it does not."""
+
+    def __init__(self, aggregation: Aggregation, user: User) -> None:
+        self._aggregation, self._user = aggregation, user
+
+    def resources(self) -> Sequence[Resource]:
+        """What other servers serve, each resource in the first of its versions."""
+        first: dict[tuple[str, str], Resource] = {}
+        for each in self._aggregation.resources():
+            first.setdefault((each.group, each.plural), each)
+        return tuple(first.values())
+
+    async def list(self, resource: Resource, namespace: str) -> Sequence[Content]:
+        body = await self._ask("GET", resource, resource.path(namespace))
+        try:
+            return msgspec.json.decode(body, type=_Listing).items
+        except msgspec.DecodeError as error:
+            raise errors.internal(
+                f"unable to decode the list of {resource.group_resource}: {error}"
+            ) from None
+
+    async def delete(self, resource: Resource, namespace: str, name: str = "") -> None:
+        await self._ask("DELETE", resource, resource.path(namespace, name))
+
+    async def _ask(self, method: str, resource: Resource, path: str) -> bytes:
+        service = self._aggregation.service_of(resource)
+        body = b""
+        if method == "DELETE":
+            body = codec.encode(DeleteOptions(propagation_policy="Background"))
+        code, answer = await self._aggregation.backend.ask(service, method, path, self._user, body)
+        if code < 400:
+            return answer
+        try:
+            raise ApiError(msgspec.json.decode(answer, type=Status))
+        except msgspec.MsgspecError:
+            raise errors.failure(code, "InternalError", answer.decode(errors="replace")) from None
