@@ -99,6 +99,7 @@ async def test_a_server_looks_after_its_store_and_its_loops() -> None:
         "etcd": "",
         "poststarthook/compaction": "",
         "poststarthook/start-apiextensions-controllers": "",
+        "poststarthook/validatingadmissionpolicy-status-controller": "",
         "poststarthook/apiservice-status-available-controller": "",
         "poststarthook/start-kubernetes-service-controller": "",
     }

@@ -11,7 +11,7 @@ from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.rbac import Attributes
 from podling.client.local import User
 from podling.machinery.custom import CustomResource
-from podling.machinery.scheme import RESOURCES, Resource
+from podling.machinery.scheme import RESOURCES, Resource, by_kind
 
 _BUILT_IN: dict[str, list[Resource]] = {}
 for _resource in RESOURCES:
@@ -29,6 +29,13 @@ class PluginSupport:
         if not isinstance(resource, CustomResource):
             return _BUILT_IN[resource.key_prefix]
         return [each for each in self._catalogue.resources() if each.key_prefix == resource.key_prefix]
+
+    def resource(self, group: str, version: str, kind: str) -> Resource | None:
+        wanted = (group, version, kind)
+        custom = (
+            each for each in self._catalogue.resources() if (each.group, each.version, each.kind) == wanted
+        )
+        return by_kind(*wanted) or next(custom, None)
 
     async def converted(self, obj: Any, resource: Resource) -> Any:
         return await self._conversion.converted(obj, resource)

@@ -14,6 +14,7 @@ from functools import partial
 
 from podling.api.core_v1 import Binding, ComponentStatus
 from podling.apiserver.admission.base import Chain, Plugin
+from podling.apiserver.admission.policy_status import PolicyStatus
 from podling.apiserver.aggregation.backend import Backend
 from podling.apiserver.aggregation.contents import OtherContents
 from podling.apiserver.aggregation.registration import Registration
@@ -106,6 +107,9 @@ class ApiServer:
             "compaction": asyncio.create_task(Compaction(self.store).run()),
             "start-apiextensions-controllers": asyncio.create_task(
                 Lifecycle(self.client(), self.catalogue).run()
+            ),
+            "validatingadmissionpolicy-status-controller": asyncio.create_task(
+                PolicyStatus(self.client()).run()
             ),
             "apiservice-status-available-controller": asyncio.create_task(self.aggregation.run()),
             "start-kubernetes-service-controller": asyncio.create_task(

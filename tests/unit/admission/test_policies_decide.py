@@ -79,7 +79,7 @@ async def test_what_a_refusal_is(cluster: ControlPlane) -> None:
     [
         ({"expression": "false", "message": "no"}, "no"),
         ({"expression": "false", "messageExpression": "'not ' + object.metadata.name"}, "not a"),
-        ({"expression": "false", "messageExpression": "object.nothing", "message": "no"}, "no"),
+        ({"expression": "false", "messageExpression": "string(object.nothing)", "message": "no"}, "no"),
         (
             {"expression": "object.nothing == 1"},
             "expression 'object.nothing == 1' resulted in error: no such key: nothing",
@@ -87,7 +87,7 @@ async def test_what_a_refusal_is(cluster: ControlPlane) -> None:
         ({"expression": "request.operation == 'CREATE' && oldObject == null"}, ""),
         ({"expression": "request.userInfo.groups.exists(g, g == 'system:masters')"}, ""),
         ({"expression": "namespaceObject.metadata.name == 'default'"}, ""),
-        ({"expression": "params == null"}, ""),
+        ({"expression": "has(namespaceObject.metadata.creationTimestamp)"}, ""),
     ],
 )
 async def test_validations(cluster: ControlPlane, validation: dict[str, str], text: str) -> None:
@@ -151,7 +151,8 @@ async def test_parameters(cluster: ControlPlane) -> None:
     kind = {"apiVersion": "v1", "kind": "ConfigMap"}
     await policy(cluster, {"expression": "object.data.size() <= int(params.data.most)"}, paramKind=kind)
     await bind(cluster, paramRef={"name": "limits", "namespace": "rules", "parameterNotFoundAction": "Deny"})
-    assert await refusal(cluster) == "no params found for policy binding with `Deny` parameterNotFoundAction"
+    missing = "no params found for policy binding with `Deny` parameterNotFoundAction"
+    assert await refusal(cluster) == f"failed to configure binding: {missing}"
     await cluster.client.create(Namespace(metadata=ObjectMeta(name="rules")))
     await cluster.client.delete(ValidatingAdmissionPolicyBinding, "b")
     await cluster.client.create(config_map("limits", "rules", most="1"))

@@ -104,6 +104,10 @@ class Server(Protocol):
         """Every served resource that shows the same stored objects as this one, itself included."""
         ...
 
+    def resource(self, group: str, version: str, kind: str) -> Resource | None:
+        """The served resource of a kind."""
+        ...
+
     async def converted(self, obj: Any, resource: Resource) -> Any:
         """A custom object in the version of ``resource``. Raises 500."""
         ...

@@ -26,6 +26,15 @@ class Form:
     old: Any
 
 
+async def plain_in(obj: Any, resource: Resource, server: Server) -> Any:
+    """An object as plain data in the version of ``resource``. Raises ``ApiError`` when that fails."""
+    if obj is None or isinstance(obj, dict):
+        return obj
+    if isinstance(obj, CustomObject):
+        return codec.to_plain(await server.converted(obj, resource))
+    return codec.to_plain(shown_form(resource, obj))
+
+
 class Forms:
     """The forms of one request, each made once."""
 
@@ -38,16 +47,10 @@ class Forms:
         found = self._made.get(resource.group_version)
         if found is None:
             request = self._request
-            made = await self._plain(request.object, resource), await self._plain(request.old, resource)
-            found = self._made[resource.group_version] = Form(resource, *made)
+            new = await plain_in(request.object, resource, self._server)
+            old = await plain_in(request.old, resource, self._server)
+            found = self._made[resource.group_version] = Form(resource, new, old)
         return found
-
-    async def _plain(self, obj: Any, resource: Resource) -> Any:
-        if obj is None or isinstance(obj, dict):
-            return obj
-        if isinstance(obj, CustomObject):
-            return codec.to_plain(await self._server.converted(obj, resource))
-        return codec.to_plain(shown_form(resource, obj))
 
     async def taken_back(self, plain: dict[str, Any], resource: Resource) -> Any:
         """The request's object that ``plain``, in the form of ``resource``, stands for; with its defaults."""

@@ -1,114 +1,166 @@
 """ValidatingAdmissionPolicy: rules in CEL about what is written, bound to where they hold.
 
-Not as upstream: expressions cannot ask the ``authorizer``, and audit annotations go nowhere.
+There is no audit log: what would stand there, audit annotations and the failures that a binding only audits,
+is said in the server's own log.
 Upstream: ``apiserver/pkg/admission/plugin/policy/validating``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
 from podling.api.admissionregistration_v1 import (
-    MatchResources,
-    ParamKind,
-    ParamRef,
+    AuditAnnotation,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
     Validation,
-    Variable,
 )
-from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.api.core_v1 import Namespace
 from podling.api.meta_v1 import StatusCause, StatusDetails
+from podling.apiserver.admission import policy_requests as requests
 from podling.apiserver.admission import webhook_matching as matching
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
 from podling.apiserver.admission.forms import Form, Forms
-from podling.machinery import codec, selectors
-from podling.machinery.custom import is_established, stored_resource
+from podling.apiserver.admission.policy_requests import Misconfigured
 from podling.machinery.errors import ApiError
-from podling.machinery.scheme import Resource, by_kind, split_group_version
+from podling.machinery.scheme import Resource
 
-_GROUP = "admissionregistration.k8s.io"
+if TYPE_CHECKING:
+    from podling.apiserver.cel.policies import PolicyExpressions
+
+log = logging.getLogger(__name__)
+
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
 INVALID = "Invalid"
-_NEVER = {
-    "authentication.k8s.io": ("selfsubjectreviews", "tokenreviews"),
-    "authorization.k8s.io": (
-        "localsubjectaccessreviews",
-        "selfsubjectaccessreviews",
-        "selfsubjectrulesreviews",
-        "subjectaccessreviews",
-    ),
-}
-"""What policies have no say in, lest they break the cluster; webhooks have."""
-
-
-class _Unusable(Exception):
-    """A policy that cannot be evaluated for this request."""
+MAX_MESSAGE_BYTES = 5 * 1024
+MAX_ANNOTATION = 10 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """One thing that a policy has against a request."""
+    """One thing that a policy has against a request. ``always``: whatever the binding's actions are."""
 
     message: str
     reason: str = INVALID
+    always: bool = False
 
 
-class _Lazy(dict[str, Any]):
-    """The variables of a policy: each evaluated when it is first used, and then remembered."""
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """One policy about one request, with one parameter."""
 
-    def __init__(self, variables: Sequence[Variable], values: dict[str, Any], budget: list[int]) -> None:
-        super().__init__()
-        self._expressions = {each.name: each.expression for each in variables}
-        self._values, self._budget = values, budget
+    policy: ValidatingAdmissionPolicy
+    expressions: PolicyExpressions
+    values: Mapping[str, Any]
+    budget: list[int]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._expressions
+    @property
+    def ignores(self) -> bool:
+        return self.policy.spec.failure_policy == "Ignore"
 
-    def __missing__(self, name: str) -> Any:
-        found = matching.program(self._expressions[name]).evaluate(self._values, self._budget)
-        self[name] = found
-        return found
+    def evaluated(self, text: str) -> Any:
+        """Raises ``matching.ConditionFailed``."""
+        return matching.evaluated(text, self.expressions.program, self.values, self.budget)
 
 
 class ValidatingAdmissionPolicies(Plugin):
     name = "ValidatingAdmissionPolicy"
     _server: Server
 
+    def __init__(self) -> None:
+        self._expressions = requests.Expressions()
+
     def initialize(self, server: Server) -> None:
         self._server = server
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
-        return resource.group != _GROUP and resource.plural not in _NEVER.get(resource.group, ())
+        return requests.judged(resource)
 
     async def validate(self, request: Request, objects: Objects) -> None:
         bindings = await objects.list(ValidatingAdmissionPolicyBinding)
         if not bindings:
             return
-        policies = {each.metadata.name: each for each in await objects.list(ValidatingAdmissionPolicy)}
+        policies = await objects.list(ValidatingAdmissionPolicy)
+        self._expressions.keep_only(policies)
         denied: list[tuple[str, _Decision]] = []
         forms = Forms(request, self._server)
-        for binding in bindings:
-            policy = policies.get(binding.spec.policy_name)
-            resource = (
-                _matched(policy, binding, request, objects, self._server) if policy is not None else None
-            )
-            if policy is None or resource is None:
+        for policy in policies:
+            own = [each for each in bindings if each.spec.policy_name == policy.metadata.name]
+            constraints = policy.spec.match_constraints
+            if not own or constraints is None:
                 continue
-            who = f"ValidatingAdmissionPolicy '{policy.metadata.name}' with binding '{binding.metadata.name}'"
-            form = await forms.of(resource)
-            for decision in await _decisions(policy, binding, request, form, objects):
-                if "Deny" in binding.spec.validation_actions:
-                    denied.append((who, decision))
-                if "Warn" in binding.spec.validation_actions:
-                    request.warnings.append(f"Validation failed for {who}: {decision.message}")
+            resource = requests.matched(constraints, request, objects, self._server)
+            if resource is not None:
+                form = await forms.of(resource)
+                denied += [each async for each in self._objections(policy, own, request, form, objects)]
         if denied:
             raise _denial(request, *denied[0])
+
+    async def _objections(
+        self,
+        policy: ValidatingAdmissionPolicy,
+        bindings: list[ValidatingAdmissionPolicyBinding],
+        request: Request,
+        form: Form,
+        objects: Objects,
+    ) -> Any:
+        """What refuses the request, with who says so; warnings are given on the way."""
+        who = f"ValidatingAdmissionPolicy '{policy.metadata.name}'"
+        ignores = policy.spec.failure_policy == "Ignore"
+        try:
+            kind = requests.param_resource(policy.spec.param_kind, self._server)
+        except Misconfigured as error:
+            if not ignores:
+                yield who, _Decision(f"failed to configure policy: {error}")
+            return
+        for binding in bindings:
+            narrower = binding.spec.match_resources
+            if requests.matched(narrower, request, objects, self._server) is None:
+                continue
+            bound, actions = f"{who} with binding '{binding.metadata.name}'", binding.spec.validation_actions
+            try:
+                found = await requests.params(kind, binding.spec.param_ref, request, objects, self._server)
+            except Misconfigured as error:
+                if not ignores:
+                    yield bound, _Decision(f"failed to configure binding: {error}")
+                continue
+            namespace = requests.namespace_object(request, objects)
+            for param in found:
+                values = requests.values(request, form, param, namespace, self._server)
+                for decision in self._judged(policy, values):
+                    if decision.always or "Deny" in actions:
+                        yield bound, decision
+                    elif "Audit" in actions:
+                        log.info("Validation failed for %s: %s", bound, decision.message)
+                    if "Warn" in actions and not decision.always:
+                        request.warnings.append(f"Validation failed for {bound}: {decision.message}")
+
+    def _judged(self, policy: ValidatingAdmissionPolicy, values: dict[str, Any]) -> Iterator[_Decision]:
+        from podling.apiserver.cel.programs import PER_OBJECT
+
+        expressions, spec, budget = self._expressions.of(policy), policy.spec, [PER_OBJECT]
+        judging = _Judging(policy, expressions, values, budget)
+        try:
+            condition = expressions.condition
+            if not matching.conditions_hold(spec.match_conditions, condition, values):
+                return
+        except matching.ConditionFailed as error:
+            if not judging.ignores:
+                yield _Decision(str(error))
+            return
+        values["variables"] = expressions.lazily(values, budget)
+        for validation in spec.validations:
+            decision = _asked(validation, judging)
+            if decision is not None:
+                yield decision
+        for annotation in spec.audit_annotations:
+            decision = _annotated(annotation, judging)
+            if decision is not None:
+                yield decision
 
 
 def _denial(request: Request, who: str, decision: _Decision) -> ApiError:
@@ -125,128 +177,38 @@ def _denial(request: Request, who: str, decision: _Decision) -> ApiError:
     )
 
 
-def _matched(
-    policy: ValidatingAdmissionPolicy,
-    binding: ValidatingAdmissionPolicyBinding,
-    request: Request,
-    objects: Objects,
-    server: Server,
-) -> Resource | None:
-    """As what a policy sees the request; None if it or its binding is about others."""
-    constraints, narrower = policy.spec.match_constraints, binding.spec.match_resources
-    found = None if constraints is None else _in_resources(constraints, request, objects, server)
-    if found is None or narrower is None:
-        return found
-    return found if _in_resources(narrower, request, objects, server) is not None else None
-
-
-def _in_resources(
-    wanted: MatchResources, request: Request, objects: Objects, server: Server
-) -> Resource | None:
-    if not matching.selected(wanted.namespace_selector, wanted.object_selector, request, objects):
-        return None
-    if matching.matched(wanted.exclude_resource_rules, wanted.match_policy, request, server) is not None:
-        return None
-    if not wanted.resource_rules:
-        return request.resource
-    return matching.matched(wanted.resource_rules, wanted.match_policy, request, server)
-
-
-async def _decisions(
-    policy: ValidatingAdmissionPolicy,
-    binding: ValidatingAdmissionPolicyBinding,
-    request: Request,
-    form: Form,
-    objects: Objects,
-) -> list[_Decision]:
-    """What a policy has against a request; nothing when it cannot be evaluated and that is to be ignored."""
-    try:
-        params = await _params(policy.spec.param_kind, binding.spec.param_ref, request, objects)
-        found: list[_Decision] = []
-        for each in params:
-            found += _judged(policy, _seen(request, form, each, objects))
-        return found
-    except (_Unusable, matching.ConditionFailed) as error:
-        if policy.spec.failure_policy == "Ignore":
-            return []
-        return [_Decision(str(error))]
-
-
-def _seen(request: Request, form: Form, params: Any, objects: Objects) -> dict[str, Any]:
-    namespace = objects.get(Namespace, request.namespace) if request.namespace else None
-    shown = None if namespace is None else codec.to_plain(namespace)
-    return matching.seen(request, form, params=params, namespaceObject=shown)
-
-
-def _judged(policy: ValidatingAdmissionPolicy, values: dict[str, Any]) -> Iterator[_Decision]:
-    from podling.apiserver.cel.programs import PER_OBJECT
-
-    spec, budget = policy.spec, [PER_OBJECT]
-    values["variables"] = _Lazy(spec.variables, values, budget)
-    if not matching.conditions_hold(spec.match_conditions, values):
-        return
-    for validation in spec.validations:
-        decision = _asked(validation, values, budget, ignore=spec.failure_policy == "Ignore")
-        if decision is not None:
-            yield decision
-
-
-def _asked(
-    validation: Validation, values: Mapping[str, Any], budget: list[int], *, ignore: bool
-) -> _Decision | None:
+def _asked(validation: Validation, judging: _Judging) -> _Decision | None:
     """What one validation has against the request."""
-    from podling.apiserver.cel.programs import Failure, NotCompiled, OverBudget
-
-    reason, text = validation.reason or INVALID, validation.expression.strip()
+    text = validation.expression.strip()
     try:
-        if matching.program(validation.expression).evaluate(values, budget) is True:
+        if judging.evaluated(validation.expression) is True:
             return None
-    except (Failure, NotCompiled, OverBudget) as error:
-        return None if ignore else _Decision(f"expression '{text}' resulted in error: {error}", reason)
+    except matching.ConditionFailed as error:
+        return None if judging.ignores else _Decision(str(error))
     message = (validation.message or "").strip() or f"failed expression: {text}"
     if validation.message_expression:
         try:
-            said = matching.program(validation.message_expression).evaluate(values, budget)
-        except (Failure, NotCompiled, OverBudget):
+            said = judging.evaluated(validation.message_expression)
+        except matching.ConditionFailed:
             said = ""
-        if isinstance(said, str) and said.strip() and "\n" not in said.strip():
-            message = said.strip()
-    return _Decision(message, reason)
+        said = said.strip() if isinstance(said, str) else ""
+        if said and "\n" not in said and len(said.encode()) <= MAX_MESSAGE_BYTES:
+            message = said
+    return _Decision(message, validation.reason or INVALID)
 
 
-async def _params(
-    kind: ParamKind | None, ref: ParamRef | None, request: Request, objects: Objects
-) -> list[Any]:
-    """The parameters that the policy is evaluated with, once for each. Raises ``_Unusable``."""
-    if kind is None or ref is None:
-        return [None]
-    resource = await _param_resource(kind, objects)
-    namespace = (ref.namespace or request.namespace) if resource.namespaced else ""
-    if resource.namespaced and not namespace:
-        raise _Unusable(
-            "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
-        )
-    type_: type[Any] = resource.type
-    if ref.name:
-        one = objects.get(type_, ref.name, namespace)
-        found = [] if one is None else [one]
-    else:
-        chosen = selectors.from_label_selector(ref.selector)
-        every = await objects.list(type_, namespace)
-        found = [each for each in every if chosen.matches(each.metadata.labels)]
-    if not found and ref.parameter_not_found_action != "Allow":
-        raise _Unusable("no params found for policy binding with `Deny` parameterNotFoundAction")
-    return [codec.to_plain(each) for each in found]
-
-
-async def _param_resource(kind: ParamKind, objects: Objects) -> Resource:
-    group, version = split_group_version(kind.api_version or "")
-    built_in = by_kind(group, version, kind.kind or "")
-    if built_in is not None:
-        return built_in
-    for definition in await objects.list(CustomResourceDefinition):
-        named = (definition.spec.group, definition.spec.names.kind)
-        if named == (group, kind.kind) and is_established(definition):
-            return stored_resource(definition)
-    shown = f"{group}/{version}, Kind={kind.kind}"
-    raise _Unusable(f"failed to find resource referenced by paramKind: '{shown}'")
+def _annotated(annotation: AuditAnnotation, judging: _Judging) -> _Decision | None:
+    """An annotation for the log of what happened; one that cannot be evaluated counts against the request."""
+    name, text = judging.policy.metadata.name, annotation.value_expression
+    try:
+        value = judging.evaluated(text)
+    except matching.ConditionFailed as error:
+        return None if judging.ignores else _Decision(str(error), always=True)
+    if isinstance(value, str):
+        if value.strip():
+            log.info("%s/%s: %s", name, annotation.key, value.strip()[:MAX_ANNOTATION])
+    elif value is not None:
+        kind = matching.kind_of(value)
+        why = f"valueExpression '{text}' resulted in unsupported return type: {kind}. "
+        return _Decision(f"{why}Return type must be either string or null.", always=True)
+    return None

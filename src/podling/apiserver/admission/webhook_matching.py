@@ -5,7 +5,7 @@ Upstream: ``apiserver/pkg/admission/plugin/webhook/predicates`` and ``.../matchc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from podling.api.core_v1 import Namespace
 from podling.api.meta_v1 import DeleteOptions, LabelSelector
 from podling.apiserver.admission.base import Objects, Operation, Request, Server
 from podling.apiserver.admission.forms import Form
+from podling.apiserver.admission.rights import rights
 from podling.machinery import codec, selectors
 from podling.machinery.scheme import Resource
 
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
     from podling.apiserver.cel.programs import Program
 
 ALL = "*"
-VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables", "authorizer")
-"""The names that expressions may use; what is not there is null."""
+Find = Callable[[str], "Program"]
+"""From an expression to its program; raises ``NotCompiled``."""
 
 
 class ConditionFailed(Exception):
-    """A condition that cannot be evaluated."""
+    """An expression that cannot be evaluated; the text says which, and why."""
 
 
 def matched(
@@ -174,39 +175,61 @@ def attributes(request: Request, resource: Resource) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def program(text: str) -> Program:
-    """An expression over a request. Raises ``NotCompiled``."""
+    """A webhook's condition. Raises ``NotCompiled``."""
+    from podling.apiserver.cel.environments import environment
     from podling.apiserver.cel.programs import Program
-    from podling.apiserver.cel.types import DYN
 
-    return Program(text, dict.fromkeys(VARIABLES, DYN))
+    return Program(text, environment())
 
 
-def seen(request: Request, form: Form, **more: Any) -> dict[str, Any]:
+def seen(request: Request, form: Form, server: Server, **more: Any) -> dict[str, Any]:
     """The values that expressions see."""
-    found: dict[str, Any] = dict.fromkeys(VARIABLES)
-    found |= {
+    return {
         "object": form.object,
         "oldObject": form.old,
         "request": attributes(request, form.resource),
+        "namespaceObject": None,
+        **rights(request, server),
         **more,
     }
-    return found
 
 
-def conditions_hold(conditions: Sequence[MatchCondition], values: Mapping[str, Any]) -> bool:
-    """Whether all conditions hold: one that does not decides, whatever others fail.
-
-    Raises ``ConditionFailed``.
-    """
+def evaluated(text: str, find: Find, values: Mapping[str, Any], budget: list[int]) -> Any:
+    """The value of an expression. Raises ``ConditionFailed``."""
     from podling.apiserver.cel.programs import Failure, NotCompiled, OverBudget
 
+    try:
+        return find(text).evaluate(values, budget)
+    except NotCompiled as error:
+        raise ConditionFailed(f"compilation error: compilation failed: {error}") from None
+    except (Failure, OverBudget) as error:
+        raise ConditionFailed(f"expression '{text}' resulted in error: {error}") from None
+
+
+def conditions_hold(conditions: Sequence[MatchCondition], find: Find, values: Mapping[str, Any]) -> bool:
+    """Whether all conditions hold: one that does not decides, whatever others fail.
+
+    ``find``: how their expressions are compiled. Raises ``ConditionFailed``.
+    """
+    if not conditions:
+        return True
+    from podling.apiserver.cel.programs import PER_OBJECT
+
     failed: list[str] = []
+    budget = [PER_OBJECT]
     for each in conditions:
         try:
-            if program(each.expression).evaluate(values) is not True:
+            if evaluated(each.expression, find, values, budget) is not True:
                 return False
-        except (Failure, NotCompiled, OverBudget) as error:
-            failed.append(f"expression '{each.expression}' resulted in error: {error}")
+        except ConditionFailed as error:
+            failed.append(str(error))
     if failed:
         raise ConditionFailed(failed[0] if len(failed) == 1 else f"[{', '.join(failed)}]")
     return True
+
+
+def kind_of(value: Any) -> str:
+    """What CEL calls the type of a value."""
+    from podling.apiserver.cel.runs import kind_name
+
+    return kind_name(value)

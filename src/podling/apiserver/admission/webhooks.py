@@ -78,7 +78,8 @@ class _Webhooks(Plugin):
         if not webhook.match_conditions:
             return form
         try:
-            holds = matching.conditions_hold(webhook.match_conditions, matching.seen(request, form))
+            values = matching.seen(request, form, self._server)
+            holds = matching.conditions_hold(webhook.match_conditions, matching.program, values)
         except matching.ConditionFailed as error:
             if webhook.failure_policy == "Ignore":
                 return None

@@ -117,6 +117,8 @@ class Compiler:
         return self._wrong(f"undeclared reference to '{name}' (in container '')", node.at)
 
     def _select(self, node: Select, names: Names) -> Typed:
+        if isinstance(node.operand, Name) and (whole := f"{node.operand.name}.{node.field}") in names:
+            return Typed(names[whole], lambda scope: scope[whole], 1)
         operand = self.compile(node.operand, names)
         if operand is UNKNOWN:
             return UNKNOWN

@@ -180,7 +180,7 @@ def optional_map(over: Run, body: Run, *, flat: bool) -> Run:
 _KINDS = {bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes", list: "list", dict: "map"}
 
 
-def _kind(value: Any) -> str:
+def kind_name(value: Any) -> str:
     """The name of a value's type, as overloads have it."""
     if value is None:
         return "null"
@@ -212,7 +212,7 @@ def called(found: list[Overload], arguments: list[Run], *, traversing: bool) -> 
 
 def _dispatched(found: list[Overload], values: list[Any]) -> Callable[..., Any]:
     """The overload for values whose types were not known before."""
-    kinds = [_kind(each) for each in values]
+    kinds = [kind_name(each) for each in values]
     for overload in found:
         wanted = [each.name for each in overload.arguments]
         if all(len(name) == 1 or name in (kind, "dyn") for name, kind in zip(wanted, kinds, strict=True)):

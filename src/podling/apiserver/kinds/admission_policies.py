@@ -1,7 +1,6 @@
 """Admission policies in CEL, validating and mutating, and what binds them.
 
-Upstream: ``pkg/apis/admissionregistration/validation/validation.go``, ``v1/defaults.go``. Expressions are
-parsed; their types are not checked.
+Upstream: ``pkg/apis/admissionregistration/validation/validation.go``, ``v1/defaults.go``.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from podling.apiserver.kinds.filling import change, fill_absent
 from podling.apiserver.kinds.plain_tables import TableRules
 from podling.apiserver.kinds.policy_expressions import (
     audit_errors,
+    compiled,
     mutation_errors,
     param_kind_errors,
     validation_errors,
@@ -75,8 +75,9 @@ class MutatingPolicyRules(_PolicyRules):
     def validate(self, obj: MutatingAdmissionPolicy, context: Context) -> Errors:
         spec = obj.spec
         errors = _common_errors(obj, MUTATING_OPERATIONS)
+        expressions = compiled(spec)
         for position, variable in enumerate(spec.variables):
-            errors += variable_errors(SPEC.child("variables").index(position), variable)
+            errors += variable_errors(SPEC.child("variables").index(position), variable, expressions)
         here = SPEC.child("mutations")
         if not spec.mutations:
             errors.append(fields.required(here, "mutations must contain at least one item"))
@@ -89,8 +90,9 @@ class MutatingPolicyRules(_PolicyRules):
 def _validating_errors(obj: ValidatingAdmissionPolicy) -> Errors:
     spec = obj.spec
     errors = _common_errors(obj)
+    expressions = compiled(spec)
     for position, variable in enumerate(spec.variables):
-        errors += variable_errors(SPEC.child("variables").index(position), variable)
+        errors += variable_errors(SPEC.child("variables").index(position), variable, expressions)
     if not spec.validations and not spec.audit_annotations:
         return [
             *errors,
@@ -98,9 +100,9 @@ def _validating_errors(obj: ValidatingAdmissionPolicy) -> Errors:
             fields.required(SPEC.child("auditAnnotations"), _NOTHING),
         ]
     for position, validation in enumerate(spec.validations):
-        errors += validation_errors(SPEC.child("validations").index(position), validation)
+        errors += validation_errors(SPEC.child("validations").index(position), validation, expressions)
     name = obj.metadata.name or ""
-    return errors + audit_errors(SPEC.child("auditAnnotations"), spec.audit_annotations, name)
+    return errors + audit_errors(SPEC.child("auditAnnotations"), spec.audit_annotations, name, expressions)
 
 
 def _common_errors(obj: Policy, operations: Sequence[str] = ()) -> Errors:
@@ -116,7 +118,9 @@ def _common_errors(obj: Policy, operations: Sequence[str] = ()) -> Errors:
         errors += match_errors(here, match)
         errors += [] if match.resource_rules else [fields.required(here.child("resourceRules"))]
         errors += _operation_errors(here.child("resourceRules", "operations"), match, operations)
-    return errors + condition_errors(SPEC.child("matchConditions"), spec.match_conditions)
+    return errors + condition_errors(
+        SPEC.child("matchConditions"), spec.match_conditions, params=spec.param_kind is not None
+    )
 
 
 def _operation_errors(path: Path, match: MatchResources, operations: Sequence[str]) -> Errors:

@@ -18,7 +18,7 @@ from podling.api.admissionregistration_v1 import (
 from podling.api.meta_v1 import LabelSelector
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
-from podling.apiserver.kinds.expressions import expression_errors
+from podling.apiserver.kinds.expressions import typed_expression_errors
 from podling.apiserver.kinds.filling import change, each, fill_absent
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
@@ -135,15 +135,23 @@ def _named_rule_errors(path: Path, rule: NamedRuleWithOperations) -> Errors:
     return errors + rule_errors(path, rule)
 
 
-def condition_errors(path: Path, conditions: Sequence[MatchCondition]) -> Errors:
+def condition_errors(path: Path, conditions: Sequence[MatchCondition], *, params: bool = False) -> Errors:
+    """``params``: the conditions may refer to parameters."""
+    if not conditions:
+        return []
+    from podling.apiserver.cel.environments import environment
+    from podling.apiserver.cel.types import DYN
+
     errors: Errors = []
     if len(conditions) > MAX_CONDITIONS:
         errors.append(fields.too_many(path, len(conditions), MAX_CONDITIONS))
     seen: set[str] = set()
+    known = environment(params=DYN if params else None)
     for position, condition in enumerate(conditions):
         here, text = path.index(position), condition.expression.strip()
         where = here.child("expression")
-        errors += expression_errors(where, text) if text else [fields.required(where)]
+        wrong = typed_expression_errors(where, text, known, ("bool",)) if text else [fields.required(where)]
+        errors += wrong
         if not condition.name:
             errors.append(fields.required(here.child("name")))
             continue

@@ -1,15 +1,17 @@
-"""CEL expressions in objects: that they can be parsed, and are there.
-
-What an expression refers to is not checked: which names exist depends on where it is evaluated.
-"""
+"""CEL expressions in objects: that they are there, can be parsed, and fit what they will see."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from podling.apiserver.kinds.checks import Errors
 from podling.machinery import fields
 from podling.machinery.fields import Path
+
+if TYPE_CHECKING:
+    from podling.apiserver.cel.types import Type
 
 _IDENTIFIER = re.compile("[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
 _RESERVED = frozenset({
@@ -19,11 +21,27 @@ _RESERVED = frozenset({
 
 
 def expression_errors(path: Path, text: str) -> Errors:
-    """``text`` is not blank (the caller says what a missing one means)."""
+    """What keeps ``text`` from being parsed. It is not blank (the caller says what a missing one means)."""
     from podling.apiserver.cel.programs import syntax_problem  # loads the library
 
     problem = syntax_problem(text)
     return [fields.invalid(path, text, f"compilation failed: {problem}")] if problem else []
+
+
+def typed_expression_errors(
+    path: Path, text: str, names: Mapping[str, Type], results: Sequence[str] = ()
+) -> Errors:
+    """What keeps ``text`` from being compiled, and from making a value of one of the types ``results``."""
+    from podling.apiserver.cel.programs import NotCompiled, Program
+
+    try:
+        made = str(Program(text, names).type).replace("null", "null_type")
+    except NotCompiled as problem:
+        return [fields.invalid(path, text, f"compilation failed: {problem}")]
+    if not results or made in results:
+        return []
+    shown = results[0] if len(results) == 1 else f"one of [{' '.join(results)}]"
+    return [fields.invalid(path, text, f"must evaluate to {shown}")]
 
 
 def is_identifier(name: str) -> bool:

@@ -7,13 +7,27 @@ Upstream: ``validateValidation`` and its neighbours in
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from podling.api.admissionregistration_v1 import AuditAnnotation, Mutation, ParamKind, Validation, Variable
+from podling.api.admissionregistration_v1 import (
+    AuditAnnotation,
+    MutatingAdmissionPolicySpec,
+    Mutation,
+    ParamKind,
+    ValidatingAdmissionPolicySpec,
+    Validation,
+    Variable,
+)
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
-from podling.apiserver.kinds.expressions import expression_errors, is_identifier
+from podling.apiserver.kinds.expressions import is_identifier, typed_expression_errors
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
+
+if TYPE_CHECKING:
+    from podling.apiserver.cel.policies import PolicyExpressions
+
+PolicySpec = ValidatingAdmissionPolicySpec | MutatingAdmissionPolicySpec
 
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 PATCH_TYPES = ("ApplyConfiguration", "JSONPatch")
@@ -49,27 +63,39 @@ def _group_version_errors(path: Path, text: str) -> Errors:
     return errors + ([fields.invalid(path, version, ",".join(problems))] if problems else [])
 
 
-def variable_errors(path: Path, variable: Variable) -> Errors:
+def compiled(spec: PolicySpec) -> PolicyExpressions:
+    """The expressions of a policy, ready to be asked what is wrong with them."""
+    from podling.apiserver.cel.policies import PolicyExpressions
+    from podling.apiserver.cel.types import DYN
+
+    variables = [(each.name, each.expression) for each in spec.variables]
+    return PolicyExpressions(variables, params=DYN if spec.param_kind is not None else None)
+
+
+def variable_errors(path: Path, variable: Variable, policy: PolicyExpressions) -> Errors:
     errors: Errors = []
     if not variable.name.strip():
         errors.append(fields.required(path.child("name"), _NAMED.format("name")))
     elif not is_identifier(variable.name):
         errors.append(fields.invalid(path.child("name"), variable.name, "must be a valid CEL identifier"))
-    return errors + _expression(path, variable.expression)
+    where, found = path.child("expression"), policy.variables.get(variable.name)
+    if not variable.expression.strip():
+        errors.append(fields.required(where, _NAMED.format("expression")))
+    elif isinstance(found, Exception):
+        errors.append(fields.invalid(where, variable.expression, f"compilation failed: {found}"))
+    return errors
 
 
-def _expression(path: Path, text: str, name: str = "expression") -> Errors:
-    where = path.child(name)
-    if not text.strip():
-        return [fields.required(where, _NAMED.format(name))]
-    return expression_errors(where, text)
-
-
-def validation_errors(path: Path, validation: Validation) -> Errors:
-    errors = _expression(path, validation.expression)
+def validation_errors(path: Path, validation: Validation, policy: PolicyExpressions) -> Errors:
+    where, text = path.child("expression"), validation.expression.strip()
+    if text:
+        errors = typed_expression_errors(where, text, policy.names(), ("bool",))
+    else:
+        errors = [fields.required(where, _NAMED.format("expression"))]
     where, text = path.child("messageExpression"), validation.message_expression or ""
     if text.strip():
-        errors += expression_errors(where, text)
+        names = policy.names(authorizer=False)
+        errors += typed_expression_errors(where, text.strip(), names, ("string",))
     elif text:
         errors.append(fields.invalid(where, text, "must be non-empty if specified"))
     where, text = path.child("message"), validation.message or ""
@@ -80,7 +106,9 @@ def validation_errors(path: Path, validation: Validation) -> Errors:
     return errors + checks.one_of(path.child("reason"), validation.reason, REASONS)
 
 
-def audit_errors(path: Path, annotations: Sequence[AuditAnnotation], policy: str) -> Errors:
+def audit_errors(
+    path: Path, annotations: Sequence[AuditAnnotation], policy: str, expressions: PolicyExpressions
+) -> Errors:
     """``policy`` is the policy's name: it is the prefix of every key."""
     errors: Errors = []
     if len(annotations) > MAX_AUDIT_ANNOTATIONS:
@@ -94,11 +122,14 @@ def audit_errors(path: Path, annotations: Sequence[AuditAnnotation], policy: str
         else:
             errors.append(fields.invalid(here.child("key"), key, "requires metadata.name be non-empty"))
         where = here.child("valueExpression")
-        if len(annotation.value_expression.strip().encode()) > MAX_AUDIT_EXPRESSION_BYTES:
+        value = annotation.value_expression.strip()
+        if len(value.encode()) > MAX_AUDIT_EXPRESSION_BYTES:
             text = f"must not exceed {MAX_AUDIT_EXPRESSION_BYTES} bytes in length"
             errors.append(fields.required(where, text))
+        elif value:
+            errors += typed_expression_errors(where, value, expressions.names(), ("string", "null_type"))
         else:
-            errors += _expression(here, annotation.value_expression, "valueExpression")
+            errors.append(fields.required(where, _NAMED.format("valueExpression")))
         errors += [fields.duplicate(here.child("key"), key)] if key in seen else []
         seen.add(key)
     return errors

@@ -1,0 +1,109 @@
+"""What the status of a validating policy says: whether its expressions fit the kinds that it is about.
+
+When a policy is written its expressions are held to what every object has; here they are held to the types
+of the kinds that its rules name outright, built in ones. What does not fit is a warning and no more: the
+policy decides as it did.
+
+Upstream: ``apiserver/pkg/admission/plugin/policy/validating/typechecking.go`` and the controller
+``validatingadmissionpolicy-status``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from msgspec import structs
+
+from podling.api.admissionregistration_v1 import (
+    ExpressionWarning,
+    TypeChecking,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicySpec,
+)
+from podling.apiserver.loops import changed, keep_at
+from podling.client.local import LocalClient
+from podling.machinery.errors import ApiError, is_conflict, is_not_found
+from podling.machinery.scheme import Resource, by_kind, by_path, split_group_version
+
+MAX_TYPES = 10
+RETRY_SECONDS = 5.0
+
+
+class PolicyStatus:
+    """Keeps the status of every policy, until cancelled."""
+
+    def __init__(self, client: LocalClient) -> None:
+        self._client = client
+
+    async def run(self) -> None:
+        await keep_at(self._follow, "validating admission policies", seconds=RETRY_SECONDS)
+
+    async def _follow(self) -> None:
+        listing = await self._client.list(ValidatingAdmissionPolicy)
+        for policy in listing.items:
+            if (policy.status.observed_generation or 0) < (policy.metadata.generation or 0):
+                await self._show(policy)
+        await changed(self._client, ValidatingAdmissionPolicy, listing.resource_version, within=None)
+
+    async def _show(self, policy: ValidatingAdmissionPolicy) -> None:
+        status = structs.replace(
+            policy.status,
+            observed_generation=policy.metadata.generation,
+            type_checking=TypeChecking(expression_warnings=expression_warnings(policy.spec)),
+        )
+        try:
+            await self._client.update(structs.replace(policy, status=status), subresource="status")
+        except ApiError as error:
+            if not (is_conflict(error) or is_not_found(error)):
+                raise
+
+
+def expression_warnings(spec: ValidatingAdmissionPolicySpec) -> tuple[ExpressionWarning, ...]:
+    """Which expressions do not fit which kinds."""
+    kinds = kinds_to_check(spec)
+    found: list[ExpressionWarning] = []
+    for position, validation in enumerate(spec.validations):
+        for name, text in (
+            ("expression", validation.expression),
+            ("messageExpression", validation.message_expression),
+        ):
+            warning = "\n".join(_misfits(text, spec, kinds)) if text else ""
+            if warning:
+                where = f"spec.validations[{position}].{name}"
+                found.append(ExpressionWarning(field_ref=where, warning=warning))
+    return tuple(found)
+
+
+def _misfits(text: str, spec: ValidatingAdmissionPolicySpec, kinds: Sequence[Resource]) -> Iterator[str]:
+    from podling.apiserver.cel.policies import PolicyExpressions
+    from podling.apiserver.cel.programs import NotCompiled
+    from podling.apiserver.cel.shape_types import type_of_kind
+    from podling.apiserver.cel.types import DYN
+
+    params = None
+    if spec.param_kind is not None:
+        group, version = split_group_version(spec.param_kind.api_version or "")
+        known = by_kind(group, version, spec.param_kind.kind or "")
+        params = type_of_kind(known.type) if known is not None else DYN
+    variables = [(each.name, each.expression) for each in spec.variables]
+    for resource in kinds:
+        typed = PolicyExpressions(variables, params=params, objects=type_of_kind(resource.type))
+        try:
+            typed.program(text)
+        except NotCompiled as problem:
+            yield f"{resource.group}/{resource.version}, Kind={resource.kind}: {problem}\n"
+
+
+def kinds_to_check(spec: ValidatingAdmissionPolicySpec) -> tuple[Resource, ...]:
+    """The built-in resources that the rules name outright, in the order of their kinds; not all of many."""
+    found: dict[tuple[str, str, str], Resource] = {}
+    for rule in spec.match_constraints.resource_rules if spec.match_constraints is not None else ():
+        if any("*" in each for each in (*rule.api_groups, *rule.api_versions)):
+            continue
+        plurals = sorted(each for each in rule.resources if not {"*", "/"} & set(each))
+        for names in product(sorted(rule.api_groups), sorted(rule.api_versions), plurals):
+            resource = by_path(*names)
+            if resource is not None and len(found) < MAX_TYPES:
+                found[resource.group, resource.version, resource.kind] = resource
+    return tuple(each for _, each in sorted(found.items()))

@@ -1,0 +1,102 @@
+"""What expressions of admission may refer to, with its types.
+
+``object`` and ``oldObject`` have any type; they and whatever else the request has not are null.
+Upstream: ``BuildRequestType`` and ``BuildNamespaceType`` in ``apiserver/pkg/admission/plugin/cel``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from podling.apiserver.cel.authorization import AUTHORIZER_TYPE, RESOURCE_CHECK_TYPE
+from podling.apiserver.cel.types import BOOL, DYN, INT, STRING, Field, Type, list_of, map_of
+
+TIMESTAMP = Type("timestamp")
+REQUEST_RESOURCE = "authorizer.requestResource"
+
+
+def object_of(fields: Mapping[str, Type]) -> Type:
+    return Type("object", fields={name: Field(name, type_) for name, type_ in fields.items()})
+
+
+_TEXTS = map_of(STRING, STRING)
+_KIND = object_of({"group": STRING, "version": STRING, "kind": STRING})
+_RESOURCE = object_of({"group": STRING, "version": STRING, "resource": STRING})
+_USER = object_of(
+    {
+        "username": STRING,
+        "uid": STRING,
+        "groups": list_of(STRING),
+        "extra": map_of(STRING, list_of(STRING)),
+    }
+)
+REQUEST = object_of(
+    {
+        "kind": _KIND,
+        "resource": _RESOURCE,
+        "subResource": STRING,
+        "requestKind": _KIND,
+        "requestResource": _RESOURCE,
+        "requestSubResource": STRING,
+        "name": STRING,
+        "namespace": STRING,
+        "operation": STRING,
+        "userInfo": _USER,
+        "dryRun": BOOL,
+        "options": DYN,
+    }
+)
+NAMESPACE_METADATA = {
+    "name": STRING,
+    "generateName": STRING,
+    "namespace": STRING,
+    "labels": _TEXTS,
+    "annotations": _TEXTS,
+    "uid": STRING,
+    "creationTimestamp": TIMESTAMP,
+    "deletionGracePeriodSeconds": INT,
+    "deletionTimestamp": TIMESTAMP,
+    "generation": INT,
+    "resourceVersion": STRING,
+    "finalizers": list_of(STRING),
+}
+_CONDITION = object_of(
+    {
+        "type": STRING,
+        "status": STRING,
+        "reason": STRING,
+        "message": STRING,
+        "lastTransitionTime": TIMESTAMP,
+    }
+)
+NAMESPACE = object_of(
+    {
+        "metadata": object_of(NAMESPACE_METADATA),
+        "spec": object_of({"finalizers": list_of(STRING)}),
+        "status": object_of({"phase": STRING, "conditions": list_of(_CONDITION)}),
+    }
+)
+
+
+def environment(
+    *,
+    params: Type | None = None,
+    authorizer: bool = True,
+    variables: Mapping[str, Type] | None = None,
+    objects: Type = DYN,
+) -> dict[str, Type]:
+    """The names of an environment.
+
+    Args:
+        params: the type of ``params``; None if there are none.
+        variables: the types of the policy's variables; None where they cannot be used.
+        objects: the type of ``object`` and ``oldObject``.
+    """
+    found = {"object": objects, "oldObject": objects, "request": REQUEST, "namespaceObject": NAMESPACE}
+    if params is not None:
+        found["params"] = params
+    if authorizer:
+        found |= {"authorizer": AUTHORIZER_TYPE, REQUEST_RESOURCE: RESOURCE_CHECK_TYPE}
+    if variables is not None:
+        found["variables"] = object_of(variables)
+    return found
