@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.machinery.scheme import by_path
 from tests.support.custom_resources import definition
+from tests.support.published_bodies import Schema
 
 GROUP = "fuzz.example.com"
 DOCUMENTS = (
@@ -25,29 +25,52 @@ DEFINED = "customresourcedefinitions"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """``kind`` is that of a built-in resource, ``schema`` what is published of the body of any other."""
+    """One method of one path; ``resource`` is what all paths to the same objects have in common.
+
+    ``schema``: of the object that a body holds, or changes; ``options``: names and types in the query.
+    """
 
     path: str
     method: str
-    kind: type[Any] | None
-    schema: dict[str, Any] | None = None
+    resource: str = ""
+    schema: Schema | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    head: tuple[str, str] = ("", "")
+    """``apiVersion`` and ``kind`` of that object."""
+
+    @property
+    def makes(self) -> bool:
+        """Whether new objects come of it."""
+        return self.method == "POST" and self.path.endswith(self.resource.rpartition("/")[2])
 
 
 def operations(document: dict[str, Any]) -> list[Operation]:
-    """Every operation that the server publishes, and the documents beside them."""
-    found = [Operation(path, "GET", None) for path in DOCUMENTS]
+    """Every operation that the server publishes, after the documents beside them."""
+    found = [Operation(path, "GET") for path in DOCUMENTS]
     for path, item in document["paths"].items():
         parts = path.strip("/").split("/")
-        group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
-        rest = parts[2 if parts[0] == "api" else 3 :]
+        version, rest = parts[: 2 if parts[0] == "api" else 3], parts[2 if parts[0] == "api" else 3 :]
         plural = rest[2] if rest[0] == "namespaces" and len(rest) > 2 else rest[0]
-        resource = by_path(group, version, plural)
         for method, operation in item.items():
             # The end of all definitions would be that of all custom requests.
             if method != "parameters" and (method, plural, rest[-1]) != ("delete", DEFINED, DEFINED):
-                said = (each["schema"] for each in operation.get("parameters", ()) if each["in"] == "body")
-                kind = resource.type if resource else None
-                found.append(Operation(path, method.upper(), kind, next(said, None)))
+                said = (*item.get("parameters", ()), *operation.get("parameters", ()))
+                kind = operation["x-kubernetes-group-version-kind"]
+                found.append(Operation(
+                    path,
+                    method.upper(),
+                    "/".join((*version, plural)),
+                    _schema(item["get" if method == "patch" and "get" in item else method]),
+                    tuple((each["name"], each["type"]) for each in said if each["in"] == "query"),
+                    ("/".join(filter(None, (kind["group"], kind["version"]))), kind["kind"]),
+                ))  # fmt: skip
+    return found
+
+
+def _schema(operation: dict[str, Any]) -> Schema | None:
+    """Of the body; where it is read instead, of the answer: a patch's own schema says nothing."""
+    bodies = (each["schema"] for each in operation.get("parameters", ()) if each["in"] == "body")
+    found: Schema | None = next(bodies, operation["responses"].get("200", {}).get("schema"))
     return found
 
 
@@ -106,3 +129,21 @@ def definitions() -> list[CustomResourceDefinition]:
             group=GROUP, scope="Cluster", names={"plural": "anythings", "kind": "Anything", "shortNames": []}
         ),
     ]  # fmt: skip
+
+
+def custom_objects() -> list[dict[str, Any]]:
+    """A valid object of each version of theirs."""
+    spec = {
+        "size": 3,
+        "mode": "Slow",
+        "items": [{"name": "a", "port": "http", "ratio": 0.5}, {"name": "b", "port": 80}],
+        "tags": ["a", "b"],
+        "texts": {"a": "b"},
+        "free": {"x": [1, {"y": None}]},
+        "pod": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}},
+        "choice": {"a": True},
+    }
+    return [
+        {"apiVersion": f"{GROUP}/{version}", "kind": kind, "metadata": {"name": "x"}, "spec": spec}
+        for version, kind in (("v1", "Widget"), ("v2beta1", "Widget"), ("v1", "Anything"))
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -20,6 +21,12 @@ PLAIN_POD: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "default"},
     "spec": {"containers": [{"name": "main", "image": "nginx:1.27"}], "serviceAccountName": "default"},
 }
+
+
+def valid_objects() -> list[dict[str, Any]]:
+    """One object of every stored kind, with as many of its fields as fit together."""
+    found: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("valid_objects.yaml").read_text())
+    return found
 
 
 def merged(base: Any, fragment: Any) -> Any:

@@ -40,7 +40,8 @@ class Wire:
             return Answer(code, found, b"")
         silent = method == "HEAD" or code in (204, 304)
         data = b"" if silent else await reader.readexactly(int(found.get("content-length", "0")))
-        if found.get("connection", "").lower() == "close":
+        # What was no HTTP at all is answered in the oldest version, which says nothing of an end.
+        if found.get("connection", "").lower() == "close" or status.startswith("HTTP/1.0"):
             self.close()
         return Answer(code, found, data)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from podling.apiserver.kinds.base import Context
 from podling.apiserver.kinds.registry import rules_for
@@ -14,10 +12,10 @@ from podling.apiserver.views import stored_form
 from podling.machinery import codec, intake
 from podling.machinery.scheme import RESOURCES, Resource
 from tests.support.causes import causes
-from tests.support.manifests import NOW
+from tests.support.manifests import NOW, valid_objects
 
 CONTEXT = Context(NOW)
-DOCUMENTS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("valid_objects.yaml").read_text())
+DOCUMENTS = valid_objects()
 STORED = {(each.group_version, each.kind): each for each in RESOURCES if each.stored}
 
 
