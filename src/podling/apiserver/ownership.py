@@ -38,12 +38,13 @@ def recorded(
     from podling.machinery import apply  # loaded with the first recorded write
 
     kind = target.resource.storage_resource.type
-    plain = apply.track_update(
-        None if old is None else codec.to_plain(old),
-        codec.to_plain(new),
-        kind,
-        _writer(target, options.field_manager or component_name(user), now),
-    )
+    who = _writer(target, options.field_manager or component_name(user), now)
+    if old is None and not known:
+        entry = apply.first_entry(codec.to_plain(new), kind, who)
+        if entry is None:
+            return new
+        return structs.replace(new, metadata=structs.replace(new.metadata, managed_fields=(entry,)))
+    plain = apply.track_update(None if old is None else codec.to_plain(old), codec.to_plain(new), kind, who)
     entries = codec.from_plain(plain["metadata"].get("managedFields", ()), tuple[ManagedFieldsEntry, ...])
     return structs.replace(new, metadata=structs.replace(new.metadata, managed_fields=entries))
 

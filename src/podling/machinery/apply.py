@@ -14,14 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, json
 from msgspec.structs import replace
 
-from podling.api.meta_v1 import StatusCause, StatusDetails
+from podling.api.meta_v1 import ManagedFieldsEntry, StatusCause, StatusDetails
 from podling.machinery import codec, custom, fieldsets
 from podling.machinery.errors import ApiError, bad_request, failure
+from podling.machinery.field_trees import maker_of
 from podling.machinery.fieldsets import NOTHING, FieldSet, SchemaError
 from podling.machinery.plain import copied
 from podling.machinery.shapes import Kind, Shape, per_type, shape_of
@@ -31,17 +33,17 @@ UPDATE = "Update"
 BEFORE_FIRST_APPLY = "before-first-apply"
 ANCIENT_CHANGES = "ancient-changes"
 MAX_UPDATE_MANAGERS = 10
+SHARED_MAX = 4096
+"""So many different trees of fields are kept once for all the objects that have them."""
 
-_NOBODYS = frozenset(
-    [("f:apiVersion",), ("f:kind",), ("f:metadata",)]
-    + [
-        ("f:metadata", f"f:{name}")
-        for name in (
-            "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation",
-            "managedFields", "resourceVersion",
-        )
-    ]
-)  # fmt: skip
+_HEAD = frozenset({"apiVersion", "kind", "metadata"})
+_HEAD_OF_METADATA = frozenset({
+    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation",
+    "managedFields", "resourceVersion",
+})  # fmt: skip
+_NOBODYS = frozenset([(f"f:{name}",) for name in _HEAD]) | {
+    ("f:metadata", f"f:{name}") for name in _HEAD_OF_METADATA
+}
 """Fields that nobody owns: they identify the object, or the server alone writes them."""
 
 
@@ -122,6 +124,34 @@ def track_update(live: Any | None, new: Any, type_: type[Any], writer: Writer) -
         return new
 
 
+def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntry | None:
+    """What ``track_update`` records when ``writer`` creates ``new``, which carries no entries.
+
+    None when there is nothing to own, or an object with items that lack their keys.
+    """
+    try:
+        fields = _all_of(new, _shape_of(type_), writer)
+    except SchemaError:
+        return None
+    if not fields:
+        return None
+    return ManagedFieldsEntry(
+        manager=writer.manager,
+        operation=UPDATE,
+        api_version=writer.api_version,
+        subresource=writer.subresource or None,
+        time=writer.now.replace(microsecond=0),
+        fields_type="FieldsV1",
+        fields_v1=_shared(codec.encode(fields)),
+    )
+
+
+@lru_cache(SHARED_MAX)
+def _shared(fields: bytes) -> dict[str, Any]:
+    """The same tree for the same fields: objects of one template differ in their values, and are many."""
+    return cast("dict[str, Any]", json.decode(fields))
+
+
 def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> Any:
     given = new.get("metadata", {}).get("managedFields")
     if given == [{}]:
@@ -155,17 +185,11 @@ def _only(plain: Any, touched: Collection[str]) -> Any:
 
 def _all_of(plain: Any, shape: Shape, writer: Writer) -> dict[str, Any]:
     """``fieldsV1`` of the writer of a whole new object, without the detour over a set of paths."""
-    mine = {
-        name: value
-        for name, value in plain.items()
-        if name not in writer.ignored and (f"f:{name}",) not in _NOBODYS
-    }
-    own = {
-        name: value
-        for name, value in plain.get("metadata", {}).items()
-        if ("f:metadata", f"f:{name}") not in _NOBODYS
-    }
-    return fieldsets.tree_of({**mine, "metadata": own} if own else mine, shape, _zero(shape))
+    metadata = plain.get("metadata", {})
+    mine = {name: plain[name] for name in plain if name not in writer.ignored and name not in _HEAD}
+    own = {name: metadata[name] for name in metadata if name not in _HEAD_OF_METADATA}
+    make = maker_of(shape, given=shape.fields is None)
+    return make({**mine, "metadata": own} if own else mine) if make is not None else {}
 
 
 def _shape_of(type_: type[Any]) -> Shape:

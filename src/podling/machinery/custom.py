@@ -10,9 +10,9 @@ What a schema says about the data is its maker's (``ObjectSchema``); without one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
@@ -26,6 +26,10 @@ from podling.machinery.shapes import Kind, Shape, shape_of
 
 HEAD = ("apiVersion", "kind", "metadata")
 """What every object has, whatever its schema says."""
+
+
+SHAPES_MAX = 256
+"""Of so many custom types it is remembered how server-side apply sees them."""
 
 
 class ObjectSchema(Protocol):
@@ -194,16 +198,19 @@ DEDUCED = _deduced()
 """Data of which no schema says anything: maps are merged, everything else is one value."""
 
 
-def custom_shape(type_: type[Any]) -> Shape:
-    """A custom type as server-side apply sees it: its schema's fields beside the head."""
+def _custom_shape(type_: type[Any]) -> Shape:
     resource = cast("CustomResource", type_.custom_resource)
+    fields: dict[str, Shape] = {}
+    rest: Shape | None = DEDUCED
     if resource.schema is not None:
         own = resource.schema.shape
         fields, rest = (
             dict(own.fields or {}),
             own.rest or own.element,
         )  # of a map: a schema without properties
-    else:
-        fields, rest = {}, DEDUCED
     head = {"apiVersion": Shape(Kind.STRING), "kind": Shape(Kind.STRING), "metadata": shape_of(ObjectMeta)}
     return Shape(Kind.STRUCT, struct=type_, fields={**fields, **head}, rest=rest)
+
+
+custom_shape = cast("Callable[[type[Any]], Shape]", lru_cache(SHAPES_MAX)(_custom_shape))
+"""A custom type as server-side apply sees it: its schema's fields beside the head."""

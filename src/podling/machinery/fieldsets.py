@@ -51,11 +51,11 @@ def parts(value: Any, shape: Shape, path: Path) -> Iterator[tuple[str, Any, Shap
         for name, item in value.items():
             inner = shape_of(name)
             if inner is None:
-                raise _undeclared((*path, f"f:{name}"))
+                raise undeclared((*path, f"f:{name}"))
             yield f"f:{name}", item, inner
     else:
         for index, item in enumerate(value):
-            yield _item_element(item, index, shape, path), item, shape.element or ANYTHING
+            yield item_element(item, index, shape, path), item, shape.element or ANYTHING
 
 
 def _shapes_of(shape: Shape) -> Callable[[str], Shape | None]:
@@ -70,11 +70,13 @@ def _shapes_of(shape: Shape) -> Callable[[str], Shape | None]:
     return lambda name: shapes.get(name, rest)
 
 
-def _undeclared(path: Path) -> SchemaError:
+def undeclared(path: Path) -> SchemaError:
+    """The error of a field that the type does not have."""
     return SchemaError(f"{text_of(path)}: field not declared in schema")
 
 
-def _item_element(item: Any, index: int, shape: Shape, path: Path) -> str:
+def item_element(item: Any, index: int, shape: Shape, path: Path) -> str:
+    """The element of an item of the list at ``path``. Raises SchemaError if it lacks its key."""
     if not shape.map_keys:
         return "v:" + _compact(item)
     keys = {}
@@ -205,44 +207,6 @@ def _fold(node: dict[str, Any]) -> None:
             _fold(below)
     if len(node) == 1:
         node.pop(".", None)
-
-
-_COMPOSITE = (dict, list)
-
-
-def tree_of(value: Any, shape: Shape, zero: Any = None) -> dict[str, Any]:
-    """``encode`` of every field in ``value`` that ``zero`` has not or has otherwise: a new object's fields.
-
-    Raises SchemaError.
-    """
-    if not value or is_leaf(value, shape):
-        return {}
-    if isinstance(value, list):
-        return _tree_of_items(value, shape)
-    tree: dict[str, Any] = {}
-    present = zero if isinstance(zero, dict) else {}
-    shape_of = _shapes_of(shape)
-    for name in sorted(value):
-        item, start, inner = value[name], present.get(name), shape_of(name)
-        if inner is None:
-            raise _undeclared((f"f:{name}",))
-        if item == start:
-            continue
-        below = tree["f:" + name] = tree_of(item, inner, start) if isinstance(item, _COMPOSITE) else {}
-        if below and start is None:
-            below["."] = {}
-    return tree
-
-
-def _tree_of_items(items: list[Any], shape: Shape) -> dict[str, Any]:
-    tree: dict[str, Any] = {}
-    for element, item, inner in parts(items, shape, ()):
-        # Two items with one key are together one leaf.
-        leaf = element in tree or not isinstance(item, _COMPOSITE)
-        below = tree[element] = {} if leaf else tree_of(item, inner)
-        if below:
-            below["."] = {}
-    return dict(sorted(tree.items()))
 
 
 def decode(tree: Mapping[str, Any]) -> FieldSet:

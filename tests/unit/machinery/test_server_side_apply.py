@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from podling.api import apps_v1, core_v1
 from podling.machinery import codec, fieldsets
-from podling.machinery.apply import Writer, apply, track_update
+from podling.machinery.apply import Writer, apply, first_entry, track_update
 from podling.machinery.errors import ApiError
+from podling.machinery.field_trees import maker_of
 from podling.machinery.intake import normalized
 from podling.machinery.plain import copied
 from podling.machinery.shapes import shape_of
@@ -417,7 +418,21 @@ def test_the_owner_of_a_new_object_is_found_without_comparing(intent: Any) -> No
     for start in (nothing, zero):
         difference = fieldsets.compare(start, intent, SHAPE)
         everything = fieldsets.encode(difference.added | difference.modified)
-        assert fieldsets.tree_of(intent, SHAPE, start) == everything
+        make = maker_of(SHAPE, given=start is zero)
+        assert make is not None
+        assert make(intent) == everything
+
+
+@given(intents())
+def test_the_first_entry_is_what_any_write_of_a_new_object_records(intent: Any) -> None:
+    recorded = track_update(None, intent, apps_v1.Deployment, writer("me"))["metadata"]
+    entry = first_entry(intent, apps_v1.Deployment, writer("me"))
+    assert ([] if entry is None else [codec.to_plain(entry)]) == recorded.get("managedFields", [])
+
+
+def test_a_new_object_whose_items_lack_their_keys_has_no_first_entry() -> None:
+    nameless = deployment(1, **containers({"image": "1"}))
+    assert first_entry(nameless, apps_v1.Deployment, writer("me")) is None
 
 
 def test_structs_that_are_always_there_are_nobodys_doing() -> None:
