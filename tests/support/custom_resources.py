@@ -31,4 +31,6 @@ def definition(
 
 def widget(kind: type[Any], name: str = "w", **content: Any) -> Any:
     """An object of a custom kind in the namespace ``default``, as a client would send it."""
-    return codec.convert({"metadata": {"name": name, "namespace": "default"}, **content}, kind)[0]
+    group, version, named = kind.group_version_kind
+    head = {"apiVersion": f"{group}/{version}", "kind": named}
+    return codec.convert({**head, "metadata": {"name": name, "namespace": "default"}, **content}, kind)[0]

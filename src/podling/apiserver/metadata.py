@@ -87,7 +87,7 @@ def raise_generation(new: Any, old: Any, *, changed: bool) -> Any:
 
 
 def check_new(
-    metadata: ObjectMeta, *, namespaced: bool, name_errors: Callable[[str], list[str]]
+    metadata: ObjectMeta, *, namespaced: bool, name_errors: Callable[[str], list[str]], bare_finalizers: bool
 ) -> list[FieldError]:
     """What is wrong with the metadata of an object to be created."""
     found: list[FieldError] = []
@@ -108,10 +108,11 @@ def check_new(
         found += [fields.invalid(path, given, text) for text in names.dns_label_errors(given)]
     elif metadata.namespace:
         found.append(fields.forbidden(path, "not allowed on this type"))
-    return found + _check_common(metadata)
+    found += _check_common(metadata) + _check_finalizers(metadata.finalizers, METADATA.child("finalizers"))
+    return found if bare_finalizers else found + _check_domains(metadata.finalizers)
 
 
-def check_change(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
+def check_change(new: ObjectMeta, old: ObjectMeta, *, bare_finalizers: bool) -> list[FieldError]:
     """What is wrong with a change of metadata."""
     found: list[FieldError] = []
     if old.deletion_timestamp is not None:
@@ -138,10 +139,13 @@ def check_change(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:
     unchanged = (
         new.labels == old.labels
         and new.annotations == old.annotations
-        and new.finalizers == old.finalizers
         and new.owner_references == old.owner_references
     )
-    return found if unchanged else found + _check_common(new)
+    if not unchanged:
+        found += _check_common(new)
+    if not bare_finalizers and new.finalizers != old.finalizers:
+        found += _check_domains(new.finalizers)
+    return found
 
 
 def _check_common(metadata: ObjectMeta) -> list[FieldError]:
@@ -152,23 +156,23 @@ def _check_common(metadata: ObjectMeta) -> list[FieldError]:
         found += checks.annotation_map(METADATA.child("annotations"), metadata.annotations)
     if metadata.owner_references:
         found += _check_owners(metadata.owner_references, METADATA.child("ownerReferences"))
-    if metadata.finalizers:
-        found += _check_finalizers(metadata.finalizers, METADATA.child("finalizers"))
     return found
 
 
 def _check_owners(owners: Sequence[OwnerReference], path: Path) -> list[FieldError]:
     found: list[FieldError] = []
     controller: OwnerReference | None = None
-    for position, owner in enumerate(owners):
-        at = path.index(position)
-        if not owner.api_version.rpartition("/")[2]:
+    for owner in owners:
+        _, _, version = owner.api_version.rpartition("/")
+        if not version or owner.api_version.count("/") > 1:
             found.append(
-                fields.invalid(at.child("apiVersion"), owner.api_version, "version must not be empty")
+                fields.invalid(path.child("apiVersion"), owner.api_version, "version must not be empty")
             )
         for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
             if not value:
-                found.append(fields.invalid(at.child(name), value, "must not be empty"))
+                found.append(fields.invalid(path.child(name), value, "must not be empty"))
+        if (owner.api_version, owner.kind) == ("v1", "Event"):
+            found.append(fields.invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner"))
         if not owner.controller:
             continue
         if controller is not None:
@@ -186,10 +190,25 @@ def _check_finalizers(finalizers: Sequence[str], path: Path) -> list[FieldError]
     found: list[FieldError] = []
     for name in finalizers:
         found += [fields.invalid(path, name, text) for text in names.qualified_name_errors(name)]
-        if "/" not in name and name not in STANDARD_FINALIZERS:
-            detail = "name is neither a standard finalizer name nor is it fully qualified"
-            found.append(fields.invalid(path, name, detail))
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
         found.append(fields.invalid(path, list(finalizers), detail))
     return found
+
+
+def _check_domains(finalizers: Sequence[str]) -> list[FieldError]:
+    """Only the oldest finalizers have names without a domain."""
+    path, detail = (
+        METADATA.child("finalizers"),
+        "name is neither a standard finalizer name nor is it fully qualified",
+    )
+    return [
+        fields.invalid(path.index(position), name, detail)
+        for position, name in enumerate(finalizers)
+        if is_bare(name)
+    ]
+
+
+def is_bare(finalizer: str) -> bool:
+    """Whether a finalizer says no domain, and is none of those that never had one."""
+    return "/" not in finalizer and finalizer not in STANDARD_FINALIZERS

@@ -17,6 +17,7 @@ from podling.client.base import PatchType
 from podling.client.local import Patch, Target, WriteOptions
 from podling.machinery import codec, errors
 from podling.machinery.custom import is_custom
+from podling.machinery.scheme import Resource
 
 
 def patched(old: Any | None, wanted: Patch, target: Target, options: WriteOptions) -> Any:
@@ -33,6 +34,7 @@ def _named(wanted: Patch, target: Target, old: Any | None) -> Patch:
     metadata = wanted.body.get("metadata") or {}
     if not isinstance(metadata, dict):
         return wanted  # reading it as an object says what is wrong
+    _check_kind(wanted.body, target.resource.group_version, target.resource.kind)
     check_place(metadata.get("name"), metadata.get("namespace"), target)
     if old is None and metadata.get("uid"):
         text = (
@@ -45,8 +47,19 @@ def _named(wanted: Patch, target: Target, old: Any | None) -> Patch:
     return replace(wanted, body=body)
 
 
-def applied_to_view(wanted: Patch, view: View) -> Patch:
+def _check_kind(intent: dict[str, Any], group_version: str, kind: str) -> None:
+    """400 when an intent does not say of itself what it is applied to."""
+    said = intent.get("apiVersion") or "", intent.get("kind") or ""
+    if said != (group_version, kind):
+        group, _, version = str(said[0]).rpartition("/")
+        raise errors.bad_request(f"invalid object type: {group}/{version}, Kind={said[1]}")
+
+
+def applied_to_view(wanted: Patch, view: View, resource: Resource) -> Patch:
     """An intent for a view (``scale``) as one for the object behind it. Raises 400 for no such body."""
+    group, version, kind = view.body.group_version_kind
+    if isinstance(wanted.body, dict):
+        _check_kind(wanted.body, f"{group}/{version}", kind)
     codec.convert(wanted.body, view.body, "Ignore")
     replicas = (wanted.body.get("spec") or {}).get("replicas")
     intent: dict[str, Any] = {}
@@ -54,7 +67,8 @@ def applied_to_view(wanted: Patch, view: View) -> Patch:
         intent = reduce(lambda inner, name: {name: inner}, reversed(view.replicas_path), replicas)
     metadata = wanted.body.get("metadata") or {}
     head = {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if metadata.get(name)}
-    return replace(wanted, body={**intent, "metadata": head})
+    intent |= {"apiVersion": resource.group_version, "kind": resource.kind, "metadata": head}
+    return replace(wanted, body=intent)
 
 
 def check_named(name: str | None, target: Target) -> None:

@@ -173,7 +173,7 @@ class Registry:
                 update, view, lambda shown: apply_patch(shown, patch, scale, options)
             )
         if view is not None:
-            patch = applied_to_view(patch, view)
+            patch = applied_to_view(patch, view, resource)
         if options.apply and not target.subresource and not self.reads.exists(target):
             made = patched(None, patch, target, options)
             return await self.create(replace(target, name=""), user, made, options)

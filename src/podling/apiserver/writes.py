@@ -105,7 +105,10 @@ class Writes:
 
     def _check_new(self, resource: Resource, rules: KindRules[Any], new: Any, context: Context) -> None:
         found = metadata.check_new(
-            new.metadata, namespaced=resource.namespaced, name_errors=rules.name_errors
+            new.metadata,
+            namespaced=resource.namespaced,
+            name_errors=rules.name_errors,
+            bare_finalizers=rules.bare_finalizers,
         ) + rules.validate(new, context)
         _refuse(resource, new, found)
 
@@ -146,8 +149,9 @@ class Writes:
         if given and given != old.metadata.resource_version:
             raise errors.conflict(resource.plural, resource.group, update.target.name)
         if not given and not update.rules.unconditional_update:
-            path = Path("metadata").child("resourceVersion")
-            _refuse(resource, old, [invalid(path, 0, "must be specified for an update")])
+            found = invalid(Path("metadata.resourceVersion"), 0, "must be specified for an update")
+            # The one error of this kind that names the resource, as Kubernetes does.
+            raise errors.invalid(resource.plural, resource.group, update.target.name, [found])
 
     async def _prepared(self, update: Update, wanted: Any, old: Any) -> Any:
         """The object to store: completed, admitted, and found valid."""
@@ -169,7 +173,7 @@ class Writes:
             new = metadata.raise_generation(new, old, changed=changed)
         if new == old:
             return old
-        found = metadata.check_change(new.metadata, old.metadata)
+        found = metadata.check_change(new.metadata, old.metadata, bare_finalizers=rules.bare_finalizers)
         found += rules.validate_update(new, old, context)
         _refuse(target.resource, new, found)
         update.options.warnings.extend(rules.warnings(new, old, context))

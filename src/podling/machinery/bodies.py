@@ -52,11 +52,20 @@ def read_body(data: bytes, content_type: str = JSON, kind: str = "") -> Body:
 
 def _refused(data: bytes, kind: str, message: str) -> ApiError:
     subject = f"the object provided is unrecognized (must be of type {kind}): " if kind else ""
-    summary = f" ({_summary(data)})" if kind else ""
-    return bad_request(f"{subject}couldn't get version/kind; json parse error: {message}{summary}")
+    shown = f" ({summary(data)})" if kind else ""
+    return bad_request(f"{subject}couldn't get version/kind; json parse error: {message}{shown}")
 
 
-def _summary(data: bytes) -> str:
+def _no_yaml(data: bytes, kind: str, message: str) -> ApiError:
+    """What is said of a body that is no YAML; an intent that is applied names no kind."""
+    if not kind:
+        return bad_request(f"error decoding YAML: error converting YAML to JSON: {message}")
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): {message} ({summary(data)})"
+    )
+
+
+def summary(data: bytes) -> str:
     """The beginning of a body as error messages show it: text if it looks like JSON, else in hex."""
     if not data:
         return "<empty>"
@@ -152,7 +161,7 @@ def _read_yaml(data: bytes, kind: str) -> Body:
     try:
         value, duplicates = yamlread.load(data)
     except yamlread.YamlError as error:
-        raise bad_request(str(error)) from None
+        raise _no_yaml(data, kind, str(error)) from None
     _check_object(value, data, kind)
     if not duplicates:
         return Body(value)

@@ -12,13 +12,14 @@ Nothing the client sent is changed in place: what must change is copied.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from podling.api.meta_v1 import ObjectMeta
 from podling.machinery import custom, scalars
-from podling.machinery.bodies import Body
+from podling.machinery.bodies import Body, summary
 from podling.machinery.errors import ApiError, bad_request
 from podling.machinery.mismatch import Mismatch, first_mismatch
 from podling.machinery.plain import json_type
@@ -57,7 +58,8 @@ def read(body: Body, type_: type[T], field_validation: str) -> tuple[T, list[str
     obj: T = _build(body.value, type_, found)
     if found is None:
         return obj, []
-    reports = list(dict.fromkeys([*found, *body.duplicates]))[:MAX_REPORTED]
+    in_turn = (body.duplicates, found) if custom.is_custom(type_) else (found, body.duplicates)
+    reports = list(dict.fromkeys(chain(*in_turn)))[:MAX_REPORTED]
     if reports and field_validation == "Strict":
         raise Mismatch("strict decoding error: " + ", ".join(reports))
     return obj, reports
@@ -66,6 +68,7 @@ def read(body: Body, type_: type[T], field_validation: str) -> tuple[T, list[str
 def _build(plain: Any, type_: type[T], found: list[str] | None) -> T:
     if custom.is_custom(type_):
         return cast(T, _build_custom(plain, type_, found))
+    plain = {} if plain is None else plain  # to Go's decoder, null is a struct that says nothing
     try:
         return msgspec.convert(plan_of(type_)(plain, None, found), type_)
     except (msgspec.ValidationError, scalars.WrongType) as error:
@@ -88,7 +91,7 @@ def _build_custom(plain: Any, type_: type[Any], found: list[str] | None) -> Any:
         raise first_mismatch(metadata, ObjectMeta) or Mismatch(str(error)) from None
     schema = type_.custom_resource.schema
     if found is not None and schema is not None:
-        found += [f'unknown field "{path}"' for path in schema.unknown_fields(obj.content)]
+        found += [f'unknown field "{path}"' for path in sorted(schema.unknown_fields(obj.content))]
     return obj
 
 
@@ -126,10 +129,29 @@ def _check_kind(plain: Any, type_: type[Any]) -> None:
         return
     group, version, kind = group_version_kind
     expected = f"{group}/{version}" if group else version
+    if custom.is_custom(type_):
+        _check_custom_kind(plain, kind, expected)
+        return
     said_kind, said_version = plain.get("kind") or kind, plain.get("apiVersion") or expected
     if (said_kind == kind and said_version == expected) or not isinstance(said_kind, str):
         return
     _refuse_kind(str(said_kind), str(said_version), kind, expected)
+
+
+def _check_custom_kind(plain: dict[str, Any], kind: str, expected: str) -> None:
+    """Custom objects must say what they are; that they say the right kind is validated with the rest."""
+    if not plain.get("kind"):
+        text = msgspec.json.encode(plain)
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {kind}): "
+            f"Object 'Kind' is missing in '{text.decode()}' ({summary(text)})"
+        )
+    if (said := plain.get("apiVersion") or "") != expected and isinstance(said, str):
+        raise bad_request(_other_version(said, expected))
+
+
+def _other_version(said: str, expected: str) -> str:
+    return f"the API version in the data ({said}) does not match the expected API version ({expected})"
 
 
 def _refuse_kind(said_kind: str, said_version: str, kind: str, expected: str) -> None:
@@ -140,10 +162,7 @@ def _refuse_kind(said_kind: str, said_version: str, kind: str, expected: str) ->
     except LookupError as error:
         raise Mismatch(f'{error} in scheme "pkg/api/legacyscheme/scheme.go:30"') from None
     if said_kind == kind:
-        raise bad_request(
-            f"the API version in the data ({said_version}) "
-            f"does not match the expected API version ({expected})"
-        )
+        raise bad_request(_other_version(said_version, expected))
     said = f"{said_version.rpartition('/')[2]}.{said_kind}"
     group = expected.rpartition("/")[0].partition(".")[0] or "core"
     raise Mismatch(f"converting ({said}) to ({group}.{kind}): unknown conversion")
@@ -164,10 +183,11 @@ def plan_of(type_: type[Any]) -> Handler:
             }
         if type(value) is not dict:
             return value
-        if found is not None and not value.keys() <= names:
-            found += [f'unknown field "{dotted((path, name))}"' for name in value if name not in names]
+        unknown = found if found is not None and not value.keys() <= names else None
         changed = value
         for name, item in value.items():
+            if unknown is not None and name not in names:
+                unknown.append(f'unknown field "{dotted((path, name))}"')
             if item is None:
                 if changed is value:
                     changed = dict(value)

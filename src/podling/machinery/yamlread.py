@@ -69,7 +69,7 @@ def load(data: bytes) -> tuple[Any, list[str]]:
     except yaml.YAMLError as error:
         raise YamlError(_complaint(error)) from None
     except UnicodeDecodeError as error:
-        raise YamlError(f"error converting YAML to JSON: yaml: {error.reason}") from None
+        raise YamlError(f"yaml: {error.reason}") from None
     return reader.result, reader.duplicates
 
 
@@ -85,7 +85,7 @@ def _complaint(error: yaml.YAMLError) -> str:
     lines = [mark.line for mark in marks if mark and mark.line]
     number = lines[0] + isinstance(error, yaml.scanner.ScannerError) if lines else 0
     line = f"line {number}: " if number else ""
-    return f"error converting YAML to JSON: yaml: {line}{getattr(error, 'problem', None) or error}"
+    return f"yaml: {line}{getattr(error, 'problem', None) or error}"
 
 
 class _Reader:
@@ -101,7 +101,7 @@ class _Reader:
             self.scalar(event)
         elif isinstance(event, MappingStartEvent | SequenceStartEvent):
             if len(self.stack) >= MAX_DEPTH:
-                raise YamlError("error converting YAML to JSON: yaml: exceeded max depth")
+                raise YamlError("yaml: exceeded max depth")
             self.stack.append(_Open({} if isinstance(event, MappingStartEvent) else [], event.anchor))
         elif isinstance(event, MappingEndEvent | SequenceEndEvent):
             closed = self.stack.pop()
@@ -135,13 +135,11 @@ class _Reader:
 
     def alias(self, event: AliasEvent) -> None:
         if event.anchor not in self.anchors:
-            raise YamlError(
-                f"error converting YAML to JSON: yaml: unknown anchor '{event.anchor}' referenced"
-            )
+            raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
         value, size = self.anchors[event.anchor]
         self.aliased += size
         if self.aliased > MAX_NODES_FROM_ALIASES:
-            raise YamlError("error converting YAML to JSON: yaml: document contains excessive aliasing")
+            raise YamlError("yaml: document contains excessive aliasing")
         parent = self.stack[-1] if self.stack else None
         if parent and isinstance(parent.value, dict) and parent.key is None:
             parent.key = _key_text(value)
@@ -160,9 +158,7 @@ class _Reader:
         if isinstance(parent.value, list):
             parent.value.append(value)
         elif parent.key is None:
-            raise YamlError(
-                f"error converting YAML to JSON: yaml: line {_line(event)}: mapping keys must be scalars"
-            )
+            raise YamlError(f"yaml: line {_line(event)}: mapping keys must be scalars")
         elif parent.merging:
             parent.merges.append(value)
             parent.key, parent.merging = None, False
@@ -192,10 +188,7 @@ def _merge(into: Any, merged: Any, event: Event) -> None:
     for source in merged if isinstance(merged, list) else [merged]:
         if not isinstance(source, dict):
             line = _line(event)
-            raise YamlError(
-                f"error converting YAML to JSON: yaml: line {line}: map merge requires map or sequence "
-                "of maps as the value"
-            )
+            raise YamlError(f"yaml: line {line}: map merge requires map or sequence of maps as the value")
         for key, value in source.items():
             into.setdefault(key, _copied(value))
 
@@ -229,10 +222,10 @@ def _number(text: str) -> Any:
     if _float(text.replace("_", "")):
         number = float(text.replace("_", ""))
         if number in (float("inf"), float("-inf")):
-            raise YamlError(f"error converting YAML to JSON: json: unsupported value: {text}")
+            raise YamlError(f"json: unsupported value: {text}")
         return int(number) if number.is_integer() and abs(number) < 1e21 else number
     if text in _UNSUPPORTED or text in _NOT_A_NUMBER:
-        raise YamlError("error converting YAML to JSON: json: unsupported value: " + text.lstrip(".+"))
+        raise YamlError("json: unsupported value: " + text.lstrip(".+"))
     return text
 
 

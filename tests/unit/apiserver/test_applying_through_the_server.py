@@ -174,7 +174,7 @@ async def test_replicas_are_applied_through_their_scale(cluster: ControlPlane) -
     assert record(changed)["it Apply scale"] == {".spec.replicas"}
     assert ".spec.replicas" not in record(changed)["me Apply"]
     assert changed.spec.template.spec.containers, "the rest is nobody's business here"
-    wrong = Patch(PatchType.APPLY, {"spec": {"replicas": "three"}})
+    wrong = Patch(PatchType.APPLY, {**said.body, "spec": {"replicas": "three"}})
     with pytest.raises(ApiError, match="cannot be handled as a Scale"):
         await cluster.backend.patch(scales, SYSTEM, wrong, forced)
 

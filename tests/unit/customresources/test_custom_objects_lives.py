@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
@@ -15,10 +16,11 @@ from podling.api.core_v1 import ConfigMap, Namespace, ResourceQuota, ResourceQuo
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.client.base import PatchType, WatchEvent, WatchEventType
 from podling.client.informer import Informer
-from podling.client.local import SYSTEM, ListOptions, Target
+from podling.client.local import SYSTEM, ListOptions, Target, WriteOptions
 from podling.controllers.garbage_collector import GarbageCollectorController
 from podling.controllers.namespace import NamespaceController
 from podling.controllers.resource_quota import ResourceQuotaController
+from podling.machinery import codec
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
@@ -57,6 +59,58 @@ async def test_without_that_door_everything_counts(cluster: ControlPlane, define
     assert found.metadata.generation == 2
     again = await cluster.client.patch(kind, "w", {"metadata": {"labels": {"a": "b"}}}, "default")
     assert again.metadata.resource_version == found.metadata.resource_version, "nothing changed"
+
+
+async def test_finalizers_without_a_domain_are_warned_of(cluster: ControlPlane, define: Define) -> None:
+    kind = await define()
+    obj = widget(kind)
+    metadata = structs.replace(obj.metadata, finalizers=("widget.example.com", "example.com/mine"))
+    target, options = Target(kind.custom_resource, "default"), WriteOptions()
+    await cluster.backend.create(target, SYSTEM, structs.replace(obj, metadata=metadata), options)
+    assert options.warnings == [
+        'metadata.finalizers: "widget.example.com": prefer a domain-qualified finalizer name including a '
+        "path (/) to avoid accidental conflicts with other finalizer writers"
+    ]
+
+
+async def test_an_update_names_the_revision_it_means(cluster: ControlPlane, define: Define) -> None:
+    kind = await define()
+    made = await cluster.client.create(widget(kind))
+    with pytest.raises(ApiError) as error:
+        await cluster.client.update(widget(kind, spec={"a": 1}))
+    assert str(error.value) == (
+        'widgets.example.com "w" is invalid: metadata.resourceVersion: Invalid value: 0: '
+        "must be specified for an update"
+    )
+    await cluster.client.update(structs.replace(made, content={"spec": {"a": 1}}))
+
+
+WIDGET = "the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in "
+OTHER = "the API version in the data ({}) does not match the expected API version (example.com/v1)"
+
+
+@pytest.mark.parametrize(
+    ("head", "code", "message"),
+    [
+        ({}, 400, WIDGET + """'{"metadata":{"name":"w"}}' ({"metadata":{"name":"w"}})"""),
+        ({"kind": "Widget"}, 400, OTHER.format("")),
+        ({"kind": "Widget", "apiVersion": "example.com/v2"}, 400, OTHER.format("example.com/v2")),
+        (
+            {"kind": "Gadget", "apiVersion": "example.com/v1"},
+            422,
+            'kind: Invalid value: "Gadget": must be Widget',
+        ),
+    ],
+)
+async def test_custom_objects_say_what_they_are(
+    cluster: ControlPlane, define: Define, head: dict[str, str], code: int, message: str
+) -> None:
+    kind = await define()
+    with pytest.raises(ApiError) as error:
+        obj = codec.convert({**head, "metadata": {"name": "w"}}, kind)[0]
+        await cluster.backend.create(Target(kind.custom_resource, "default"), SYSTEM, obj, WriteOptions())
+    assert error.value.code == code
+    assert str(error.value).endswith(message)
 
 
 async def test_scaling(cluster: ControlPlane, define: Define) -> None:

@@ -31,10 +31,10 @@ def refused(plain: Any, type_: type[Any] = core_v1.Pod, how: str = "Warn") -> st
 
 UNKNOWN = pod({"foo": 1, "containers": [{"name": "a", "bar": {}}, {"ports": [{"Name": "x"}]}]}, extra=None)
 UNKNOWN_TEXTS = [
-    'unknown field "extra"',
     'unknown field "spec.foo"',
     'unknown field "spec.containers[0].bar"',
     'unknown field "spec.containers[1].ports[0].Name"',
+    'unknown field "extra"',
 ]
 
 

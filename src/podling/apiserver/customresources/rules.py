@@ -28,10 +28,16 @@ from podling.apiserver.customresources.versions import priority
 from podling.apiserver.kinds.base import Context, KindRules, View
 from podling.apiserver.kinds.scales import SCALES
 from podling.apiserver.kinds.workloads import scale_errors
+from podling.apiserver.metadata import is_bare
 from podling.machinery import codec, errors, fields
 from podling.machinery.custom import CustomObject
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.plain import copied
+
+BARE_FINALIZER = (
+    "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with "
+    "other finalizer writers"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +65,15 @@ def full_plain(obj: CustomObject) -> dict[str, Any]:
 class CustomRules(KindRules[CustomObject]):
     """The rules of one version of one custom resource."""
 
+    generation = True
+    unconditional_update = False
+    bare_finalizers = True
+
     def __init__(self, served: ServedVersion) -> None:
         self.served = served
         version = served.version
         parts = version.subresources
         self.status_subresource = parts is not None and parts.status is not None
-        self.generation = True
-        self.returns_deleted = False
         self.deprecation = _deprecation(served)
         if parts is not None and parts.scale is not None:
             self.subresources = {"scale": _scale_view(parts.scale)}
@@ -118,6 +126,15 @@ class CustomRules(KindRules[CustomObject]):
         known = values.ABSENT if before is None else before
         found = values.validate(plain, self.served.schema.root.plain, old=known)
         return found or self._cel.validate(plain, before)
+
+    def warnings(self, obj: CustomObject, old: CustomObject | None, context: Context) -> list[str]:
+        """Of finalizers that are new and might be somebody else's, too."""
+        known = () if old is None else old.metadata.finalizers
+        return [
+            f'metadata.finalizers: "{name}": {BARE_FINALIZER}'
+            for name in sorted(set(obj.metadata.finalizers).difference(known))
+            if is_bare(name)
+        ]
 
     def selectable_fields(self, obj: CustomObject) -> dict[str, str]:
         return {name: _text(path.first(obj.content)) for name, path in self._selectable.items()}

@@ -18,6 +18,8 @@ STATES = ("True", "False", "Unknown")
 
 
 class APIServiceRules(TableRules[APIService]):
+    bare_finalizers = True
+
     def name_errors(self, name: str) -> list[str]:
         return names.path_segment_errors(name)
 

@@ -103,6 +103,9 @@ class KindRules(Generic[T]):
     unconditional_update: bool = True
     """Whether an update without a ``resourceVersion`` overwrites whatever is stored."""
 
+    bare_finalizers: bool = False
+    """Whether finalizers may be names without a domain: kinds that came after the built-in ones."""
+
     create_on_update: bool = False
     """Whether a PUT to a name that does not exist creates it (leases, endpoints, roles ...)."""
 

@@ -47,6 +47,7 @@ def _with_port(conversion: CustomResourceConversion | None) -> CustomResourceCon
 class DefinitionRules(KindRules[CustomResourceDefinition]):
     status_subresource = True
     generation = True
+    bare_finalizers = True
     columns = (NAME, Column("Created At", type="date", description="When the object was created"))
 
     def default(self, obj: CustomResourceDefinition) -> CustomResourceDefinition:
