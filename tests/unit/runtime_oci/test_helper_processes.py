@@ -109,31 +109,49 @@ async def test_a_thread_that_fails_while_its_caller_is_cancelled_is_forgotten() 
         await calling
 
 
-async def test_a_terminal_is_received_and_belongs_to_who_takes_it(tmp_path: Path) -> None:
-    console = Console(tmp_path)
-    console.listen()
-    receiving = asyncio.create_task(console.receive())
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[Console]:
+    made = Console(tmp_path)
+    made.listen()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def sent() -> Iterator[int]:
+    """One end of a terminal, for an engine to send; ours is closed with the other."""
     ours, theirs = os.openpty()
-    await in_thread(lambda: _send(console.path, ours))
+    yield ours
+    os.close(ours)
+    os.close(theirs)
+
+
+async def test_a_terminal_is_received_and_belongs_to_who_takes_it(console: Console, sent: int) -> None:
+    receiving = asyncio.create_task(console.receive())
+    await in_thread(lambda: _send(console.path, sent))
     await receiving
     terminal = console.take()
     assert os.isatty(terminal)
     assert console.take() == -1
-    console.close()
-    for descriptor in (terminal, ours, theirs):
-        os.close(descriptor)
+    os.close(terminal)
 
 
-async def test_a_terminal_that_nobody_took_is_closed(tmp_path: Path) -> None:
-    console = Console(tmp_path)
-    console.listen()
+async def test_a_terminal_that_was_sent_is_taken_before_anybody_looked(console: Console, sent: int) -> None:
+    """The engine of a short command may have ended by then."""
+    _send(console.path, sent)
+    terminal = console.take()
+    assert os.isatty(terminal)
+    os.close(terminal)
+
+
+async def test_where_no_terminal_came_none_is_taken(console: Console) -> None:
+    assert console.take() == -1
+
+
+async def test_a_terminal_that_nobody_took_is_closed(console: Console, sent: int) -> None:
     receiving = asyncio.create_task(console.receive())
-    ours, theirs = os.openpty()
-    await in_thread(lambda: _send(console.path, ours))
+    await in_thread(lambda: _send(console.path, sent))
     await receiving
-    console.close()
-    for descriptor in (ours, theirs):
-        os.close(descriptor)
 
 
 def _send(path: str, descriptor: int) -> None:

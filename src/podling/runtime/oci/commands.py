@@ -226,20 +226,21 @@ def _verb(arguments: Sequence[str]) -> str:
 
 async def read_some(descriptor: int, size: int = 65536) -> bytes:
     """The next bytes of a pipe, socket or terminal, ``b""`` at its end; never blocks the loop."""
-    loop = asyncio.get_running_loop()
     os.set_blocking(descriptor, False)
     while True:
         try:
             return os.read(descriptor, size)
         except BlockingIOError:
-            await _readable(loop, descriptor)
+            await readable(descriptor)
         except OSError as error:
             if error.errno == 5:  # EIO: the last process closed its side of the terminal
                 return b""
             raise
 
 
-async def _readable(loop: asyncio.AbstractEventLoop, descriptor: int) -> None:
+async def readable(descriptor: int) -> None:
+    """Wait until there is something to read, or the end."""
+    loop = asyncio.get_running_loop()
     ready = loop.create_future()
     loop.add_reader(descriptor, lambda: None if ready.done() else ready.set_result(None))
     try:

@@ -6,10 +6,12 @@ foreground; crun between us would not pass it on.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
+
+from podling.runtime.oci import commands
 
 
 class Console:
@@ -19,6 +21,7 @@ class Console:
         self._directory = directory
         self._place = -1
         self._socket: socket.socket | None = None
+        self._connection: socket.socket | None = None
         self._terminal = -1
 
     @property
@@ -35,30 +38,44 @@ class Console:
 
     async def receive(self) -> None:
         """Wait for the terminal."""
-        assert self._socket is not None
-        loop = asyncio.get_running_loop()
-        connection, _ = await loop.sock_accept(self._socket)
-        with connection:
-            ready = loop.create_future()
-            loop.add_reader(connection.fileno(), lambda: None if ready.done() else ready.set_result(None))
+        while True:
             try:
-                await ready
-            finally:
-                loop.remove_reader(connection.fileno())
-            _, descriptors, _, _ = socket.recv_fds(connection, 1024, 1)
-        if descriptors:
-            self._terminal = descriptors[0]
+                return self._collect()
+            except BlockingIOError:
+                await commands.readable(self._awaited.fileno())
 
     def take(self) -> int:
-        """The terminal, which is the caller's from now on; -1 if none came."""
+        """The terminal, which is the caller's from now on; -1 if none came. One that was sent and not
+        looked at yet has come: a short command may be over before anybody looks."""
+        if self._terminal < 0:
+            with suppress(BlockingIOError):
+                self._collect()
         terminal, self._terminal = self._terminal, -1
         return terminal
 
+    @property
+    def _awaited(self) -> socket.socket:
+        """Where the next news comes: a connection first, and then the terminal over it."""
+        found = self._connection or self._socket
+        assert found is not None
+        return found
+
+    def _collect(self) -> None:
+        """Take in what is there. Raises ``BlockingIOError`` while something is still to come."""
+        if self._connection is None:
+            self._connection, _ = self._awaited.accept()
+            self._connection.setblocking(False)
+        _, descriptors, _, _ = socket.recv_fds(self._connection, 1024, 1)
+        if descriptors:
+            self._terminal = descriptors[0]
+
     def close(self) -> None:
         if self._terminal >= 0:
-            os.close(self.take())
-        if self._socket is not None:
-            self._socket.close()
+            os.close(self._terminal)
+            self._terminal = -1
+        for each in (self._connection, self._socket):
+            if each is not None:
+                each.close()
         if self._place >= 0:
             os.close(self._place)
             self._place = -1
