@@ -382,6 +382,12 @@ async def bound_pod(server: Running, port: int) -> None:
 
 
 POD = "/api/v1/namespaces/default/pods/p"
+WEBSOCKET = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
 
 
 class TestStreams:
@@ -415,7 +421,6 @@ class TestStreams:
         [
             (f"{POD}/exec?command=cat", "at least one of stdin, stdout, stderr is required"),
             (f"{POD}/exec?command=cat&stdout=1&container=x", "container x is not valid for pod p"),
-            (f"{POD}/exec?command=refuse&stdout=1", "no such container"),
             ("/api/v1/namespaces/default/pods/q/exec?command=cat&stdout=1", 'pods "q" not found'),
         ],
     )
@@ -424,28 +429,36 @@ class TestStreams:
     ) -> None:
         async with kubelet(server) as port, server.admin() as session:
             await bound_pod(server, port)
-            upgrade = {
-                "Connection": "Upgrade",
-                "Upgrade": "websocket",
-                "Sec-WebSocket-Version": "13",
-                "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-            }
-            async with session.get(path, headers=upgrade) as response:
+            async with session.get(path, headers=WEBSOCKET) as response:
                 assert response.status >= 400
                 assert message in (await response.json())["message"]
+
+    async def test_a_kubelet_refuses_in_its_own_words(self, server: Running) -> None:
+        """Clients tell by a bare text that they may ask for another kind of stream, and show it as it is."""
+        async with kubelet(server) as port, server.admin() as session:
+            await bound_pod(server, port)
+            for upgrade in (WEBSOCKET, {"Connection": "Upgrade", "Upgrade": "SPDY/3.1"}):
+                path = f"{POD}/exec?command=refuse&stdout=1"
+                async with session.get(path, headers=upgrade) as response:
+                    assert (response.status, await response.text()) == (404, "no such container")
+                    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
 
     async def test_a_node_that_is_not_there(self, server: Running) -> None:
         async with kubelet(server) as port:
             await bound_pod(server, port)
-        async with server.admin() as session, session.get(f"{POD}/log") as response:
-            assert response.status == 500
-            assert "error dialing backend" in (await response.json())["message"]
+        async with server.admin() as session:
+            for path, headers in ((f"{POD}/log", {}), (f"{POD}/exec?command=a&stdout=1", WEBSOCKET)):
+                async with session.get(path, headers=headers) as response:
+                    assert response.status == 500
+                    message = (await response.json())["message"]
+                    assert message.startswith("Internal error occurred: error dialing backend: ")
 
     async def test_stopping_the_server_ends_streams(self, server: Running) -> None:
         async with kubelet(server) as port, server.admin() as session:
             await bound_pod(server, port)
             url = f"{POD}/portforward?ports=80"
             async with session.ws_connect(url, protocols=["v5.channel.k8s.io"]) as socket:
-                await server.http.stop()
                 async with asyncio.timeout(5):
-                    assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
+                    await server.http.stop()
+                    ended = (await socket.receive()).type
+                assert ended in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED)

@@ -210,6 +210,15 @@ def test_exec_without_and_with_a_terminal(cluster: RealCluster, pod: str) -> Non
     assert "still-42" in seen
 
 
+def test_exec_where_nothing_runs(cluster: RealCluster) -> None:
+    """The kubelet refuses both kinds of streams, and kubectl shows what it says."""
+    cluster.apply(shell_pod("empty", "true", image="nowhere.invalid/none:1"))
+    cluster.kubectl("wait", "pod/empty", "--for=condition=PodScheduled", "--timeout=30s")
+    refused = cluster.try_kubectl("exec", "empty", "--", "true")
+    assert refused.err.endswith('error: unable to upgrade connection: container not found ("main")\n')
+    cluster.kubectl("delete", "pod", "empty", "--now")
+
+
 def test_attach(cluster: RealCluster) -> None:
     manifest = shell_pod("attached", "read line; echo got $line; sleep 30", container={"stdin": True})
     cluster.apply(manifest)

@@ -7,7 +7,8 @@ plain functions; passing it on is all the rest. Answers pass through as they are
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+import ssl
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -19,24 +20,11 @@ from podling import ids
 from podling.api.core_v1 import Pod, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.apiserver.admission.base import Objects
+from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
 from podling.apiserver.requests import Parsed
 from podling.machinery import errors
 
 CONNECT_SECONDS = 10.0
-HOP_BY_HOP = frozenset(
-    (
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "host",
-    )
-)
-OURS = frozenset(("authorization", "content-length"))
-"""Headers that are for us and not for whoever is behind us, or that are written anew."""
 SERVICE_NAME = "kubernetes.io/service-name"
 
 
@@ -142,6 +130,9 @@ class Proxy:
             encoded=True,
         )
         try:
+            if wants_upgrade(request):
+                context = unverified() if wanted.scheme == "https" else None
+                return await pass_upgrade(request, str(url), context, forwarded(request.headers).items())
             answer = await self._open().request(
                 request.method,
                 url,
@@ -162,13 +153,12 @@ class Proxy:
         return self._session
 
 
-def forwarded(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that go along."""
-    return {
-        name: value
-        for name, value in headers.items()
-        if name.lower() not in HOP_BY_HOP and name.lower() not in OURS
-    }
+def unverified() -> ssl.SSLContext:
+    """TLS to whoever answers: who that is is named by the cluster, not by a certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 async def relay(request: web.BaseRequest, answer: aiohttp.ClientResponse) -> web.StreamResponse:

@@ -15,8 +15,6 @@ from podling.apiserver.options import flag, number
 from podling.machinery import errors, fields
 from podling.machinery.fields import FieldError, Path
 
-STREAM_PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
-FORWARD_PROTOCOLS = ("SPDY/3.1+portforward.k8s.io", *STREAM_PROTOCOLS)
 LOG_STREAMS = ("All", "Stdout", "Stderr")
 
 

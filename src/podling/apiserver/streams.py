@@ -1,23 +1,21 @@
 """From the API server to a pod's streams: logs, exec, attach, port-forward, through the pod's kubelet.
 
 The server authorises and checks; the bytes are the kubelet's and the client's, and pass through
-untouched: log chunks as they come, WebSocket frames one by one. How a kubelet is reached is a
-``NodeConnector``'s business.
+untouched, log chunks as they come. How a kubelet is reached is a ``NodeConnector``'s business.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import aiohttp
 import msgspec
-from aiohttp import WSMsgType, web
+from aiohttp import web
 from yarl import URL
 
 from podling.api.core_v1 import Node, Pod
@@ -25,25 +23,17 @@ from podling.api.meta_v1 import Status
 from podling.apiserver import replies
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.connect_options import connect_options, encoded, query_of
+from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
 from podling.apiserver.pki import KeyPair
 from podling.apiserver.proxying import Proxy
 from podling.apiserver.requests import Parsed
 from podling.apiserver.rest import Registry
-from podling.apiserver.spdy_passage import pass_spdy, wants_spdy
-from podling.apiserver.stream_options import (
-    FORWARD_PROTOCOLS,
-    STREAM_PROTOCOLS,
-    check_exec_options,
-    check_log_options,
-    container_of,
-    node_of,
-)
+from podling.apiserver.stream_options import check_exec_options, check_log_options, container_of, node_of
 from podling.client.local import Target, User
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
 
 CONNECT_SECONDS = 10.0
-IDLE_SECONDS = 4 * 3600.0
 CHUNK_BYTES = 64 * 1024
 TEXT = "text/plain"
 
@@ -59,28 +49,6 @@ class Body(Protocol):
     async def close(self) -> None: ...
 
 
-class Socket(Protocol):
-    """One end of a WebSocket, as aiohttp's client and server sides both are."""
-
-    async def receive(self) -> aiohttp.WSMessage: ...
-
-    async def send_bytes(self, data: bytes) -> None: ...
-
-    async def send_str(self, data: str) -> None: ...
-
-    async def close(self, *, code: int = 1000, message: bytes = b"") -> bool: ...
-
-    @property
-    def closed(self) -> bool: ...
-
-
-class NodeSocket(Socket, Protocol):
-    @property
-    def protocol(self) -> str | None:
-        """The subprotocol that the kubelet chose."""
-        ...
-
-
 class NodeConnector(Protocol):
     """How the API server reaches kubelets. Raises ``ApiError`` when it cannot."""
 
@@ -88,14 +56,10 @@ class NodeConnector(Protocol):
         """Ask a kubelet something; the answer may go on for ever."""
         ...
 
-    async def connect(self, node: Node, path: str, query: str, protocols: Sequence[str]) -> NodeSocket:
-        """Open a WebSocket to a kubelet, offering ``protocols``."""
-        ...
-
-    async def pass_spdy(
+    async def pass_upgrade(
         self, node: Node, path: str, query: str, request: web.BaseRequest
     ) -> web.StreamResponse:
-        """Join a client's SPDY connection to one to a kubelet, until either ends."""
+        """Join a client's connection to one to a kubelet until either ends: neither is HTTP any more."""
         ...
 
     async def close(self) -> None: ...
@@ -154,27 +118,14 @@ class HttpsNodeConnector:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.internal(f"error dialing backend: {error}") from None
 
-    async def connect(self, node: Node, path: str, query: str, protocols: Sequence[str]) -> NodeSocket:
-        url = kubelet_url(node) + quote(path) + (f"?{query}" if query else "")
-        session = self._open()
-        try:
-            return await session.ws_connect(
-                _encoded(url), protocols=protocols, max_msg_size=0, autoping=True, autoclose=True, compress=0
-            )
-        except aiohttp.WSServerHandshakeError as error:
-            if error.status < 400:
-                raise errors.internal(f"unable to upgrade connection: {error.message}") from None
-            # The handshake's answer hides its body: ask once more, plainly, for the reason.
-            refused = await self.request(node, "GET", path, query, b"")
-            raise await refusal(refused) from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise errors.internal(f"error dialing backend: {error}") from None
-
-    async def pass_spdy(
+    async def pass_upgrade(
         self, node: Node, path: str, query: str, request: web.BaseRequest
     ) -> web.StreamResponse:
         url = kubelet_url(node) + quote(path) + (f"?{query}" if query else "")
-        return await pass_spdy(request, url, self._context())
+        try:
+            return await pass_upgrade(request, url, self._context(), forwarded(request.headers).items())
+        except OSError as error:
+            raise errors.internal(f"error dialing backend: {error}") from None
 
     async def close(self) -> None:
         if self._session is not None:
@@ -207,11 +158,12 @@ class StreamRequests:
         self._objects = objects
         self._connector = connector
         self._proxy_to = Proxy(objects)
-        self._open: dict[web.WebSocketResponse, None] = {}
+        self._open: dict[asyncio.Task[Any], None] = {}
+        """Requests whose connections are joined to kubelets'."""
 
     async def close(self) -> None:
-        for socket in tuple(self._open):
-            await socket.close(code=aiohttp.WSCloseCode.GOING_AWAY)
+        for passage in self._open:
+            passage.cancel()
         await self._connector.close()
         await self._proxy_to.close()
 
@@ -277,11 +229,10 @@ class StreamRequests:
     async def _stream(
         self, request: web.BaseRequest, pod: Pod, target: Target, query: Mapping[str, str], raw: str
     ) -> web.StreamResponse:
-        """exec, attach and port-forward: two WebSockets, joined. ``raw``: the query for the kubelet."""
+        """exec, attach and port-forward. ``raw``: the query for the kubelet."""
         metadata, kind = pod.metadata, target.subresource
-        offered: tuple[str, ...]
         if kind == "portforward":
-            path, offered = f"/portForward/{metadata.namespace}/{metadata.name}", FORWARD_PROTOCOLS
+            path = f"/portForward/{metadata.namespace}/{metadata.name}"
             if pod.status.phase not in ("Running", None, ""):
                 raise errors.bad_request(
                     f"unable to forward port because pod is not running. Current status={pod.status.phase}"
@@ -289,80 +240,31 @@ class StreamRequests:
         else:
             check_exec_options(metadata.name or "", query, command=kind == "exec")
             container = container_of(pod, query.get("container", ""))
-            path, offered = f"/{kind}/{metadata.namespace}/{metadata.name}/{container}", STREAM_PROTOCOLS
+            path = f"/{kind}/{metadata.namespace}/{metadata.name}/{container}"
         node = self._node(node_of(pod))
-        wanted = _protocols(request)
-        if wants_spdy(request):
-            return await self._connector.pass_spdy(node, path, raw, request)
-        if request.headers.get("Upgrade", "").lower() != "websocket":
+        if not wants_upgrade(request):
             raise errors.bad_request("Upgrade request required")
-        if wanted and not set(wanted) & set(offered):
-            raise errors.bad_request(
-                f"unable to upgrade: unable to negotiate protocol: client supports {wanted}, "
-                f"server accepts {list(offered)}"
-            )
-        upstream = await self._connector.connect(node, path, raw, wanted or offered)
-        return await self._join(request, upstream)
+        return await self._pass_upgrade(request, node, path, raw)
 
-    async def _join(self, request: web.BaseRequest, upstream: NodeSocket) -> web.WebSocketResponse:
-        protocols = (upstream.protocol,) if upstream.protocol else ()
-        client = web.WebSocketResponse(
-            protocols=protocols, max_msg_size=0, compress=False, receive_timeout=IDLE_SECONDS
-        )
+    async def _pass_upgrade(
+        self, request: web.BaseRequest, node: Node, path: str, raw: str
+    ) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open[task] = None
         try:
-            await client.prepare(request)
-            self._open[client] = None
-            await join(client, upstream)
+            return await self._connector.pass_upgrade(node, path, raw, request)
         finally:
-            self._open.pop(client, None)
-            await upstream.close()
-        return client
+            del self._open[task]
 
     async def _proxy(self, request: web.BaseRequest, parsed: Parsed) -> web.StreamResponse:
         """``nodes/{name}/proxy``: whatever else a kubelet serves. Pods and services answer for themselves."""
         target = parsed.target
         if target.resource.plural != "nodes":
             return await self._proxy_to.serve(request, parsed)
-        body = await self._connector.request(
-            self._node(target.name.partition(":")[0]),
-            request.method,
-            f"/{parsed.tail}",
-            request.rel_url.raw_query_string,
-            await request.read(),
-        )
+        node, path = self._node(target.name.partition(":")[0]), f"/{parsed.tail}"
+        raw = request.rel_url.raw_query_string
+        if wants_upgrade(request):
+            return await self._pass_upgrade(request, node, path, raw)
+        body = await self._connector.request(node, request.method, path, raw, await request.read())
         return await self._pass_on(request, body)
-
-
-def _protocols(request: web.BaseRequest) -> list[str]:
-    given = ",".join(request.headers.getall("Sec-WebSocket-Protocol", ()))
-    return [each.strip() for each in given.split(",") if each.strip()]
-
-
-async def join(client: Socket, node: Socket) -> None:
-    """Pass frames both ways until one side closes, then close the other the same way."""
-    pumps = [asyncio.create_task(_pump(client, node)), asyncio.create_task(_pump(node, client))]
-    try:
-        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for pump in pumps:
-            pump.cancel()
-        for pump in pumps:
-            with suppress(asyncio.CancelledError):
-                await pump
-
-
-async def _pump(source: Socket, sink: Socket) -> None:
-    while True:
-        try:
-            message = await source.receive()
-            if message.type is WSMsgType.BINARY:
-                await sink.send_bytes(message.data)
-            elif message.type is WSMsgType.TEXT:
-                await sink.send_str(message.data)
-            else:
-                break
-        except (ConnectionError, TimeoutError, aiohttp.ClientError):
-            break
-    code = message.data if message.type is WSMsgType.CLOSE and isinstance(message.data, int) else 1000
-    if not sink.closed:
-        await sink.close(code=code)

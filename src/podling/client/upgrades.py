@@ -39,9 +39,10 @@ class RawConnection(Protocol):
 class UpgradeRefused(Exception):
     """The server answered something else than 101."""
 
-    def __init__(self, status: int, body: bytes) -> None:
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(f"{status}: {body[:200].decode(errors='replace')}")
         self.status = status
+        self.headers = headers
         self.body = body
 
 
@@ -135,13 +136,17 @@ async def open_upgrade(
     headers: Sequence[tuple[str, str]],
     *,
     method: str = "POST",
+    server_name: str | None = None,
 ) -> tuple[dict[str, str], RawConnection]:
     """Ask a server to change to ``protocol``; returns the answer's headers (in lower case).
 
-    Raises ``UpgradeRefused`` with the answer's body, ``OSError`` where nobody answers.
+    ``server_name`` is who the server must prove to be, if not the URL's host. Raises ``UpgradeRefused`` with
+    the answer's body, ``OSError`` where nobody answers.
     """
     target = URL(url, encoded=True)
-    reader, writer = await asyncio.open_connection(target.host, target.port, ssl=context, limit=HEAD_MAX)
+    reader, writer = await asyncio.open_connection(
+        target.host, target.port, ssl=context, server_hostname=server_name, limit=HEAD_MAX
+    )
     lines = [
         f"{method} {target.raw_path_qs} HTTP/1.1",
         f"Host: {target.raw_host}:{target.port}",
@@ -155,11 +160,10 @@ async def open_upgrade(
         await writer.drain()
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         status = int(head[0].split()[1])
-        answer = {
-            name.strip().lower(): text.strip() for name, _, text in (line.partition(":") for line in head[1:])
-        }
+        parted = (line.partition(":") for line in head[1:] if line)
+        answer = {name.strip().lower(): text.strip() for name, _, text in parted}
         if status != 101:
-            raise UpgradeRefused(status, await _body(reader, answer))
+            raise UpgradeRefused(status, answer, await _body(reader, answer))
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, IndexError) as error:
         writer.close()
         raise ConnectionError(f"no HTTP answer: {error}") from error

@@ -59,7 +59,7 @@ RESOURCES = {
 
 def test_nobody_else_says_who_asks() -> None:
     sent = {"X-Remote-User": "root", "X-Remote-Extra-A": "b", "Impersonate-User": "root", "Accept": "a"}
-    assert without_ours(sent) == {"Accept": "a"}
+    assert without_ours(sent) == [("Accept", "a")]
 
 
 class Far:
@@ -69,12 +69,18 @@ class Far:
         self.asked: list[tuple[str, str | None, list[str]]] = []
         self.kept = {"moons": ["io", "europa"], "rings": ["a", "b"], "orbits": ["low"]}
 
-    async def answer(self, request: web.BaseRequest) -> web.Response:
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         groups = request.headers.getall("X-Remote-Group", [])
         self.asked.append((request.path_qs, request.headers.get("X-Remote-User"), groups))
         certificate = request.transport.get_extra_info("peercert") if request.transport else None
         if not certificate:
             return web.json_response({"message": "no certificate"}, status=401)
+        if request.path.endswith("/talk"):
+            socket = web.WebSocketResponse(protocols=("chat",))
+            await socket.prepare(request)
+            async for message in socket:
+                await socket.send_str(f"{message.data}, {request.headers['X-Remote-User']}")
+            return socket
         if request.path.endswith("/v1"):
             return web.json_response(RESOURCES)
         if "/namespaces/" in request.path:
@@ -195,6 +201,30 @@ async def test_requests_reach_it_as_the_user_who_asked(tmp_path: Path) -> None:
         assert code == 403
         assert refused["message"].startswith('stars.far.example.com is forbidden: User "ann" cannot list')
         assert len(far.asked) == before, "who may not ask is not passed on"
+
+
+@real
+async def test_connections_that_become_something_else_are_passed_on(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    async with far_server(pki) as (_, port), near_server(pki) as (api, url):
+        await register(api.client(), pki, port)
+        await condition(api.client(), "True")
+        talk = f"{url}/apis/far.example.com/v1/stars/sirius/talk"
+        headers = {"Authorization": "Bearer root", "X-Remote-User": "forged"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.ws_connect(talk, headers=headers, protocols=("chat", "other")) as socket,
+        ):
+            assert socket.protocol == "chat"
+            await socket.send_str("good evening")
+            assert await socket.receive_str() == "good evening, root"
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(
+                talk, headers={**headers, "Connection": "Upgrade", "Upgrade": "websocket"}
+            ) as refused,
+        ):
+            assert (refused.status, await refused.text()) == (400, "Unsupported version: ")
 
 
 @real

@@ -17,10 +17,10 @@ from podling.api.core_v1 import (
 )
 from podling.api.discovery_v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.passages import forwarded
 from podling.apiserver.proxying import (
     Destination,
     destination,
-    forwarded,
     pod_address,
     refuse_local,
     service_addresses,

@@ -50,12 +50,12 @@ def user_headers(user: User) -> list[tuple[str, str]]:
     return [("X-Remote-User", user.name), *(("X-Remote-Group", each) for each in user.groups), *uid, *extra]
 
 
-def without_ours(headers: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: value
+def without_ours(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [
+        (name, value)
         for name, value in headers.items()
         if not name.lower().startswith((*OURS, "x-remote-extra-"))
-    }
+    ]
 
 
 class Backend:
@@ -108,9 +108,17 @@ class Backend:
         """Pass a request on, as ``user``. Raises 503 when nobody answers."""
         import aiohttp
 
-        from podling.apiserver.proxying import forwarded, relay
+        from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
+        from podling.apiserver.proxying import relay
 
-        headers = [*without_ours(forwarded(request.headers)).items(), *user_headers(user)]
+        headers = [*without_ours(forwarded(request.headers)), *user_headers(user)]
+        if wants_upgrade(request):
+            url, name = await self._place(service, request.raw_path)
+            try:
+                context = self._context(service)
+                return await pass_upgrade(request, url, context, headers, server_name=name)
+            except OSError as error:
+                raise errors.internal(f"error dialing backend: {error}") from None
         data = request.content if request.can_read_body else None
         try:
             answer = await self._send(service, request.method, request.raw_path, headers, None, data)
@@ -130,6 +138,22 @@ class Backend:
         import aiohttp
         from yarl import URL
 
+        url, server_name = await self._place(service, path)
+        if self._session is None:
+            self._session = aiohttp.ClientSession(auto_decompress=False)
+        return await self._session.request(
+            method,
+            URL(url, encoded=True),
+            headers=headers,
+            data=data,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS),
+            ssl=self._context(service),
+            server_hostname=server_name,
+        )
+
+    async def _place(self, service: APIService, path: str) -> tuple[str, str]:
+        """Where ``path`` is asked for now, and whose certificate is shown there. Raises 503."""
         from podling.apiserver.proxying import service_addresses
 
         ref = service.spec.service
@@ -140,18 +164,7 @@ class Backend:
             raise errors.service_unavailable("service unavailable")
         slices = await self._objects.list(EndpointSlice, namespace)
         host, port = ids.choice(service_addresses(found, slices, str(ref.port or DEFAULT_PORT)))
-        if self._session is None:
-            self._session = aiohttp.ClientSession(auto_decompress=False)
-        return await self._session.request(
-            method,
-            URL(f"https://{host}:{port}{path}", encoded=True),
-            headers=headers,
-            data=data,
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=seconds, connect=CONNECT_SECONDS),
-            ssl=self._context(service),
-            server_hostname=f"{name}.{namespace}.svc",
-        )
+        return f"https://{host}:{port}{path}", f"{name}.{namespace}.svc"
 
     def _context(self, service: APIService) -> ssl.SSLContext:
         bundle = service.spec.ca_bundle

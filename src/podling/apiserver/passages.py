@@ -1,0 +1,96 @@
+"""Connections that become something else than HTTP, WebSockets and SPDY, are passed on as they are.
+
+The API server asks the server behind it for the same upgrade that the client asked for, tells the client what
+that server answers, and from then on carries bytes. What they say is between the two of them, a refusal too:
+clients choose by it how to ask again.
+
+Upstream: ``k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from aiohttp import web
+from multidict import CIMultiDict
+
+from podling.client.upgrades import RawConnection, UpgradeRefused, accept_upgrade, open_upgrade
+
+HOP_BY_HOP = frozenset(
+    (
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "host",
+    )
+)
+OURS = frozenset(("authorization", "content-length"))
+"""Headers that are for us and not for whoever is behind us, or that are written anew."""
+
+
+def forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
+    """The headers that go along, as often as they come."""
+    return CIMultiDict(
+        (name, value)
+        for name, value in headers.items()
+        if name.lower() not in HOP_BY_HOP and name.lower() not in OURS
+    )
+
+
+def wants_upgrade(request: web.BaseRequest) -> bool:
+    """Whether the client asks to go on in another protocol."""
+    return "upgrade" in request.headers.get("Connection", "").lower() and "Upgrade" in request.headers
+
+
+async def pass_upgrade(
+    request: web.BaseRequest,
+    url: str,
+    context: ssl.SSLContext | None,
+    headers: Iterable[tuple[str, str]],
+    *,
+    server_name: str | None = None,
+) -> web.StreamResponse:
+    """Join the client's connection to the one at ``url`` until either ends. Raises ``OSError``.
+
+    Args:
+        headers: what the server behind is told, beside the upgrade.
+        server_name: whose certificate it must show, if that is not in ``url``.
+    """
+    protocol = request.headers["Upgrade"]
+    try:
+        answer, behind = await open_upgrade(
+            url, context, protocol, list(headers), method=request.method, server_name=server_name
+        )
+    except UpgradeRefused as refused:
+        return web.Response(status=refused.status, body=refused.body, headers=forwarded(refused.headers))
+    try:
+        response, client = await accept_upgrade(request, answer.get("upgrade", protocol), forwarded(answer))
+        await _join(client, behind)
+    finally:
+        await behind.close()
+    return response
+
+
+async def _join(first: RawConnection, second: RawConnection) -> None:
+    pumps = [asyncio.create_task(_pump(first, second)), asyncio.create_task(_pump(second, first))]
+    try:
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for pump in pumps:
+            pump.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+        await first.close()
+        await second.close()
+
+
+async def _pump(source: RawConnection, sink: RawConnection) -> None:
+    with suppress(ConnectionError):
+        while chunk := await source.receive():
+            await sink.send(chunk)
