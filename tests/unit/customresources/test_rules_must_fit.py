@@ -51,7 +51,6 @@ def errors(rule: str, **more: Any) -> list[str]:
         "self.wait < duration('1h') && self.since + self.wait > self.since",
         "self.foo__dash__bar == 1",
         "self.?inner.?deep.orValue('x') == 'x'",
-        "cel.bind(n, self.count, n + n > n)",
         "self.inner != null",
         "size(self.numbers) == self.numbers.size() && self.numbers[0] == self.numbers[?0].orValue(1)",
         "self.metadata.name.size() > 0 && self.kind == 'Widget'",

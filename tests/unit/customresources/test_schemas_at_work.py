@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podling.apiserver.customresources import values
-from podling.apiserver.customresources.formats import matches
 from podling.apiserver.customresources.structural import RootSchema, schema_of
+from podling.machinery.formats import matches
 
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}
 OPEN = {"x-kubernetes-preserve-unknown-fields": True}

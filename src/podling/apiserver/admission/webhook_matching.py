@@ -230,6 +230,6 @@ def conditions_hold(conditions: Sequence[MatchCondition], find: Find, values: Ma
 
 def kind_of(value: Any) -> str:
     """What CEL calls the type of a value."""
-    from podling.apiserver.cel.runs import kind_name
+    from podling.apiserver.cel.values import kind_of
 
-    return kind_name(value)
+    return kind_of(value)

@@ -8,18 +8,22 @@ looked up again when the expression is asked. Upstream: ``cel-go`` ``checker``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podling.apiserver.cel import (
     library,  # noqa: F401 -- adds its functions
     runs,
+    values,
 )
 from podling.apiserver.cel.costs import CEILING, REQUEST, TRAVERSING, call_cost, largest, plus
+from podling.apiserver.cel.equality import added, equality
+from podling.apiserver.cel.folds import FOLDS, Steps
 from podling.apiserver.cel.functions import OVERLOADS, Overload
+from podling.apiserver.cel.literals import literal_problem
+from podling.apiserver.cel.readers import reader
 from podling.apiserver.cel.runs import Failure, Run, Scope
 from podling.apiserver.cel.syntax import (
-    Bind,
     Call,
     Fold,
     Index,
@@ -33,6 +37,7 @@ from podling.apiserver.cel.syntax import (
 from podling.apiserver.cel.types import (
     BOOL,
     DYN,
+    INT,
     STRING,
     Bindings,
     Type,
@@ -45,8 +50,10 @@ from podling.apiserver.cel.types import (
 Names = Mapping[str, Type]
 
 _TYPE_NAMES = frozenset({
-    "bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint",
+    "bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint", "optional_type",
+    "google.protobuf.Duration", "google.protobuf.Timestamp", "net.CIDR", "net.IP",
 })  # fmt: skip
+"""Types that expressions may name."""
 _LOGIC = frozenset({"_&&_", "_||_", "!_", "_?_:_"})
 
 
@@ -73,10 +80,12 @@ UNKNOWN = Typed(DYN, _unrunnable)
 
 
 class Compiler:
-    """Compiles one expression; ``problems`` is what its types say against it."""
+    """Compiles one expression; ``problems`` is what its types say against it, and ``doubts`` what its
+    literals do, which counts if its types are right."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
+        self.doubts: list[Problem] = []
 
     def compile(self, node: Node, names: Names) -> Typed:
         match node:
@@ -97,12 +106,6 @@ class Compiler:
                 return self._map(node, names)
             case Fold():
                 return self._fold(node, names)
-            case Bind(variable=variable):
-                value = self.compile(node.value, names)
-                body = self.compile(node.body, {**names, variable: value.type})
-                return Typed(
-                    body.type, runs.binding(variable, value.run, body.run), plus(value.cost, body.cost)
-                )
 
     def _wrong(self, text: str, at: int) -> Typed:
         self.problems.append(Problem(text, at))
@@ -119,6 +122,8 @@ class Compiler:
     def _select(self, node: Select, names: Names) -> Typed:
         if isinstance(node.operand, Name) and (whole := f"{node.operand.name}.{node.field}") in names:
             return Typed(names[whole], lambda scope: scope[whole], 1)
+        if (path := _path(node)) in _TYPE_NAMES and path.partition(".")[0] not in names:
+            return Typed(Type("type"), lambda _scope: path, 1)
         operand = self.compile(node.operand, names)
         if operand is UNKNOWN:
             return UNKNOWN
@@ -135,12 +140,14 @@ class Compiler:
             type_ = within.inner[1]
         elif within.name != "dyn":
             return self._wrong(f"type '{within}' does not support field selection", node.at)
-        cost = plus(operand.cost, 1)
+        cost, of_object = plus(operand.cost, 1), within.name == "object"
         if node.asked:
-            return Typed(BOOL, runs.presence(operand.run, key), operand.cost)
+            return Typed(BOOL, runs.presence(operand.run, key, of_object=of_object), operand.cost)
+        read = reader(type_)
         if node.optional or chained:
-            return Typed(Type("optional", (type_,)), runs.maybe(operand.run, key, runs.reader(type_)), cost)
-        return Typed(type_, runs.field(operand.run, key, runs.reader(type_)), cost)
+            run = runs.maybe(operand.run, key, read, of_object=of_object)
+            return Typed(Type("optional", (type_,)), run, cost)
+        return Typed(type_, runs.field(operand.run, key, read, of_object=of_object), cost)
 
     def _index(self, node: Index, names: Names) -> Typed:
         operand, key = self.compile(node.operand, names), self.compile(node.key, names)
@@ -157,9 +164,9 @@ class Compiler:
             return self._no_overload("_[_]", [within, key.type], node.at)
         cost = plus(operand.cost, key.cost, 1)
         if node.optional or chained:
-            run = runs.maybe_item(operand.run, key.run, runs.reader(type_))
+            run = runs.maybe_item(operand.run, key.run, reader(type_))
             return Typed(Type("optional", (type_,)), run, cost)
-        return Typed(type_, runs.item(operand.run, key.run, runs.reader(type_)), cost)
+        return Typed(type_, runs.item(operand.run, key.run, reader(type_)), cost)
 
     def _no_overload(self, name: str, types: list[Type], at: int, *, method: bool = False) -> Typed:
         if method:
@@ -186,6 +193,8 @@ class Compiler:
             if not all(fits(BOOL, each, {}) for each in types[: 1 if name == "_?_:_" else 2]):
                 return self._no_overload(name, types, node.at)
             return self._logic(name, given, node.at)
+        if name == "type" and len(given) == 1 and target is None:
+            return Typed(Type("type"), runs.type_of(given[0].run, types[0].name), plus(given[0].cost, 1))
         if name not in OVERLOADS:
             return self._wrong(f"undeclared reference to '{name}' (in container '')", node.at)
         method = target is not None
@@ -197,8 +206,18 @@ class Compiler:
         results = [filled_in(each.result, _accepts(each, types) or {}) for each in found]
         same = all(each == results[0] for each in results)
         result = _sized(name, results[0], types) if same else DYN
+        self._doubt(name, node.arguments)
+        cost = plus(*(each.cost for each in given), call_cost(name, types))
+        if special := _by_type(name, given):
+            return Typed(types[0] if name == "_+_" else result, special, cost)
         run = runs.called(found, [each.run for each in given], traversing=name in TRAVERSING)
-        return Typed(result, run, plus(*(each.cost for each in given), call_cost(name, types)))
+        return Typed(result, run, cost)
+
+    def _doubt(self, name: str, arguments: tuple[Node, ...]) -> None:
+        """What is wrong with a text that is given to be read."""
+        last = arguments[-1] if arguments else None
+        if isinstance(last, Literal) and (problem := literal_problem(name, last.value)):
+            self.doubts.append(Problem(problem, last.at))
 
     def _logic(self, name: str, given: list[Typed], at: int) -> Typed:
         parts, cost = [each.run for each in given], plus(*(each.cost for each in given), 1)
@@ -226,21 +245,29 @@ class Compiler:
     def _list(self, node: ListOf, names: Names, *, mixed: bool = False) -> Typed:
         """``mixed``: the items may be of different types, as the arguments of ``format`` are."""
         items = [self.compile(each, names) for each in node.items]
-        parts = [each.run for each in items]
-        type_ = list_of(DYN if mixed else self._alike(node.items, items), len(items))
-        return Typed(type_, lambda scope: [run(scope) for run in parts], plus(10, *(e.cost for e in items)))
+        held = [self._held(each, at in node.optional) for at, each in enumerate(items)]
+        type_ = list_of(DYN if mixed else self._alike(node.items, held), len(items))
+        run = runs.listed([each.run for each in items], node.optional)
+        return Typed(type_, run, plus(10, *(each.cost for each in items)))
+
+    def _held(self, item: Typed, optional: bool) -> Typed:
+        """An item as its list counts it: what an optional one holds."""
+        if not optional or item.type.name != "optional":
+            return item
+        return replace(item, type=item.type.inner[0])
 
     def _map(self, node: MapOf, names: Names) -> Typed:
         keys = [self.compile(key, names) for key, _ in node.entries]
         values = [self.compile(value, names) for _, value in node.entries]
+        held = [self._held(each, at in node.optional) for at, each in enumerate(values)]
         parts = [(key.run, value.run) for key, value in zip(keys, values, strict=True)]
         type_ = map_of(
             self._alike([key for key, _ in node.entries], keys),
-            self._alike([value for _, value in node.entries], values),
+            self._alike([value for _, value in node.entries], held),
             len(parts),
         )
         cost = plus(30, *(each.cost for each in (*keys, *values)))
-        return Typed(type_, lambda scope: {key(scope): value(scope) for key, value in parts}, cost)
+        return Typed(type_, runs.mapped(parts, node.optional), cost)
 
     def _fold(self, node: Fold, names: Names) -> Typed:
         over = self.compile(node.over, names)
@@ -251,19 +278,19 @@ class Compiler:
         if over.type.name not in ("list", "map", "dyn"):
             text = f"expression of type '{over.type}' cannot be range of a comprehension"
             self._wrong(f"{text} (must be list, map, or dynamic)", node.over.at)
-        item = over.type.inner[0] if over.type.name in ("list", "map") else DYN
-        inner = {**names, node.variable: item}
+        first, item = _steps_of(over.type, pairs=bool(node.second))
+        inner = {**names, node.variable: first, **({node.second: item} if node.second else {})}
         condition = self.compile(node.condition, inner) if node.condition is not None else None
         body = self.compile(node.body, inner)
         for each, part in ((node.body, body), (node.condition, condition)):
-            asked = node.kind != "map" or part is condition
+            asked = node.kind in _ASKING or part is condition
             if each is not None and part is not None and asked and not fits(BOOL, part.type, {}):
                 return self._no_overload("_&&_", [BOOL, part.type], each.at)
         weight = plus(2, body.cost, condition.cost if condition else 0)
         size = largest(over.type)
-        steps = runs.Steps(over.run, node.variable, runs.reader(item), runs.nodes(node.body))
-        run = runs.FOLDS[node.kind](steps, body.run, condition.run if condition else None)
-        type_ = {"map": list_of(body.type, size), "filter": list_of(item, size)}.get(node.kind, BOOL)
+        steps = Steps(over.run, node.variable, reader(item), runs.nodes(node.body), node.second)
+        run = FOLDS[node.kind](steps, body.run, condition.run if condition else None)
+        type_ = _folded(node.kind, over.type, first, body.type, size)
         return Typed(type_, run, plus(over.cost, min(size * weight, CEILING)))
 
     def _optional_map(self, node: Fold, over: Typed, names: Names) -> Typed:
@@ -272,10 +299,61 @@ class Compiler:
         item = over.type.inner[0] if over.type.inner else DYN
         body = self.compile(node.body, {**names, node.variable: item})
         flat = node.kind == "optFlatMap"
-        bound = runs.binding(node.variable, lambda scope: scope[runs.HELD], body.run)
-        run = runs.optional_map(over.run, bound, flat=flat)
+        run = runs.optional_map(over.run, node.variable, body.run, flat=flat)
         type_ = body.type if flat else Type("optional", (body.type,))
         return Typed(type_, run, plus(over.cost, body.cost))
+
+
+_ASKING = frozenset({"all", "exists", "exists_one", "filter"})
+
+
+def _steps_of(over: Type, *, pairs: bool) -> tuple[Type, Type]:
+    """The types of a macro's variables: of the first, and of what is read of the data."""
+    if over.name not in ("list", "map"):
+        return DYN, DYN
+    if not pairs:
+        return over.inner[0], over.inner[0]
+    return (over.inner[0], over.inner[1]) if over.name == "map" else (INT, over.inner[0])
+
+
+def _folded(kind: str, over: Type, first: Type, body: Type, size: int) -> Type:
+    """What a macro makes."""
+    match kind:
+        case "map" | "transformList":
+            return list_of(body, size)
+        case "filter":
+            return list_of(first, size)
+        case "sortBy":
+            return over
+        case "transformMap":
+            return map_of(first, body, size)
+        case "transformMapEntry":
+            return body
+    return BOOL
+
+
+def _path(node: Node) -> str:
+    """``a.b.c`` as text; empty if it is more than names."""
+    if isinstance(node, Name):
+        return node.name
+    if isinstance(node, Select) and not (node.asked or node.optional):
+        before = _path(node.operand)
+        return f"{before}.{node.field}" if before else ""
+    return ""
+
+
+def _by_type(name: str, given: list[Typed]) -> Run | None:
+    """How an operator works on types that have a way of their own; None on all others."""
+    if name in ("_==_", "_!=_"):
+        equal = equality(given[0].type)
+        plain = equal is values.same
+        return None if plain else runs.compared(equal, given[0].run, given[1].run, negated=name == "_!=_")
+    if name == "@in" and given[1].type.name == "list":
+        equal = equality(given[1].type.inner[0])
+        return None if equal is values.same else runs.contained(equal, given[0].run, given[1].run)
+    if name == "_+_" and given[0].type.list_type:
+        return runs.joined(added(given[0].type), given[0].run, given[1].run)
+    return None
 
 
 def _accepts(overload: Overload, types: list[Type]) -> Bindings | None:

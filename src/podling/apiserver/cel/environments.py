@@ -15,22 +15,26 @@ TIMESTAMP = Type("timestamp")
 REQUEST_RESOURCE = "authorizer.requestResource"
 
 
-def object_of(fields: Mapping[str, Type]) -> Type:
-    return Type("object", fields={name: Field(name, type_) for name, type_ in fields.items()})
+def object_of(name: str, fields: Mapping[str, Type]) -> Type:
+    """A type of objects, by the name that messages have for it."""
+    found = {key: Field(key, type_) for key, type_ in fields.items()}
+    return Type("object", label=f"kubernetes.{name}", fields=found)
 
 
 _TEXTS = map_of(STRING, STRING)
-_KIND = object_of({"group": STRING, "version": STRING, "kind": STRING})
-_RESOURCE = object_of({"group": STRING, "version": STRING, "resource": STRING})
+_KIND = object_of("GroupVersionKind", {"group": STRING, "version": STRING, "kind": STRING})
+_RESOURCE = object_of("GroupVersionResource", {"group": STRING, "version": STRING, "resource": STRING})
 _USER = object_of(
+    "UserInfo",
     {
         "username": STRING,
         "uid": STRING,
         "groups": list_of(STRING),
         "extra": map_of(STRING, list_of(STRING)),
-    }
+    },
 )
 REQUEST = object_of(
+    "AdmissionRequest",
     {
         "kind": _KIND,
         "resource": _RESOURCE,
@@ -44,7 +48,7 @@ REQUEST = object_of(
         "userInfo": _USER,
         "dryRun": BOOL,
         "options": DYN,
-    }
+    },
 )
 NAMESPACE_METADATA = {
     "name": STRING,
@@ -61,20 +65,22 @@ NAMESPACE_METADATA = {
     "finalizers": list_of(STRING),
 }
 _CONDITION = object_of(
+    "NamespaceCondition",
     {
         "type": STRING,
         "status": STRING,
         "reason": STRING,
         "message": STRING,
         "lastTransitionTime": TIMESTAMP,
-    }
+    },
 )
 NAMESPACE = object_of(
+    "Namespace",
     {
-        "metadata": object_of(NAMESPACE_METADATA),
-        "spec": object_of({"finalizers": list_of(STRING)}),
-        "status": object_of({"phase": STRING, "conditions": list_of(_CONDITION)}),
-    }
+        "metadata": object_of("NamespaceMetadata", NAMESPACE_METADATA),
+        "spec": object_of("NamespaceSpec", {"finalizers": list_of(STRING)}),
+        "status": object_of("NamespaceStatus", {"phase": STRING, "conditions": list_of(_CONDITION)}),
+    },
 )
 
 
@@ -98,5 +104,5 @@ def environment(
     if authorizer:
         found |= {"authorizer": AUTHORIZER_TYPE, REQUEST_RESOURCE: RESOURCE_CHECK_TYPE}
     if variables is not None:
-        found["variables"] = object_of(variables)
+        found["variables"] = object_of("variables", variables)
     return found

@@ -1,8 +1,6 @@
-"""What CEL can call: operators, conversions, parts of times, with their types; ``library`` adds the rest.
+"""What CEL can call: operators, conversions, parts of times, with their types; ``library`` names the rest.
 
-Values are plain: ``int``, ``float``, ``str``, ``bool``, ``bytes``, ``list``, ``dict``, ``None``,
-``datetime``, ``timedelta``. A method's first argument is what stands before the dot.
-Source: ``google/cel-spec``.
+A method's first argument is what stands before the dot. Source: ``google/cel-spec``.
 """
 
 from __future__ import annotations
@@ -11,12 +9,13 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from podling.apiserver.cel.formatting import to_string
 from podling.apiserver.cel.types import Type, type_named
-from podling.machinery.plain import equal
+from podling.apiserver.cel.values import Unsigned, inside, same
 
 Function = Callable[..., Any]
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
@@ -43,21 +42,6 @@ def add(name: str, target: str, arguments: str, result: str, run: Function) -> N
         OVERLOADS.setdefault(name, []).append(Overload(bool(each), types, type_named(result), run))
 
 
-@dataclass(frozen=True, slots=True)
-class Optional:
-    """A value that may not be there."""
-
-    held: Any = None
-    present: bool = False
-
-
-def same(left: Any, right: Any) -> bool:
-    """Equality as CEL has it: of numbers whatever their type, of containers by what they hold."""
-    if isinstance(left, list | dict) or isinstance(right, list | dict):
-        return equal(left, right)
-    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
-
-
 def integer(value: int) -> int:
     """``value`` as CEL's ``int``. Raises ArithmeticError when it is too large."""
     if not INT_MIN <= value <= INT_MAX:
@@ -79,15 +63,16 @@ def _divide(left: Any, right: Any) -> Any:
 def _remainder(left: int, right: int) -> int:
     if not right:
         raise ArithmeticError("modulus by zero")
-    return int(math.copysign(abs(left) % abs(right), left))
+    found = abs(left) % abs(right)
+    return -found if left < 0 else found
 
 
 def _unsigned(run: Function) -> Function:
-    def checked(*arguments: int) -> int:
+    def checked(*arguments: Any) -> int:
         found: int = run(*arguments)
         if not 0 <= found <= UINT_MAX:
             raise ArithmeticError("unsigned integer overflow")
-        return found
+        return Unsigned(found)
 
     return checked
 
@@ -100,7 +85,7 @@ def _operators() -> None:
         add(name, "", "uint uint", "uint", _unsigned(run))
         add(name, "", "double double", "double", run)
     add("_%_", "", "int int", "int", _remainder)
-    add("_%_", "", "uint uint", "uint", _remainder)
+    add("_%_", "", "uint uint", "uint", _unsigned(_remainder))
     for each in ("string", "bytes", "list(A)"):
         add("_+_", "", f"{each} {each}", each, plus)
     for name, run, kinds in (
@@ -137,16 +122,25 @@ def _operators() -> None:
             add(name, "", f"{left} {right}", "bool", run)
 
 
-def inside(item: Any, items: list[Any]) -> bool:
-    return any(same(item, each) for each in items)
-
-
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
+_LONG = re.compile(r"(\d+)\s*(ms|s|sec|m|min|minute|h|hr|hour|d|day|w|wk|week)s?(?![a-z])")
+_LONGER = {
+    "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hr": 3600.0,
+    "hour": 3600.0, "d": 86400.0, "day": 86400.0, "w": 604800.0, "wk": 604800.0, "week": 604800.0,
+}  # fmt: skip
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)").fullmatch
+_WHOLE = re.compile(r"[+-]?[0-9]+").fullmatch
+_FLOAT = re.compile(
+    r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|inf|infinity)", re.IGNORECASE
+).fullmatch
+_OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)").fullmatch
+
+
 def duration(text: str) -> timedelta:
-    """Go's notation of durations: ``1h30m``."""
+    """Go's notation of durations, ``1h30m``. Raises ``ValueError``."""
     rest = text.removeprefix("-").removeprefix("+")
     parts = _DURATION.findall(rest)
     if rest != "0" and (not parts or "".join(map("".join, parts)) != rest):
@@ -155,10 +149,41 @@ def duration(text: str) -> timedelta:
     return -found if text.startswith("-") else found
 
 
+def long_duration(text: str) -> timedelta:
+    """A value of the format ``duration``, which knows ``2 days``, too. Raises ``ValueError``."""
+    try:
+        return duration(text)
+    except ValueError:
+        parts = _LONG.findall(text.lower())
+        if not parts:
+            raise
+        return timedelta(seconds=sum(int(number) * _LONGER[unit] for number, unit in parts))
+
+
 def timestamp(text: str) -> datetime:
-    """RFC 3339, or a day alone."""
+    """RFC 3339, or a day alone, as values of the formats ``date`` and ``date-time`` are."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _not(kind: str, wanted: str) -> ValueError:
+    return ValueError(f"type conversion error from '{kind}' to '{wanted}'")
+
+
+def _to_duration(text: str) -> timedelta:
+    try:
+        return duration(text)
+    except ValueError:
+        raise _not("string", "google.protobuf.Duration") from None
+
+
+def _to_timestamp(text: str) -> datetime:
+    try:
+        if _MOMENT(text):
+            return timestamp(text)
+    except ValueError:
+        pass
+    raise _not("string", "google.protobuf.Timestamp")
 
 
 def _to_int(value: Any) -> int:
@@ -166,21 +191,25 @@ def _to_int(value: Any) -> int:
         return int(value.timestamp())
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1) * 1000
+    if isinstance(value, str) and not _WHOLE(value):
+        raise _not("string", "int")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ArithmeticError("integer overflow")
     return integer(int(value))
 
 
-def to_string(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    if isinstance(value, timedelta):
-        return f"{value.total_seconds():g}s"
-    if isinstance(value, float):
-        return f"{value:g}" if value == int(value) and abs(value) < 1e21 else repr(value)
-    return str(value)
+def _to_uint(value: Any) -> int:
+    if isinstance(value, str) and (not _WHOLE(value) or value[0] in "+-"):
+        raise _not("string", "uint")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ArithmeticError("unsigned integer overflow")
+    return int(value)
+
+
+def _to_double(value: Any) -> float:
+    if isinstance(value, str) and not _FLOAT(value):
+        raise _not("string", "double")
+    return float(value)
 
 
 def _to_bool(text: str) -> bool:
@@ -188,28 +217,39 @@ def _to_bool(text: str) -> bool:
         return True
     if text in ("false", "False", "FALSE", "f", "0"):
         return False
-    raise ValueError("type conversion error from 'string' to 'bool'")
+    raise _not("string", "bool")
 
 
 def _conversions() -> None:
     for each in ("int", "uint", "double", "string", "timestamp", "duration"):
         add("int", "", each, "int", _to_int)
     for each in ("int", "uint", "double", "string"):
-        add("uint", "", each, "uint", _unsigned(int))
-        add("double", "", each, "double", float)
+        add("uint", "", each, "uint", _unsigned(_to_uint))
+        add("double", "", each, "double", _to_double)
     for each in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"):
         add("string", "", each, "string", to_string)
     add("bool", "", "bool", "bool", lambda value: value)
     add("bool", "", "string", "bool", _to_bool)
     add("bytes", "", "string", "bytes", str.encode)
     add("bytes", "", "bytes", "bytes", lambda value: value)
-    add("duration", "", "string", "duration", duration)
+    add("duration", "", "string", "duration", _to_duration)
     add("duration", "", "duration", "duration", lambda value: value)
-    add("timestamp", "", "string", "timestamp", timestamp)
+    add("timestamp", "", "string", "timestamp", _to_timestamp)
     add("timestamp", "", "timestamp", "timestamp", lambda value: value)
     add("timestamp", "", "int", "timestamp", lambda value: datetime.fromtimestamp(value, UTC))
     add("dyn", "", "A", "dyn", lambda value: value)
-    add("type", "", "A", "type", type)
+
+
+def _zone(text: str) -> tzinfo:
+    """A time zone by its name, or by how far it is ahead."""
+    ahead = _OFFSET(text)
+    if ahead:
+        sign = -1 if ahead.group(1) == "-" else 1
+        return timezone(sign * timedelta(hours=int(ahead.group(2)), minutes=int(ahead.group(3))))
+    try:
+        return ZoneInfo(text)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"unknown time zone {text}") from None
 
 
 def _moments() -> None:
@@ -222,7 +262,7 @@ def _moments() -> None:
     ]  # fmt: skip
     for name, part in parts:
         add(name, "timestamp", "", "int", lambda t, part=part: part(t.astimezone(UTC)))
-        add(name, "timestamp", "string", "int", lambda t, z, part=part: part(t.astimezone(ZoneInfo(z))))
+        add(name, "timestamp", "string", "int", lambda t, z, part=part: part(t.astimezone(_zone(z))))
     for name, seconds in (("getHours", 3600), ("getMinutes", 60), ("getSeconds", 1)):
         add(name, "duration", "", "int", lambda d, unit=seconds: int(d.total_seconds() / unit))
     add("getMilliseconds", "duration", "", "int", lambda d: d.microseconds // 1000)

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from podling.apiserver.cel.compiler import Compiler
-from podling.apiserver.cel.functions import Optional
-from podling.apiserver.cel.runs import BUDGET, Failure, OverBudget, reader
+from podling.apiserver.cel.readers import reader
+from podling.apiserver.cel.runs import BUDGET, Failure, OverBudget
 from podling.apiserver.cel.syntax import SyntaxProblem, parse
 from podling.apiserver.cel.types import Type
+from podling.apiserver.cel.values import Optional
 
 __all__ = ["Failure", "NotCompiled", "Optional", "OverBudget", "Program", "syntax_problem"]
 
@@ -40,8 +41,8 @@ class Program:
             raise NotCompiled(_shown(text, problem.text, problem.at)) from None
         compiler = Compiler()
         found = compiler.compile(tree, variables)
-        if compiler.problems:
-            problems = sorted(compiler.problems, key=lambda each: each.at)
+        if wrong := compiler.problems or compiler.doubts:
+            problems = sorted(wrong, key=lambda each: each.at)
             raise NotCompiled("\n".join(_shown(text, each.text, each.at) for each in problems))
         self.type, self.cost, self._run = found.type, found.cost, found.run
         self._readers = {name: read for name, type_ in variables.items() if (read := reader(type_))}

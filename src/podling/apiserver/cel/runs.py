@@ -6,15 +6,12 @@ expression can run for ever. Upstream: ``cel-go`` ``interpreter``.
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Callable
 from typing import Any
 
-from podling.apiserver.cel.functions import Optional, Overload, duration, timestamp
-from podling.apiserver.cel.syntax import Bind, Call, Fold, Index, ListOf, MapOf, Select
-from podling.apiserver.cel.types import Type
+from podling.apiserver.cel.functions import Overload
+from podling.apiserver.cel.syntax import Call, Fold, Index, ListOf, MapOf, Select
+from podling.apiserver.cel.values import Optional, kind_of, type_value
 
 Scope = dict[str, Any]
 Run = Callable[[Scope], Any]
@@ -35,20 +32,7 @@ class OverBudget(Exception):
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
-def reader(type_: Type) -> Read:
-    """How plain data becomes a value of this type, if it is not that already."""
-    return _READERS.get(type_.name)
-
-
-_READERS: dict[str, Callable[[Any], Any]] = {
-    "timestamp": lambda value: timestamp(value) if isinstance(value, str) else value,
-    "duration": lambda value: duration(value) if isinstance(value, str) else value,
-    "bytes": lambda value: base64.b64decode(value) if isinstance(value, str) else value,
-    "double": lambda value: float(value) if isinstance(value, int) else value,
-}
-
-
-def _read(value: Any, read: Read) -> Any:
+def read_as(value: Any, read: Read) -> Any:
     if read is None:
         return value
     try:
@@ -57,37 +41,44 @@ def _read(value: Any, read: Read) -> Any:
         raise Failure(str(error)) from None
 
 
-def field(operand: Run, key: str, read: Read) -> Run:
+_ABSENT = object()
+
+
+def field(operand: Run, key: str, read: Read, *, of_object: bool) -> Run:
+    """A field; of an object one that is null counts as not there."""
+
     def run(scope: Scope) -> Any:
         value = operand(scope)
         if not isinstance(value, dict):
             raise Failure("no such overload")
-        if key not in value:
+        found = value[key] if key in value else _ABSENT  # noqa: SIM401 some are made when they are asked for
+        if found is _ABSENT or (found is None and of_object):
             raise Failure(f"no such key: {key}")
-        return value[key] if read is None else _read(value[key], read)
+        return found if read is None else read_as(found, read)
 
     return run
 
 
-def presence(operand: Run, key: str) -> Run:
+def presence(operand: Run, key: str, *, of_object: bool) -> Run:
     def run(scope: Scope) -> bool:
-        value = operand(scope)
-        if isinstance(value, Optional):
-            value = value.held
-        return isinstance(value, dict) and key in value
+        return _looked_up(operand(scope), key, of_object) is not _ABSENT
 
     return run
 
 
-def maybe(operand: Run, key: str, read: Read) -> Run:
+def maybe(operand: Run, key: str, read: Read, *, of_object: bool) -> Run:
     def run(scope: Scope) -> Optional:
-        value = operand(scope)
-        if isinstance(value, Optional):
-            value = value.held
-        there = isinstance(value, dict) and key in value
-        return Optional(_read(value[key], read), True) if there else Optional()
+        found = _looked_up(operand(scope), key, of_object)
+        return Optional() if found is _ABSENT else Optional(read_as(found, read), True)
 
     return run
+
+
+def _looked_up(value: Any, key: str, of_object: bool) -> Any:
+    if isinstance(value, Optional):
+        value = value.held
+    found = value[key] if isinstance(value, dict) and key in value else _ABSENT
+    return _ABSENT if found is None and of_object else found
 
 
 def item(operand: Run, key: Run, read: Read) -> Run:
@@ -100,7 +91,7 @@ def item(operand: Run, key: Run, read: Read) -> Run:
             raise Failure("no such overload")
         elif not 0 <= at < len(value):
             raise Failure(f"index out of bounds: {at}")
-        return _read(value[at], read)
+        return read_as(value[at], read)
 
     return run
 
@@ -111,9 +102,9 @@ def maybe_item(operand: Run, key: Run, read: Read) -> Run:
         if isinstance(value, Optional):
             value = value.held
         if isinstance(value, list):
-            return Optional(_read(value[at], read), True) if 0 <= at < len(value) else Optional()
+            return Optional(read_as(value[at], read), True) if 0 <= at < len(value) else Optional()
         there = isinstance(value, dict) and at in value
-        return Optional(_read(value[at], read), True) if there else Optional()
+        return Optional(read_as(value[at], read), True) if there else Optional()
 
     return run
 
@@ -156,41 +147,49 @@ def choice(condition: Run, yes: Run, no: Run) -> Run:
     return lambda scope: yes(scope) if truth(condition(scope)) else no(scope)
 
 
-def binding(variable: str, value: Run, body: Run) -> Run:
-    return lambda scope: body({**scope, variable: value(scope)})
+def listed(parts: list[Run], optional: frozenset[int]) -> Run:
+    if not optional:
+        return lambda scope: [part(scope) for part in parts]
 
-
-HELD = "@held"
-"""Where a scope has what an optional holds."""
-
-
-def optional_map(over: Run, body: Run, *, flat: bool) -> Run:
-    """``optMap``, and ``optFlatMap`` whose body makes an optional itself."""
-
-    def run(scope: Scope) -> Any:
-        found: Optional = over(scope)
-        if not found.present:
-            return Optional()
-        made = body({**scope, HELD: found.held})
-        return made if flat else Optional(made, True)
+    def run(scope: Scope) -> list[Any]:
+        found: list[Any] = []
+        for at, part in enumerate(parts):
+            value = part(scope)
+            found += ([value.held] if value.present else []) if at in optional else [value]
+        return found
 
     return run
 
 
-_KINDS = {bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes", list: "list", dict: "map"}
+def mapped(parts: list[tuple[Run, Run]], optional: frozenset[int]) -> Run:
+    def run(scope: Scope) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for at, (key, part) in enumerate(parts):
+            name, value = key(scope), part(scope)
+            if name in found:
+                raise Failure(f"Failed with repeated key: {name}")
+            if at not in optional:
+                found[name] = value
+            elif value.present:
+                found[name] = value.held
+        return found
+
+    return run
 
 
-def kind_name(value: Any) -> str:
-    """The name of a value's type, as overloads have it."""
-    if value is None:
-        return "null"
-    if isinstance(value, datetime):
-        return "timestamp"
-    if isinstance(value, timedelta):
-        return "duration"
-    if isinstance(value, Optional):
-        return "optional"
-    return _KINDS.get(type(value), type(value).__name__.lower())
+def optional_map(over: Run, variable: str, body: Run, *, flat: bool) -> Run:
+    """``optMap``, and ``optFlatMap`` whose body makes an optional itself."""
+
+    def run(scope: Scope) -> Any:
+        found = over(scope)
+        if not isinstance(found, Optional):
+            raise Failure("no such overload")
+        if not found.present:
+            return Optional()
+        made = body({**scope, variable: found.held})
+        return made if flat else Optional(made, True)
+
+    return run
 
 
 def called(found: list[Overload], arguments: list[Run], *, traversing: bool) -> Run:
@@ -199,7 +198,7 @@ def called(found: list[Overload], arguments: list[Run], *, traversing: bool) -> 
     def run(scope: Scope) -> Any:
         values = [argument(scope) for argument in arguments]
         if traversing:
-            spend(scope, 1 + sum(len(each) for each in values if isinstance(each, str | list | dict)) // 10)
+            spend(scope, 1 + _size(*values) // 10)
         function = only or _dispatched(found, values)
         try:
             return function(*values)
@@ -212,12 +211,60 @@ def called(found: list[Overload], arguments: list[Run], *, traversing: bool) -> 
 
 def _dispatched(found: list[Overload], values: list[Any]) -> Callable[..., Any]:
     """The overload for values whose types were not known before."""
-    kinds = [kind_name(each) for each in values]
+    kinds = [kind_of(each) for each in values]
     for overload in found:
         wanted = [each.name for each in overload.arguments]
         if all(len(name) == 1 or name in (kind, "dyn") for name, kind in zip(wanted, kinds, strict=True)):
             return overload.run
     raise Failure("no such overload")
+
+
+def type_of(operand: Run, known: str) -> Run:
+    """The type of a value: the one that is known, or what it turns out to be."""
+
+    def run(scope: Scope) -> str:
+        value = operand(scope)
+        return type_value(kind_of(value) if known == "dyn" else known)
+
+    return run
+
+
+def compared(equal: Callable[[Any, Any], bool], left: Run, right: Run, *, negated: bool) -> Run:
+    """Equality by what the left side is a value of."""
+
+    def run(scope: Scope) -> bool:
+        one, other = left(scope), right(scope)
+        spend(scope, 1 + _size(one, other) // 10)
+        try:
+            return equal(one, other) is not negated if type(one) is type(other) else negated
+        except ValueError as error:
+            raise Failure(str(error)) from None
+
+    return run
+
+
+def contained(equal: Callable[[Any, Any], bool], item: Run, items: Run) -> Run:
+    def run(scope: Scope) -> bool:
+        what, where = item(scope), items(scope)
+        if not isinstance(where, list):
+            raise Failure("no such overload")
+        spend(scope, 1 + _size(where) // 10)
+        return any(equal(each, what) for each in where)
+
+    return run
+
+
+def joined(add: Callable[[Any, Any], list[Any]], left: Run, right: Run) -> Run:
+    def run(scope: Scope) -> list[Any]:
+        one, other = left(scope), right(scope)
+        spend(scope, 1 + _size(one, other) // 10)
+        return add(one, other)
+
+    return run
+
+
+def _size(*values: Any) -> int:
+    return sum(len(each) for each in values if isinstance(each, str | list | dict))
 
 
 def spend(scope: Scope, cost: int) -> None:
@@ -238,8 +285,6 @@ def nodes(node: Any) -> int:
             return 1 + nodes(target) + sum(map(nodes, arguments))
         case Fold(over=over):
             return 1 + nodes(over)
-        case Bind(value=value, body=body):
-            return 1 + nodes(value) + nodes(body)
         case ListOf(items=items):
             return 1 + sum(map(nodes, items))
         case MapOf(entries=entries):
@@ -248,62 +293,3 @@ def nodes(node: Any) -> int:
             return 0
         case _:
             return 1
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """What a macro goes over, one scope for each step."""
-
-    over: Run
-    variable: str
-    read: Read
-    weight: int
-
-    def __call__(self, scope: Scope) -> Iterable[tuple[Any, Scope]]:
-        value = self.over(scope)
-        if not isinstance(value, list | dict):
-            raise Failure("no such overload")
-        inner = dict(scope)
-        for each in value:
-            spend(scope, self.weight + 1)
-            inner[self.variable] = found = each if self.read is None else _read(each, self.read)
-            yield found, inner
-
-
-def _fold_decided(steps: Steps, body: Run, ends: bool) -> Run:
-    def run(scope: Scope) -> bool:
-        failed: Failure | None = None
-        for _, inner in steps(scope):
-            try:
-                if truth(body(inner)) is ends:
-                    return ends
-            except Failure as error:
-                failed = failed or error
-        if failed is not None:
-            raise failed
-        return not ends
-
-    return run
-
-
-def _fold_one(steps: Steps, body: Run, _condition: Run | None) -> Run:
-    return lambda scope: sum(truth(body(inner)) for _, inner in steps(scope)) == 1
-
-
-def _fold_filter(steps: Steps, body: Run, _condition: Run | None) -> Run:
-    return lambda scope: [item for item, inner in steps(scope) if truth(body(inner))]
-
-
-def _fold_map(steps: Steps, body: Run, condition: Run | None) -> Run:
-    if condition is None:
-        return lambda scope: [body(inner) for _, inner in steps(scope)]
-    return lambda scope: [body(inner) for _, inner in steps(scope) if truth(condition(inner))]
-
-
-FOLDS: dict[str, Callable[[Steps, Run, Run | None], Run]] = {
-    "all": lambda steps, body, _: _fold_decided(steps, body, ends=False),
-    "exists": lambda steps, body, _: _fold_decided(steps, body, ends=True),
-    "exists_one": _fold_one,
-    "filter": _fold_filter,
-    "map": _fold_map,
-}

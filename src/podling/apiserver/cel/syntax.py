@@ -1,9 +1,9 @@
 """CEL's syntax: from the text of an expression to its tree. Pure.
 
 The grammar is that of ``google/cel-spec doc/langdef.md`` with what Kubernetes turns on beside it: optional
-selections (``a.?b``, ``a[?0]``) and ``cel.bind``. Macros become nodes of their own here, as in cel-go.
-Every node knows where it is in the text, as cel-go counts it: an operator is at its sign, a call at its
-parenthesis.
+selections (``a.?b``, ``a[?0]``), optional items (``[?a]``) and macros with two variables. Macros become nodes
+of their own here. Every node knows where it is in the text, as cel-go counts it: an operator at its sign, a
+call at its parenthesis.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from podling.apiserver.cel.values import Unsigned
 
 DEPTH_MAX = 250
 """How deep expressions may be nested (cel-go's limit)."""
@@ -68,39 +70,39 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
+    """``optional``: where the items are that are optionals, left out if they hold nothing (``[?a]``)."""
+
     items: tuple[Node, ...]
     at: int
+    optional: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
     entries: tuple[tuple[Node, Node], ...]
     at: int
+    optional: frozenset[int] = frozenset()
+    """As for lists: ``{?'a': b}``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A macro that goes over a list or the keys of a map: ``all``, ``exists``, ``exists_one``, ``map``,
-    ``filter``, or over what an optional may hold: ``optMap``, ``optFlatMap``."""
+    """A macro that goes over a list or a map: ``all``, ``exists``, ``exists_one``, ``map``, ``filter``,
+    ``sortBy``, ``transformList``, ``transformMap``, ``transformMapEntry``; or over what an optional may hold:
+    ``optMap``, ``optFlatMap``."""
 
     kind: str
     over: Node
     variable: str
     condition: Node | None
-    """Of ``map`` with three arguments."""
+    """What is left out, where the macro can leave out."""
     body: Node
     at: int
+    second: str = ""
+    """The variable of the items where the first is that of their places, or of their keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
-    variable: str
-    value: Node
-    body: Node
-    at: int
-
-
-Node = Literal | Name | Select | Index | Call | ListOf | MapOf | Fold | Bind
+Node = Literal | Name | Select | Index | Call | ListOf | MapOf | Fold
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
@@ -122,7 +124,12 @@ _RESERVED = frozenset({
     "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
     "namespace", "return", "var", "void", "while",
 })  # fmt: skip
-_FOLDS = {"all": 2, "exists": 2, "exists_one": 2, "existsOne": 2, "filter": 2, "optMap": 2, "optFlatMap": 2}
+_FOLDS: dict[str, tuple[int, ...]] = {
+    "all": (2, 3), "exists": (2, 3), "exists_one": (2, 3), "existsOne": (2, 3), "filter": (2,), "map": (2, 3),
+    "optMap": (2,), "optFlatMap": (2,), "sortBy": (2,),
+    "transformList": (3, 4), "transformMap": (3, 4), "transformMapEntry": (3, 4),
+}  # fmt: skip
+"""Macros, and with how many arguments they are ones."""
 _ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))", re.DOTALL
 )
@@ -303,34 +310,41 @@ class _Parser:
 
     def _list(self, at: int) -> Node:
         items: list[Node] = []
+        optional: set[int] = set()
         while not self._sees("]"):
+            if self._skip("?"):
+                optional.add(len(items))
             items.append(self.expression())
             if not self._skip(","):
                 break
         self._expect("]")
-        return ListOf(tuple(items), at)
+        return ListOf(tuple(items), at, frozenset(optional))
 
     def _map(self, at: int) -> Node:
         entries: list[tuple[Node, Node]] = []
+        optional: set[int] = set()
         while not self._sees("}"):
+            if self._skip("?"):
+                optional.add(len(entries))
             key = self.expression()
             self._expect(":")
             entries.append((key, self.expression()))
             if not self._skip(","):
                 break
         self._expect("}")
-        return MapOf(tuple(entries), at)
+        return MapOf(tuple(entries), at, frozenset(optional))
 
 
 def _method(operand: Node, name: str, arguments: tuple[Node, ...], at: int) -> Node:
-    if _FOLDS.get(name) == len(arguments) or (name == "map" and len(arguments) in (2, 3)):
-        variable = _variable(arguments[0])
-        condition = arguments[1] if len(arguments) == 3 else None
-        kind = "exists_one" if name == "existsOne" else name
-        return Fold(kind, operand, variable, condition, arguments[-1], at)
-    if name == "bind" and operand == Name("cel", getattr(operand, "at", -1)) and len(arguments) == 3:
-        return Bind(_variable(arguments[0]), arguments[1], arguments[2], at)
-    return Call(name, operand, arguments, at)
+    count = len(arguments)
+    if count not in _FOLDS.get(name, ()):
+        return Call(name, operand, arguments, at)
+    kind = "exists_one" if name == "existsOne" else name
+    pairs = (count == 3 and name != "map") or count == 4
+    second = _variable(arguments[1]) if pairs else ""
+    rest = arguments[2:] if pairs else arguments[1:]
+    condition = rest[0] if len(rest) == 2 else None
+    return Fold(kind, operand, _variable(arguments[0]), condition, rest[-1], at, second)
 
 
 def _variable(node: Node) -> str:
@@ -349,7 +363,7 @@ def _number(token: _Token, *, negative: bool = False) -> Literal:
         raise SyntaxProblem("invalid uint literal", token.at)
     if not unsigned and not -(2**63) <= value < 2**63:
         raise SyntaxProblem("invalid int literal", token.at)
-    return Literal(value, "uint" if unsigned else "int", token.at)
+    return Literal(Unsigned(value), "uint", token.at) if unsigned else Literal(value, "int", token.at)
 
 
 def _string(token: _Token) -> Literal:

@@ -6,7 +6,7 @@ Upstream: ``cel-go`` ``checker``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 
@@ -14,19 +14,23 @@ from functools import lru_cache
 class Type:
     """A type by its name, with what it holds; an object's fields by the names that rules have for them.
 
+    ``label`` is what an object's type is called: objects of other names are of other types. ``list_type`` and
+    ``keys`` say what makes lists equal, as ``x-kubernetes-list-type`` does (empty: one item after the other).
     ``largest``: the most characters, items or entries that a value can have, as far as the schema says;
     ``least``: the fewest characters that a value takes in JSON.
     """
 
     name: str
     inner: tuple[Type, ...] = ()
+    label: str = ""
     fields: Mapping[str, Field] = field(default_factory=dict, compare=False)
+    list_type: str = field(default="", compare=False)
+    keys: tuple[str, ...] = field(default=(), compare=False)
     largest: int | None = field(default=None, compare=False)
     least: int = field(default=1, compare=False)
 
     def __str__(self) -> str:
-        shown = {"optional": "optional_type", "timestamp": "timestamp", "duration": "duration"}
-        name = shown.get(self.name, self.name)
+        name = self.label or ("optional_type" if self.name == "optional" else self.name)
         return f"{name}({', '.join(map(str, self.inner))})" if self.inner else name
 
     @property
@@ -44,8 +48,10 @@ class Field:
 
 
 DYN, BOOL, INT, STRING = Type("dyn"), Type("bool"), Type("int"), Type("string")
-NULLABLE = frozenset({"object", "timestamp", "duration", "optional", "null"})
-"""What may be compared with null."""
+_NEVER_NULL = frozenset({
+    "bool", "bytes", "double", "int", "list", "map", "string", "type", "uint",
+})  # fmt: skip
+"""What may not be compared with null."""
 MAXIMUM = 3 * 1024 * 1024
 """A request has no more characters than this, and so no value has."""
 
@@ -71,9 +77,9 @@ def fits(formal: Type, actual: Type, bound: Bindings) -> bool:
         return fits(known, actual, bound) or fits(actual, known, bound)
     if "dyn" in (formal.name, actual.name):
         return True
-    if "null" in (formal.name, actual.name) and {formal.name, actual.name} <= NULLABLE:
+    if "null" in (formal.name, actual.name) and not {formal.name, actual.name} & _NEVER_NULL:
         return True
-    if formal.name != actual.name or len(formal.inner) != len(actual.inner):
+    if (formal.name, formal.label, len(formal.inner)) != (actual.name, actual.label, len(actual.inner)):
         return False
     return all(fits(*pair, bound) for pair in zip(formal.inner, actual.inner, strict=True))
 
@@ -82,7 +88,7 @@ def filled_in(type_: Type, bound: Bindings) -> Type:
     """A signature's type with its parameters replaced by what they stand for."""
     if type_.is_parameter:
         return bound.get(type_.name, DYN)
-    return Type(type_.name, tuple(filled_in(each, bound) for each in type_.inner), type_.fields)
+    return replace(type_, inner=tuple(filled_in(each, bound) for each in type_.inner))
 
 
 @lru_cache(maxsize=512)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -83,7 +84,9 @@ class Rule:
         from podling.apiserver.cel.types import DYN, Type
         from podling.apiserver.customresources.schema_types import schema_type
 
-        own = schema_type(self.schema, root=self.root) or DYN
+        # Kubernetes puts the nanoseconds of the moment into the name; ours stays the same for the same rule.
+        label = f"selfType{zlib.crc32(text.encode()) % 10**9}"
+        own = schema_type(self.schema, label=label, root=self.root) or DYN
         old = Type("optional", (own,)) if self.optional_old else own
         return Program(text, {"self": own, "oldSelf": old})
 

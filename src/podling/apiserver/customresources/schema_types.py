@@ -6,9 +6,10 @@ Upstream: ``k8s.io/apiserver/pkg/cel/common/schemas.go``.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from podling.apiserver.cel.types import DYN, MAXIMUM, Field, Type, list_of, map_of
-from podling.apiserver.customresources.structural import Schema
+from podling.apiserver.customresources.structural import LIST_KEYS, LIST_TYPE, Schema
 
 _RESERVED = frozenset({
     "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let",
@@ -17,27 +18,37 @@ _RESERVED = frozenset({
 _IDENTIFIER = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$").match
 
 
-def schema_type(schema: Schema, *, root: bool = False) -> Type | None:
+def schema_type(schema: Schema, *, label: str = "object", root: bool = False) -> Type | None:
     """What a rule sees of the values of ``schema``; None for values that it cannot see.
 
+    ``label`` is what messages call a type of objects; those below it are called by their place.
     ``root``: the schema is that of whole objects, which have a head.
     """
     if schema.int_or_string:
         return DYN
     most = schema.plain.get("maxItems")
     if schema.type == "array":
-        items = schema_type(schema.items) if schema.items is not None else None
-        return None if items is None else list_of(items, most)
+        items = schema_type(schema.items, label=f"{label}.@idx") if schema.items is not None else None
+        return None if items is None else _list_type(schema, items, most)
     if schema.type == "object" or root:
         if schema.values is not None and not schema.properties:
-            values = schema_type(schema.values)
+            values = schema_type(schema.values, label=f"{label}.@elem")
             most = schema.plain.get("maxProperties")
             return None if values is None else map_of(Type("string", largest=MAXIMUM), values, most)
-        return Type("object", fields=_fields(schema, head=root or schema.embedded), least=_least(schema))
+        fields = _fields(schema, label, head=root or schema.embedded)
+        return Type("object", label=label, fields=fields, least=_least(schema))
     if schema.type == "string":
         return _string_type(schema)
     name = {"boolean": "bool", "integer": "int", "number": "double"}.get(schema.type)
     return Type(name, least=4 if name == "bool" else 1) if name else None
+
+
+def _list_type(schema: Schema, items: Type, most: int | None) -> Type:
+    list_type = schema.plain.get(LIST_TYPE) or ""
+    keys = tuple(schema.plain.get(LIST_KEYS) or ())
+    return replace(
+        list_of(items, most), list_type=list_type if list_type in ("set", "map") else "", keys=keys
+    )
 
 
 def _least(schema: Schema) -> int:
@@ -51,15 +62,15 @@ def _least(schema: Schema) -> int:
     return size
 
 
-def _fields(schema: Schema, *, head: bool) -> dict[str, Field]:
+def _fields(schema: Schema, label: str, *, head: bool) -> dict[str, Field]:
     found: dict[str, Field] = {}
     for key, each in schema.properties.items():
-        name, type_ = escaped(key), schema_type(each)
+        name, type_ = escaped(key), schema_type(each, label=f"{label}.{key}")
         if name is not None and type_ is not None:
             found[name] = Field(key, type_)
     if head:
         names = {each: Field(each, Type("string", largest=253)) for each in ("name", "generateName")}
-        found["metadata"] = Field("metadata", Type("object", fields=names))
+        found["metadata"] = Field("metadata", Type("object", label=f"{label}.metadata", fields=names))
         found |= {each: Field(each, Type("string", largest=63)) for each in ("apiVersion", "kind")}
     return found
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from podling.apiserver.customresources import formats
 from podling.apiserver.customresources.structural import INT_OR_STRING, PRESERVE
-from podling.machinery import fields
+from podling.machinery import fields, formats
 from podling.machinery.fields import ErrorType, FieldError, Path
 from podling.machinery.plain import equal
 

@@ -1,0 +1,68 @@
+"""What CEL's values are in Python, and which type each is of.
+
+Values are plain: ``int``, ``float``, ``str``, ``bool``, ``bytes``, ``list``, ``dict``, ``None``,
+``datetime``, ``timedelta``; only what Python has no type for has one here. Types as values are their names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from podling.machinery.plain import equal
+
+
+class Unsigned(int):
+    """A number of the type ``uint``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may not be there."""
+
+    held: Any = None
+    present: bool = False
+
+
+_KINDS: dict[type[Any], str] = {
+    bool: "bool", int: "int", Unsigned: "uint", float: "double", str: "string", bytes: "bytes", list: "list",
+    dict: "map", datetime: "timestamp", timedelta: "duration", type(None): "null", Optional: "optional",
+}  # fmt: skip
+
+
+def is_of_kind(type_: type[Any], name: str) -> None:
+    """Values of a class are of the type ``name``: for the types that libraries bring along."""
+    _KINDS[type_] = name
+
+
+def kind_of(value: Any) -> str:
+    """The name of a value's type, as overloads have it."""
+    return _KINDS.get(type(value)) or next(
+        (_KINDS[base] for base in type(value).__mro__ if base in _KINDS), type(value).__name__
+    )
+
+
+_TYPE_VALUES = {
+    "null": "null_type",
+    "optional": "optional_type",
+    "timestamp": "google.protobuf.Timestamp",
+    "duration": "google.protobuf.Duration",
+    "object": "map",
+}
+
+
+def type_value(kind: str) -> str:
+    """A type as a value, which ``type(...)`` gives: its name."""
+    return _TYPE_VALUES.get(kind, kind)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality as CEL has it: of numbers whatever their type, of containers by what they hold."""
+    if isinstance(left, list | dict) or isinstance(right, list | dict):
+        return equal(left, right)
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def inside(item: Any, items: list[Any]) -> bool:
+    return any(same(item, each) for each in items)
