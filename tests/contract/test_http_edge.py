@@ -279,7 +279,14 @@ def scaled(served: ServedCluster, custom: bool) -> str:
     query = f"{definitions}?watch=true&timeoutSeconds=1&fieldSelector=metadata.name=widgets.example.com"
     assert b'"type":"Established"' in served.request("GET", query).body
     widgets = "/apis/example.com/v1/namespaces/default/widgets"
-    body = json.dumps({"kind": "Widget", "metadata": {"name": "scaled"}, "spec": {"size": 2}})
+    body = json.dumps(
+        {
+            "apiVersion": "example.com/v1",
+            "kind": "Widget",
+            "metadata": {"name": "scaled"},
+            "spec": {"size": 2},
+        }
+    )
     assert served.request("POST", widgets, body).code == 201
     return f"{widgets}/scaled"
 

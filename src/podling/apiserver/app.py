@@ -18,6 +18,7 @@ from aiohttp import web
 
 from podling import clock
 from podling.apiserver import impersonation
+from podling.apiserver.aggregation.backend import AGGREGATOR
 from podling.apiserver.aggregation.services import External
 from podling.apiserver.authn import ANONYMOUS, Authenticator
 from podling.apiserver.authz import refusal
@@ -86,6 +87,7 @@ class HttpServer:
             self._metrics,
             api.catalogue.resources,
             api.discovered,
+            api.aggregation.documents,
         )
         self._server = web.Server(
             self._handle,
@@ -207,6 +209,9 @@ class HttpServer:
 
     async def _document(self, request: web.BaseRequest) -> web.StreamResponse:
         self._authorized(request)
+        elsewhere = self._api.aggregation.described_by(request.path)
+        if elsewhere is not None:
+            return await self._api.aggregation.backend.serve(request, elsewhere, AGGREGATOR)
         return await self._documents.serve(request)
 
     def _user(self, request: web.BaseRequest) -> User:

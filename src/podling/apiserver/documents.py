@@ -42,6 +42,7 @@ class Documents:
         checks: what readiness depends on, by name.
         custom: the resources that are served beside the built-in ones, as of now.
         discovered: those and what other servers serve.
+        elsewhere: the OpenAPI documents that other servers have, as of now: name to URL.
     """
 
     def __init__(
@@ -51,12 +52,14 @@ class Documents:
         own: metrics.RequestMetrics,
         custom: Callable[[], tuple[CustomResource, ...]],
         discovered: Callable[[], tuple[Resource, ...]],
+        elsewhere: Callable[[], Mapping[str, str]],
     ) -> None:
         self._address = address
         self._checks = checks
         self._metrics = own
         self._custom = custom
         self._discovered = discovered
+        self._elsewhere = elsewhere
 
     async def serve(self, request: web.BaseRequest) -> web.Response:
         """Raises 404 for paths that nobody knows but the groups that they are in, 405 for wrong methods."""
@@ -151,7 +154,7 @@ class Documents:
         return await _tagged(request, await asyncio.to_thread(make, self._custom()), media)
 
     async def _openapi_v3_index(self, request: web.BaseRequest) -> web.Response:
-        urls = _openapi_v3_urls(self._custom())
+        urls = {**self._elsewhere(), **_openapi_v3_urls(self._custom())}
         index = {"paths": {path: {"serverRelativeURL": url} for path, url in urls.items()}}
         return await _tagged(request, msgspec.json.encode(index), OPENAPI_MEDIA)
 

@@ -57,6 +57,15 @@ RESOURCES = {
 }
 
 
+STARS = "apis/far.example.com/v1"
+OPENAPI = {
+    "paths": {
+        STARS: {"serverRelativeURL": f"/openapi/v3/{STARS}?hash=A1"},
+        "apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=forged"},
+    }
+}
+
+
 def test_nobody_else_says_who_asks() -> None:
     sent = {"X-Remote-User": "root", "X-Remote-Extra-A": "b", "Impersonate-User": "root", "Accept": "a"}
     assert without_ours(sent) == [("Accept", "a")]
@@ -81,6 +90,8 @@ class Far:
             async for message in socket:
                 await socket.send_str(f"{message.data}, {request.headers['X-Remote-User']}")
             return socket
+        if request.path.startswith("/openapi/v3"):
+            return web.json_response({"of": request.path_qs} if "/apis/" in request.path else OPENAPI)
         if request.path.endswith("/v1"):
             return web.json_response(RESOURCES)
         if "/namespaces/" in request.path:
@@ -225,6 +236,24 @@ async def test_connections_that_become_something_else_are_passed_on(tmp_path: Pa
             ) as refused,
         ):
             assert (refused.status, await refused.text()) == (400, "Unsupported version: ")
+
+
+@real
+async def test_its_openapi_document_is_among_ours(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    async with far_server(pki) as (far, port), near_server(pki) as (api, url):
+        await register(api.client(), pki, port)
+        await condition(api.client(), "True")
+        _, index = await get(f"{url}/openapi/v3", "root")
+        assert index["paths"][STARS] == OPENAPI["paths"][STARS]
+        assert "forged" not in index["paths"]["apis/apps/v1"]["serverRelativeURL"], (
+            "it speaks for itself alone"
+        )
+        there = index["paths"][STARS]["serverRelativeURL"]
+        assert await get(f"{url}{there}", "root") == (200, {"of": there})
+        assert far.asked[-1][1] == "system:kube-aggregator", "a document is the same for everybody"
+        code, _ = await get(f"{url}{there}", "ann")
+        assert code == 403
 
 
 @real

@@ -35,6 +35,10 @@ OURS = ("x-remote-user", "x-remote-uid", "x-remote-group", "impersonate-")
 """Headers that only we may write: a client that sends them must not be believed."""
 
 
+AGGREGATOR = User("system:kube-aggregator", ("system:masters",))
+"""Who asks when nobody in particular does."""
+
+
 class Unavailable(Exception):
     """The server did not answer as it should."""
 
@@ -79,9 +83,8 @@ class Backend:
         """GET ``path`` as the server itself. Raises ``Unavailable``, or 503 when there is no endpoint."""
         import aiohttp
 
-        user = User("system:kube-aggregator", ("system:masters",))
         try:
-            answer = await self._send(service, "GET", path, user_headers(user), CHECK_TIMEOUT_SECONDS)
+            answer = await self._send(service, "GET", path, user_headers(AGGREGATOR), CHECK_TIMEOUT_SECONDS)
             async with answer:
                 body = await answer.read()
                 if answer.status != 200:

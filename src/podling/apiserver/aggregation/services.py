@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling import clock
 from podling.api.apiregistration_v1 import APIService, APIServiceCondition
@@ -39,6 +39,8 @@ class External:
     service: APIService
     available: bool = False
     resources: tuple[Resource, ...] = ()
+    document: str = ""
+    """The URL of its OpenAPI v3 document, if it has one: below ``/openapi/v3``, there as here."""
 
     @property
     def group_version(self) -> tuple[str, str]:
@@ -89,6 +91,16 @@ def resources_of(listed: APIResourceList, group: str, version: str) -> tuple[Res
     )
 
 
+class _Location(Struct):
+    url: str = msgspec.field(default="", name="serverRelativeURL")
+
+
+class _Index(Struct):
+    """What ``/openapi/v3`` answers."""
+
+    paths: dict[str, _Location] = {}
+
+
 class Aggregation:
     """The APIServices of one server; ``run`` keeps them looked at."""
 
@@ -107,6 +119,19 @@ class Aggregation:
         if len(parts) < 4 or parts[1] != "apis" or not self._externals:
             return None
         return self._externals.get((parts[2], parts[3]))
+
+    def documents(self) -> dict[str, str]:
+        """The URLs of the OpenAPI documents that other servers have, by group and version."""
+        found = self._externals.values()
+        return {f"apis/{'/'.join(each.group_version)}": each.document for each in found if each.document}
+
+    def described_by(self, path: str) -> APIService | None:
+        """The APIService whose OpenAPI document ``path`` is."""
+        if not self._externals or not path.startswith("/openapi/v3/apis/"):
+            return None
+        group, _, version = path.removeprefix("/openapi/v3/apis/").partition("/")
+        found = self._externals.get((group, version))
+        return found.service if found is not None and found.document else None
 
     def service_of(self, resource: Resource) -> APIService:
         """The APIService that ``resource`` is served through. Raises 503 when there is none any more."""
@@ -162,7 +187,17 @@ class Aggregation:
         except (Unavailable, msgspec.DecodeError) as error:
             failed = f"failing or missing response: {error}"
             return external, ("False", "FailedDiscoveryCheck", failed)
-        return External(service, True, resources_of(listed, group, version)), PASSED
+        document = await self._document(service, f"apis/{group}/{version}")
+        return External(service, True, resources_of(listed, group, version), document), PASSED
+
+    async def _document(self, service: APIService, name: str) -> str:
+        """Where the server has its OpenAPI document; empty when it has none."""
+        try:
+            index = msgspec.json.decode(await self.backend.read(service, "/openapi/v3"), type=_Index)
+        except (ApiError, Unavailable, msgspec.DecodeError):
+            return ""
+        found = index.paths.get(name)
+        return found.url if found is not None and found.url.startswith(f"/openapi/v3/{name}") else ""
 
 
 def _identity(resource: Resource) -> tuple[Any, ...]:
