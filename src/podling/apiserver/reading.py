@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from podling.api.admissionregistration_v1 import (
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
     MutatingWebhookConfiguration,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
@@ -28,6 +30,8 @@ FOLLOWED = (
     PriorityClass,
     StorageClass,
     IngressClass,
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
     MutatingWebhookConfiguration,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,

@@ -111,6 +111,21 @@ def _apply(live: Any | None, applied: Any, shape: Shape, writer: Writer, force: 
     return _with_entries(merged, [*others, me])
 
 
+def merged(live: Any, intent: Any, type_: type[Any]) -> Any:
+    """``live`` with everything in it that ``intent`` says, and nobody's ownership changed.
+
+    Both must be normal. Raises ``SchemaError`` for what the type does not have.
+    """
+    shape = _shape_of(type_)
+    fieldsets.fields_in(intent, shape)
+    return _merge(live, intent, shape)
+
+
+def atomics(intent: Any, type_: type[Any]) -> list[str]:
+    """Where ``intent`` names what can only be replaced as a whole: atomic lists, maps and structs."""
+    return list(fieldsets.atomics(intent, _shape_of(type_)))
+
+
 def track_update(live: Any | None, new: Any, type_: type[Any], writer: Writer) -> Any:
     """``new`` with the ownership that follows from an ordinary write (create, update, patch).
 

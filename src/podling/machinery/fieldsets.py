@@ -112,6 +112,21 @@ def _walk(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
             yield below
 
 
+def atomics(value: Any, shape: Shape, path: str = "") -> Iterator[str]:
+    """The places in a value whose type can only be replaced as a whole: ``.spec.containers[0].command``."""
+    if isinstance(value, dict) and shape.kind in (Kind.STRUCT, Kind.MAP):
+        if shape.atomic:
+            yield path
+        shape_of = _shapes_of(shape)
+        for name, item in value.items():
+            yield from atomics(item, shape_of(name) or ANYTHING, f"{path}.{name}")
+    elif isinstance(value, list) and shape.kind is Kind.LIST:
+        if not (shape.map_keys or shape.is_set):
+            yield path
+        for index, item in enumerate(value):
+            yield from atomics(item, shape.element or ANYTHING, f"{path}[{index}]")
+
+
 @dataclass(slots=True)
 class Comparison:
     """Which fields differ between two objects."""

@@ -13,13 +13,11 @@ from podling.api.admissionregistration_v1 import (
     ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
 )
-from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.meta_v1 import ObjectMeta
 from podling.machinery import codec
-from podling.machinery.custom import is_established
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
-from tests.support.custom_resources import definition, widget
+from tests.support.custom_resources import widget
 from tests.support.webhooks import Answer, Hook, configure, patch
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real"])
@@ -102,24 +100,6 @@ async def test_which_version_it_is(
     await configure(plane, ValidatingWebhookConfiguration, hook.webhook(rules=rules, matchPolicy=policy))
     await plane.client.create(scaler())
     assert [each["kind"]["version"] for each in hook.asked] == ([version] if version else [])
-
-
-@pytest.fixture
-async def kinds(plane: ControlPlane) -> tuple[type[Any], type[Any]]:
-    """The types of a custom resource in two versions."""
-    versions = [
-        {"name": "v1", "served": True, "storage": True},
-        {"name": "v2", "served": True, "storage": False},
-    ]
-    made = await plane.client.create(definition(versions=versions))
-    revision = made.metadata.resource_version or ""
-    async for event in plane.client.watch(CustomResourceDefinition, resource_version=revision):
-        if is_established(event.object):
-            break
-    found = [plane.server.catalogue.by_path("example.com", each, "widgets") for each in ("v1", "v2")]
-    assert found[0] is not None
-    assert found[1] is not None
-    return found[0].type, found[1].type
 
 
 WIDGETS = {"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["widgets"]}

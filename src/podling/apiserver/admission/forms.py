@@ -52,16 +52,31 @@ class Forms:
             found = self._made[resource.group_version] = Form(resource, new, old)
         return found
 
-    async def taken_back(self, plain: dict[str, Any], resource: Resource) -> Any:
-        """The request's object that ``plain``, in the form of ``resource``, stands for; with its defaults."""
+    async def taken_back(
+        self, plain: dict[str, Any], resource: Resource, field_validation: str = "Ignore"
+    ) -> Any:
+        """The request's object that ``plain``, in the form of ``resource``, stands for; with its defaults.
+
+        Raises ``ApiError`` for what stands for none, and if ``field_validation`` is so for unknown fields.
+        """
         request = self._request
         if isinstance(request.object, dict):
             return plain
-        whole = isinstance(request.object, request.resource.storage_resource.type | CustomObject)
-        kind: type[Any] = resource.type if whole else type(request.object)
-        obj = codec.convert(plain, kind, "Ignore")[0]
+        whole = self.is_whole
+        obj = codec.convert(plain, self.kind(resource), field_validation)[0]
         if isinstance(obj, CustomObject):
             obj = await self._server.converted(obj, request.resource)
         if not whole:
             return obj
         return self._server.defaulted(stored_form(resource, obj), request.resource)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the request is about an object of its resource, not of a part (``scale``)."""
+        request = self._request
+        return isinstance(request.object, request.resource.storage_resource.type | CustomObject)
+
+    def kind(self, resource: Resource) -> type[Any]:
+        """The type of the request's object in the form of ``resource``."""
+        found: type[Any] = resource.type if self.is_whole else type(self._request.object)
+        return found

@@ -135,7 +135,11 @@ class Expressions:
         if kept is None or kept[0] != generation:
             spec = policy.spec
             variables = [(each.name, each.expression) for each in spec.variables]
-            made = PolicyExpressions(variables, params=DYN if spec.param_kind is not None else None)
+            made = PolicyExpressions(
+                variables,
+                params=DYN if spec.param_kind is not None else None,
+                mutations=isinstance(policy, MutatingAdmissionPolicy),
+            )
             kept = self._kept[uid] = (generation, made)
         return kept[1]
 

@@ -14,6 +14,7 @@ from podling.apiserver.admission.certificates import (
 )
 from podling.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from podling.apiserver.admission.limit_ranger import LimitRanger
+from podling.apiserver.admission.mutating_policies import MutatingAdmissionPolicies
 from podling.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from podling.apiserver.admission.node_restriction import NodeRestriction
 from podling.apiserver.admission.pod_resize_validator import PodResizeValidator
@@ -57,6 +58,7 @@ def default_plugins() -> tuple[Plugin, ...]:
         PodResizeValidator(),
         ServiceAllocation(),
         UnservedKinds(),
+        MutatingAdmissionPolicies(),
         MutatingAdmissionWebhook(),
         ValidatingAdmissionPolicies(),
         ValidatingAdmissionWebhook(),

@@ -9,13 +9,10 @@ from __future__ import annotations
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
 from podling.machinery.scheme import Resource
 
-_NO_CALL = "requests are not sent to it"
 _NO_DEVICES = "devices are not allocated"
 _NO_DRIVER = "volumes of drivers are not mounted"
 
 UNSERVED: dict[tuple[str, str], str] = {
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): _NO_CALL,
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): _NO_CALL,
     ("autoscaling", "horizontalpodautoscalers"): "nothing is scaled by it",
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): "requests are not queued by it",
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): "requests are not queued by it",

@@ -29,6 +29,7 @@ from podling.apiserver.cel.syntax import (
     Index,
     ListOf,
     Literal,
+    Make,
     MapOf,
     Name,
     Node,
@@ -104,6 +105,8 @@ class Compiler:
                 return self._list(node, names)
             case MapOf():
                 return self._map(node, names)
+            case Make():
+                return self._make(node, names)
             case Fold():
                 return self._fold(node, names)
 
@@ -268,6 +271,26 @@ class Compiler:
         )
         cost = plus(30, *(each.cost for each in (*keys, *values)))
         return Typed(type_, runs.mapped(parts, node.optional), cost)
+
+    def _make(self, node: Make, names: Names) -> Typed:
+        root, _, below = node.type.partition(".")
+        known = names.get(f"{root}{{}}")
+        if known is None or (below and known.fields):
+            return self._wrong(f"undeclared reference to '{node.type}' (in container '')", node.at)
+        parts: list[tuple[str, Run, bool]] = []
+        cost = 40
+        for name, value, optional in node.fields:
+            made = self.compile(value, names)
+            wanted = known.fields[name].type if name in known.fields else DYN
+            if known.fields and name not in known.fields:
+                self._wrong(f"undefined field '{name}'", value.at)
+            if not fits(Type("optional", (wanted,)) if optional else wanted, made.type, {}):
+                text = f"expected type of field '{name}' is '{wanted}' but provided type is '{made.type}'"
+                self._wrong(text, value.at)
+            parts.append((name, made.run, optional))
+            cost = plus(cost, made.cost)
+        type_ = known if known.fields else Type(node.type)
+        return Typed(type_, runs.making(node.type, parts), cost)
 
     def _fold(self, node: Fold, names: Names) -> Typed:
         over = self.compile(node.over, names)

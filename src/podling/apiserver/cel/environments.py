@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from podling.apiserver.cel.authorization import AUTHORIZER_TYPE, RESOURCE_CHECK_TYPE
+from podling.apiserver.cel.mutations import CONSTRUCTORS
 from podling.apiserver.cel.types import BOOL, DYN, INT, STRING, Field, Type, list_of, map_of
 
 TIMESTAMP = Type("timestamp")
@@ -90,6 +91,7 @@ def environment(
     authorizer: bool = True,
     variables: Mapping[str, Type] | None = None,
     objects: Type = DYN,
+    mutations: bool = False,
 ) -> dict[str, Type]:
     """The names of an environment.
 
@@ -97,6 +99,7 @@ def environment(
         params: the type of ``params``; None if there are none.
         variables: the types of the policy's variables; None where they cannot be used.
         objects: the type of ``object`` and ``oldObject``.
+        mutations: whether objects and patches can be made.
     """
     found = {"object": objects, "oldObject": objects, "request": REQUEST, "namespaceObject": NAMESPACE}
     if params is not None:
@@ -105,4 +108,6 @@ def environment(
         found |= {"authorizer": AUTHORIZER_TYPE, REQUEST_RESOURCE: RESOURCE_CHECK_TYPE}
     if variables is not None:
         found["variables"] = object_of("variables", variables)
+    if mutations:
+        found |= CONSTRUCTORS
     return found

@@ -28,12 +28,18 @@ class PolicyExpressions:
     variables: names and expressions, in order.
     params: the type of the policy's parameters; None if it has none.
     objects: the type of the objects that it sees.
+    mutations: whether its expressions can make objects and patches.
     """
 
     def __init__(
-        self, variables: Iterable[tuple[str, str]], *, params: Type | None, objects: Type = DYN
+        self,
+        variables: Iterable[tuple[str, str]],
+        *,
+        params: Type | None,
+        objects: Type = DYN,
+        mutations: bool = False,
     ) -> None:
-        self._params, self._objects = params, objects
+        self._params, self._objects, self._mutations = params, objects, mutations
         self._types: dict[str, Type] = {}
         self.variables: dict[str, Compiled] = {}
         for name, text in variables:
@@ -45,7 +51,11 @@ class PolicyExpressions:
         """What an expression may refer to; ``condition``: it is asked before there are variables."""
         variables = None if condition else self._types
         return environment(
-            params=self._params, authorizer=authorizer, variables=variables, objects=self._objects
+            params=self._params,
+            authorizer=authorizer,
+            variables=variables,
+            objects=self._objects,
+            mutations=self._mutations and not condition,
         )
 
     def program(self, text: str, *, condition: bool = False) -> Program:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from podling.apiserver.cel.functions import Overload
-from podling.apiserver.cel.syntax import Call, Fold, Index, ListOf, MapOf, Select
-from podling.apiserver.cel.values import Optional, kind_of, type_value
+from podling.apiserver.cel.syntax import Call, Fold, Index, ListOf, Make, MapOf, Select
+from podling.apiserver.cel.values import Made, Optional, kind_of, type_value
 
 Scope = dict[str, Any]
 Run = Callable[[Scope], Any]
@@ -105,6 +105,22 @@ def maybe_item(operand: Run, key: Run, read: Read) -> Run:
             return Optional(read_as(value[at], read), True) if 0 <= at < len(value) else Optional()
         there = isinstance(value, dict) and at in value
         return Optional(read_as(value[at], read), True) if there else Optional()
+
+    return run
+
+
+def making(type_: str, fields: list[tuple[str, Run, bool]]) -> Run:
+    """``fields``: name, value, and whether the value is an optional."""
+
+    def run(scope: Scope) -> Made:
+        made = Made(type_)
+        for name, value, optional in fields:
+            found = value(scope)
+            if not optional:
+                made[name] = found
+            elif found.present:
+                made[name] = found.held
+        return made
 
     return run
 
@@ -289,6 +305,8 @@ def nodes(node: Any) -> int:
             return 1 + sum(map(nodes, items))
         case MapOf(entries=entries):
             return 1 + sum(nodes(key) + nodes(value) for key, value in entries)
+        case Make(fields=fields):
+            return 1 + sum(nodes(value) for _, value, _ in fields)
         case None:
             return 0
         case _:

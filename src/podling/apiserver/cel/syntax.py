@@ -86,6 +86,16 @@ class MapOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Make:
+    """``Object.spec{replicas: 3}``: a value of a named type. Fields: name, value, and whether the value is an
+    optional, without which the field is not there (``?replicas:``)."""
+
+    type: str
+    fields: tuple[tuple[str, Node, bool], ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fold:
     """A macro that goes over a list or a map: ``all``, ``exists``, ``exists_one``, ``map``, ``filter``,
     ``sortBy``, ``transformList``, ``transformMap``, ``transformMapEntry``; or over what an optional may hold:
@@ -102,7 +112,7 @@ class Fold:
     """The variable of the items where the first is that of their places, or of their keys."""
 
 
-Node = Literal | Name | Select | Index | Call | ListOf | MapOf | Fold
+Node = Literal | Name | Select | Index | Call | ListOf | MapOf | Make | Fold
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
@@ -240,8 +250,25 @@ class _Parser:
                 optional = self._skip("?")
                 operand = Index(operand, self.expression(), at, optional)
                 self._expect("]")
+            elif self._sees("{") and (type_ := _qualified(operand)):
+                operand = self._make(type_)
             else:
                 return operand
+
+    def _make(self, type_: str) -> Node:
+        at = self._expect("{").at
+        found: list[tuple[str, Node, bool]] = []
+        while not self._sees("}"):
+            optional = self._skip("?")
+            if self.token.kind not in ("name", "quoted"):
+                self.fail("expecting IDENTIFIER")
+            name = self._take().text.strip("`")
+            self._expect(":")
+            found.append((name, self.expression(), optional))
+            if not self._skip(","):
+                break
+        self._expect("}")
+        return Make(type_, tuple(found), at)
 
     def _skip(self, sign: str) -> bool:
         if self._sees(sign):
@@ -345,6 +372,16 @@ def _method(operand: Node, name: str, arguments: tuple[Node, ...], at: int) -> N
     rest = arguments[2:] if pairs else arguments[1:]
     condition = rest[0] if len(rest) == 2 else None
     return Fold(kind, operand, _variable(arguments[0]), condition, rest[-1], at, second)
+
+
+def _qualified(node: Node) -> str:
+    """``Object.spec`` as the name of a type; empty for what is none."""
+    if isinstance(node, Name):
+        return node.name
+    if isinstance(node, Select) and not (node.optional or node.asked):
+        before = _qualified(node.operand)
+        return f"{before}.{node.field}" if before else ""
+    return ""
 
 
 def _variable(node: Node) -> str:

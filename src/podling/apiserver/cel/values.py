@@ -25,6 +25,16 @@ class Optional:
     present: bool = False
 
 
+class Made(dict[str, Any]):
+    """A value of a type that expressions can make, which is its name."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type_: str) -> None:
+        super().__init__()
+        self.type = type_
+
+
 _KINDS: dict[type[Any], str] = {
     bool: "bool", int: "int", Unsigned: "uint", float: "double", str: "string", bytes: "bytes", list: "list",
     dict: "map", datetime: "timestamp", timedelta: "duration", type(None): "null", Optional: "optional",

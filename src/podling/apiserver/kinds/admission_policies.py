@@ -82,7 +82,7 @@ class MutatingPolicyRules(_PolicyRules):
         if not spec.mutations:
             errors.append(fields.required(here, "mutations must contain at least one item"))
         for position, mutation in enumerate(spec.mutations):
-            errors += mutation_errors(here.index(position), mutation)
+            errors += mutation_errors(here.index(position), mutation, expressions)
         where = SPEC.child("reinvocationPolicy")
         return errors + checks.required_one_of(where, spec.reinvocation_policy, REINVOCATION_POLICIES)
 

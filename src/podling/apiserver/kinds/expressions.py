@@ -40,7 +40,8 @@ def typed_expression_errors(
         return [fields.invalid(path, text, f"compilation failed: {problem}")]
     if not results or made in results:
         return []
-    shown = results[0] if len(results) == 1 else f"one of [{' '.join(results)}]"
+    strict = [each for each in results if "dyn" not in each]
+    shown = strict[0] if len(strict) == 1 else f"one of [{' '.join(strict)}]"
     return [fields.invalid(path, text, f"must evaluate to {shown}")]
 
 

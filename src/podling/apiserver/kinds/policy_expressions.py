@@ -31,6 +31,8 @@ PolicySpec = ValidatingAdmissionPolicySpec | MutatingAdmissionPolicySpec
 
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 PATCH_TYPES = ("ApplyConfiguration", "JSONPatch")
+RESULTS = {"ApplyConfiguration": ("Object",), "JSONPatch": ("list(JSONPatch)", "list(dyn)", "dyn")}
+"""What the expressions of patches make; the first is what messages ask for."""
 MAX_AUDIT_ANNOTATIONS = 20
 MAX_AUDIT_EXPRESSION_BYTES = 5 * 1024
 _NAMED = "{} is not specified"
@@ -69,7 +71,11 @@ def compiled(spec: PolicySpec) -> PolicyExpressions:
     from podling.apiserver.cel.types import DYN
 
     variables = [(each.name, each.expression) for each in spec.variables]
-    return PolicyExpressions(variables, params=DYN if spec.param_kind is not None else None)
+    return PolicyExpressions(
+        variables,
+        params=DYN if spec.param_kind is not None else None,
+        mutations=isinstance(spec, MutatingAdmissionPolicySpec),
+    )
 
 
 def variable_errors(path: Path, variable: Variable, policy: PolicyExpressions) -> Errors:
@@ -135,10 +141,10 @@ def audit_errors(
     return errors
 
 
-def mutation_errors(path: Path, mutation: Mutation) -> Errors:
-    """Exactly the patch that ``patchType`` names must be there.
+def mutation_errors(path: Path, mutation: Mutation, policy: PolicyExpressions) -> Errors:
+    """Exactly the patch that ``patchType`` names must be there, and make what it says.
 
-    It is not parsed: patches are made of typed literals (``Object{...}``), which the parser does not know.
+    Of a list of patches it is enough that it may be one: ``[]`` has no type of its own.
     """
     kind = mutation.patch_type
     where = path.child("patchType")
@@ -153,8 +159,11 @@ def mutation_errors(path: Path, mutation: Mutation) -> Errors:
     errors: Errors = []
     if wanted is None:
         errors.append(fields.required(here, f"must be specified when patchType is {kind}"))
-    elif not (wanted.expression or "").strip():
+    elif not (text := (wanted.expression or "").strip()):
         errors.append(fields.required(here.child("expression")))
+    else:
+        results = RESULTS[kind]
+        errors += typed_expression_errors(here.child("expression"), text, policy.names(), results)
     if patches[other] is not None:
         text = f"must not be specified when patchType is {kind}"
         errors.append(fields.invalid(path.child(spelled[other]), f"{{{spelled[other]}}}", text))

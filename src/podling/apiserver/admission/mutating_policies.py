@@ -1,0 +1,199 @@
+"""MutatingAdmissionPolicy: what is changed of a request before it is stored, told in CEL.
+
+Policies act one after the other, in the order of their names, each seeing what the one before made. When one
+changed something, all plugins are asked again, and of the policies those that wish it and acted before the
+change. The patches themselves are ``mutations``' business.
+
+Upstream: ``apiserver/pkg/admission/plugin/policy/mutating``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from podling.api.admissionregistration_v1 import (
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
+)
+from podling.api.meta_v1 import StatusCause, StatusDetails
+from podling.apiserver.admission import policy_requests as requests
+from podling.apiserver.admission import webhook_matching as matching
+from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
+from podling.apiserver.admission.forms import Forms
+from podling.apiserver.admission.mutations import MutationFailed, mutated
+from podling.apiserver.admission.policy_requests import Misconfigured
+from podling.apiserver.admission.repeating import Repeating
+from podling.machinery import errors
+from podling.machinery.errors import ApiError
+from podling.machinery.scheme import Resource
+
+INVALID = "Invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class _Invocation:
+    """One policy that is about a request, through one binding and with one parameter."""
+
+    policy: MutatingAdmissionPolicy
+    binding: MutatingAdmissionPolicyBinding
+    resource: Resource
+    param: Any
+
+    @property
+    def key(self) -> tuple[str | None, ...]:
+        metadata = (self.param or {}).get("metadata") or {}
+        named = self.policy.metadata.name, self.binding.metadata.name
+        return *named, metadata.get("namespace"), metadata.get("name")
+
+
+@dataclass(frozen=True, slots=True)
+class _Objection:
+    """Why a policy could not act."""
+
+    policy: MutatingAdmissionPolicy
+    binding: MutatingAdmissionPolicyBinding | None
+    why: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        name = self.policy.metadata.name
+        if self.binding is None:
+            return f'policy "{name}" denied request: {self.why}'
+        return f"policy '{name}' with binding '{self.binding.metadata.name}' denied request: {self.why}"
+
+
+class MutatingAdmissionPolicies(Plugin):
+    name = "MutatingAdmissionPolicy"
+    _server: Server
+
+    def __init__(self) -> None:
+        self._expressions = requests.Expressions()
+
+    def initialize(self, server: Server) -> None:
+        self._server = server
+
+    def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
+        return operation is not Operation.DELETE and requests.judged(resource)
+
+    async def admit(self, request: Request, objects: Objects) -> Any:
+        bindings = await objects.list(MutatingAdmissionPolicyBinding)
+        if not bindings:
+            return request.object
+        policies = await objects.list(MutatingAdmissionPolicy)
+        self._expressions.keep_only(policies)
+        objections: list[_Objection] = []
+        invocations: list[_Invocation] = []
+        for policy in policies:
+            own = [each for each in bindings if each.spec.policy_name == policy.metadata.name]
+            if own:
+                invocations += await self._invocations(policy, own, request, objects, objections)
+        repeating = Repeating.of(request, self.name)
+        for each in invocations:
+            request = await self._acted(each, request, objects, repeating, objections)
+        repeating.made(request.object)
+        counting = [each for each in objections if each.policy.spec.failure_policy != "Ignore"]
+        if counting:
+            raise _refusal(request, counting)
+        return request.object
+
+    async def _invocations(
+        self,
+        policy: MutatingAdmissionPolicy,
+        bindings: Sequence[MutatingAdmissionPolicyBinding],
+        request: Request,
+        objects: Objects,
+        objections: list[_Objection],
+    ) -> list[_Invocation]:
+        """What of a policy is about the request."""
+        spec, found = policy.spec, list[_Invocation]()
+        if spec.match_constraints is None:
+            return found
+        resource = requests.matched(spec.match_constraints, request, objects, self._server)
+        if resource is None:
+            return found
+        try:
+            kind = requests.param_resource(spec.param_kind, self._server)
+        except Misconfigured as error:
+            objections.append(_Objection(policy, None, f"failed to configure policy: {error}"))
+            return found
+        for binding in bindings:
+            narrower, ref = binding.spec.match_resources, binding.spec.param_ref
+            if requests.matched(narrower, request, objects, self._server) is None:
+                continue
+            try:
+                params = await requests.params(kind, ref, request, objects, self._server)
+            except Misconfigured as error:
+                objections.append(_Objection(policy, binding, f"failed to configure binding: {error}"))
+                continue
+            found += [_Invocation(policy, binding, resource, param) for param in params]
+        return found
+
+    async def _acted(
+        self,
+        invocation: _Invocation,
+        request: Request,
+        objects: Objects,
+        repeating: Repeating,
+        objections: list[_Objection],
+    ) -> Request:
+        """The request after a policy acted on it, as far as it could."""
+        policy, binding, before = invocation.policy, invocation.binding, request.object
+        expressions, namespace = self._expressions.of(policy), requests.namespace_object(request, objects)
+        forms = Forms(request, self._server)
+        form = await forms.of(invocation.resource)
+        values = requests.values(request, form, invocation.param, namespace, self._server)
+        try:
+            if not matching.conditions_hold(policy.spec.match_conditions, expressions.condition, values):
+                return request
+        except matching.ConditionFailed as error:
+            objections.append(_Objection(policy, binding, str(error), INVALID))
+            return request
+        if not repeating.asks(invocation.key):
+            return request
+        if request.operation is Operation.CONNECT:
+            raise _no_schema(form.object)
+        for mutation in policy.spec.mutations:
+            values = requests.values(request, form, invocation.param, namespace, self._server)
+            try:
+                plain = mutated(mutation, form.object, forms.kind(form.resource), expressions, values)
+            except MutationFailed as error:
+                objections.append(_Objection(policy, binding, str(error), INVALID))
+                continue
+            if plain != form.object:
+                obj = await forms.taken_back(plain, form.resource, "Strict")
+                request = structs.replace(request, object=obj)
+                forms = Forms(request, self._server)
+                form = await forms.of(invocation.resource)
+        if request.object != before:
+            repeating.changed()
+        if policy.spec.reinvocation_policy == "IfNeeded":
+            repeating.asked(invocation.key)
+        return request
+
+
+def _no_schema(options: dict[str, Any]) -> ApiError:
+    """The options of connections have no schema that a change could be held to."""
+    why = (
+        "There can be a delay between when CustomResourceDefinitions are created and when they are available."
+    )
+    shown = f"/{options['apiVersion']}, Kind={options['kind']}"
+    return errors.service_unavailable(f"Resource kind {shown} not found. {why}")
+
+
+def _refusal(request: Request, objections: Sequence[_Objection]) -> ApiError:
+    """403 in the words of the first; the causes are all of them."""
+    status = request.forbidden("").status
+    details = status.details or StatusDetails()
+    causes = tuple(StatusCause(message=str(each)) for each in objections)
+    return ApiError(
+        structs.replace(
+            status,
+            message=str(objections[0]),
+            reason=objections[0].reason or status.reason,
+            details=structs.replace(details, causes=causes),
+        )
+    )
