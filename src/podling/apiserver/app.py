@@ -130,14 +130,14 @@ class HttpServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         started = clock.monotonic()
-        labels = path_labels(request.method, request.path)
-        self._metrics.begin(labels)
+        labels: Labels | None = None
         try:
             if request.headers.get("Expect", "").lower() == "100-continue":
                 await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
                 request.writer.output_size = 0
             parsed = parse_path(request.path) or self._api.catalogue.parse_path(request.path)
             if parsed is None:
+                labels = self._begun(path_labels(request.method, request.path))
                 external = self._api.aggregation.find(request.path)
                 if external is None:
                     response = await self._document(request)
@@ -145,7 +145,7 @@ class HttpServer:
                     response = await self._external(request, external)
             else:
                 verb = self._verb(request, parsed)
-                labels = self._relabelled(request, labels, verb, parsed)
+                labels = self._begun(self._labels(request, verb, parsed))
                 response = await self._resource(request, parsed, verb)
         except ApiError as error:
             response = await reply_error(request, error)
@@ -156,21 +156,23 @@ class HttpServer:
             log.exception("%s %s failed", request.method, request.path)
             response = await reply_error(request, errors.internal(f"{type(error).__name__}: {error}"))
         except asyncio.CancelledError:
-            self._metrics.end(labels, CLIENT_GONE, clock.monotonic() - started)
+            if labels is not None:
+                self._metrics.end(labels, CLIENT_GONE, clock.monotonic() - started)
             raise
         if self._stopping:
             response.force_close()  # the connection came too late to be closed with the others
+        if labels is None:  # refused before it was understood
+            labels = self._begun(path_labels(request.method, request.path))
         self._metrics.end(labels, response.status, clock.monotonic() - started)
         return response
 
-    def _relabelled(self, request: web.BaseRequest, old: Labels, verb: str, parsed: Parsed) -> Labels:
-        """Count the request as what it has turned out to be."""
-        applies = verb == "patch" and request.headers.get("Content-Type", "").startswith(APPLY)
-        dry_run = "dryRun" in request.query_string
-        labels = target_labels(verb, parsed.target, applies=applies, dry_run=dry_run)
-        self._metrics.begin(old, -1)
+    def _begun(self, labels: Labels) -> Labels:
         self._metrics.begin(labels)
         return labels
+
+    def _labels(self, request: web.BaseRequest, verb: str, parsed: Parsed) -> Labels:
+        applies = verb == "patch" and request.headers.get("Content-Type", "").startswith(APPLY)
+        return target_labels(verb, parsed.target, applies=applies, dry_run="dryRun" in request.query_string)
 
     async def _resource(self, request: web.BaseRequest, parsed: Parsed, verb: str) -> web.StreamResponse:
         user = self._user(request)

@@ -23,6 +23,10 @@ CACHE_LIMIT = 16_384
 """Answers remembered before the cache starts afresh."""
 
 
+WRITES_BEHIND = 256
+"""After so many writes what is followed is looked at, even if nobody asks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     allowed: bool
@@ -77,6 +81,7 @@ class RbacAuthorizer:
         self._nodes = NodeAuthorizer(references, NODE_RULES)
         self._answers: dict[tuple[User, Attributes], Decision] = {}
         self._version = -1
+        self._writes = 0
 
     async def load(self) -> None:
         """Read what decisions are made from, and follow it."""
@@ -89,12 +94,18 @@ class RbacAuthorizer:
 
     def check(self, user: User, verb: str, target: Target, field_selector: str = "") -> None:
         """Raises 403 unless ``user`` may do ``verb`` to ``target``."""
-        if verb not in READS:  # whoever writes keeps what is followed from falling behind
-            self.index.catch_up()
-            self.references.catch_up()
+        if verb not in READS:
+            self._keep_up()
         if MASTERS in user.groups:
             return
         self._demand(user, attributes_of(verb, target, field_selector))
+
+    def _keep_up(self) -> None:
+        """Writers keep what is followed from falling behind, where nobody asks about it."""
+        self._writes += 1
+        if self._writes % WRITES_BEHIND == 0:
+            self.index.catch_up()
+            self.references.catch_up()
 
     def _demand(self, user: User, asked: Attributes) -> None:
         decision = self.decide(user, asked)

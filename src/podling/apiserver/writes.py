@@ -83,9 +83,7 @@ class Writes:
         obj = recorded(None, obj, target, (options, user), now)  # what admission adds is nobody's
         request = self._request(Operation.CREATE, target, user, now, options)
         request = structs.replace(request, name=obj.metadata.name or "", object=obj)
-        admitted = await self._admission.admit(request)
-        if admitted is not obj:
-            obj = rules.default(admitted)
+        obj = await self._admission.admit(request)
         context = Context(
             now, user.name, dry_run=options.dry_run, groups=user.groups, uid=user.uid, extra=user.extra
         )
@@ -165,8 +163,8 @@ class Writes:
         request = structs.replace(request, object=shown, old=self._shown(update, old))
         admitted = await self._admission.admit(request)
         if admitted is not shown:
-            whole = admitted if update.view is None else update.view.put(old, admitted, context)
-            obj = rules.default(whole)
+            view = update.view
+            obj = admitted if view is None else rules.default(view.put(old, admitted, context))
         new = rules.prepare_update(metadata.carry_over(obj, old), old, context)
         if rules.generation and target.subresource != "status":
             changed = rules.intent(new) != rules.intent(old)

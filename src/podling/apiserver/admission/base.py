@@ -135,7 +135,7 @@ class Plugin:
         return True
 
     async def admit(self, request: Request, objects: Objects) -> Any:
-        """The object to go on with; ``request.object`` itself when nothing changes."""
+        """The object to go on with, its defaults filled in; ``request.object`` itself if nothing changes."""
         return request.object
 
     async def validate(self, request: Request, objects: Objects) -> None:

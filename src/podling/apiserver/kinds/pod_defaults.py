@@ -2,7 +2,7 @@
 
 Both come through ``default_pod_spec``; a pod gets a little more (requests from limits, host ports,
 service links), because a template must keep showing what its author wrote. All of it is idempotent:
-defaulting runs after decoding and again after admission, which may have added containers or volumes.
+what a webhook has changed is defaulted again.
 
 Upstream: ``pkg/apis/core/v1/defaults.go`` and, for image tags, ``pkg/util/parsers``.
 """
