@@ -1,0 +1,25 @@
+"""A namespace of the tests' own on the simulated cluster, with a deployment to ask about and to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.support.clusters import RealCluster
+
+SPACE = "changed"
+IN = ("-n", SPACE)
+WEB = "deployment/web"
+
+
+@contextmanager
+def web_in_a_space(cluster: RealCluster) -> Iterator[RealCluster]:
+    """``cluster`` with a deployment of nothing in ``SPACE``, as long as the block lasts."""
+    cluster.kubectl("create", "namespace", SPACE)
+    cluster.kubectl(*IN, "create", "deployment", "web", "--image=web:1", "--replicas=0")
+    yield cluster
+    cluster.kubectl("delete", "namespace", SPACE)
+
+
+def field(cluster: RealCluster, what: str, path: str) -> str:
+    return cluster.kubectl("get", *IN, what, "-o", f"jsonpath={path}")
