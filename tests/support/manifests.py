@@ -29,6 +29,16 @@ def valid_objects() -> list[dict[str, Any]]:
     return found
 
 
+PLAIN_JOB: dict[str, Any] = {
+    "metadata": {"name": "sum", "namespace": "default", "uid": "u1"},
+    "spec": {
+        "template": {"spec": {"containers": [{"name": "main", "image": "x"}], "restartPolicy": "Never"}}
+    },
+}
+INDEXED = "completionMode: Indexed, completions: 3, parallelism: 3"
+"""For the spec of a Job."""
+
+
 def merged(base: Any, fragment: Any) -> Any:
     """Maps are merged, a null removes; lists, but for lists of one map, and scalars are replaced."""
     if isinstance(base, dict) and isinstance(fragment, dict):

@@ -1,4 +1,4 @@
-"""What is wrong with autoscalers, disruption budgets, leases, roles, and the kinds of flow control."""
+"""What is wrong with autoscalers, disruption budgets, priority classes, leases and roles."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ import pytest
 
 from podling.api.autoscaling_v2 import HorizontalPodAutoscaler
 from podling.api.coordination_v1 import Lease
-from podling.api.flowcontrol_v1 import FlowSchema, PriorityLevelConfiguration
 from podling.api.policy_v1 import PodDisruptionBudget
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podling.api.scheduling_v1 import PriorityClass
-from podling.machinery import codec
 from tests.support.causes import (
     LABEL_TEXT,
     SUBDOMAIN_TEXT,
     Cause,
     KindRow,
-    duplicate,
     forbidden,
     invalid,
     required,
@@ -44,26 +41,14 @@ VALID: dict[type[Any], dict[str, Any]] = {
     },
     ClusterRoleBinding: {"metadata": {"name": "x"}, "roleRef": {"kind": "ClusterRole", "name": "reader"}},
     PriorityClass: {"metadata": {"name": "x"}, "value": 10},
-    FlowSchema: {
-        "metadata": {"name": "x"},
-        "spec": {"priorityLevelConfiguration": {"name": "workload-low"}},
-    },
-    PriorityLevelConfiguration: {
-        "metadata": {"name": "x"},
-        "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {}}}},
-    },
 }
 M0, UP, RULE = "spec.metrics[0]", "spec.behavior.scaleUp", "spec.rules[0]"
-LIMITED = "spec.limited"
-HAND = f"{LIMITED}.limitResponse.queuing.handSize"
-VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 METRICS = ("ContainerResource", "External", "Object", "Pods", "Resource")
 NO_TARGET = "must set either a target raw value or a target utilization"
 TWO_TARGETS = "may not set both a target raw value and a target utilization"
 NEEDS_SOURCE = "must populate information for the given metric source"
 STANDARD = "must be a standard resource type or fully qualified"
 WRITER = f'{{"apiGroup":"{RBAC}","kind":"Role","name":"writer"}}'
-NO_STARS = "if '*' is present, must not specify other"
 
 
 def measured(text: str) -> str:
@@ -72,19 +57,6 @@ def measured(text: str) -> str:
 
 def growing(text: str) -> str:
     return f"spec: {{behavior: {{scaleUp: {{{text}}}}}}}"
-
-
-def subject(text: str) -> str:
-    rule = "nonResourceRules: [{verbs: ['*'], nonResourceURLs: ['*']}]"
-    return f"spec: {{rules: [{{subjects: [{{{text}}}], {rule}}}]}}"
-
-
-def covering(text: str) -> str:
-    return f"spec: {{rules: [{{subjects: [{{kind: User, user: {{name: u}}}}], {text}}}]}}"
-
-
-def queuing(text: str) -> str:
-    return f"spec: {{limited: {{limitResponse: {{queuing: {{{text}}}}}}}}}"
 
 
 SCALING: list[KindRow] = [
@@ -300,178 +272,8 @@ ACCESS: list[KindRow] = [
     ),
 ]
 
-FLOWS: list[KindRow] = [
-    (FlowSchema, "", []),
-    (
-        FlowSchema,
-        "spec: {matchingPrecedence: -1, priorityLevelConfiguration: {name: ''}}",
-        [
-            invalid("spec.matchingPrecedence", "-1", "must be a positive value"),
-            required("spec.priorityLevelConfiguration.name", "must reference a priority level"),
-        ],
-    ),
-    (
-        FlowSchema,
-        "spec: {matchingPrecedence: 10001, priorityLevelConfiguration: {name: A}}",
-        [
-            invalid("spec.matchingPrecedence", "10001", "must not be greater than 10000"),
-            invalid("spec.priorityLevelConfiguration.name", '"A"', SUBDOMAIN_TEXT),
-        ],
-    ),
-    (
-        FlowSchema,
-        "spec: {matchingPrecedence: 1}",
-        [
-            invalid(
-                "spec.matchingPrecedence",
-                "1",
-                "only the schema named 'exempt' may have matchingPrecedence 1",
-            )
-        ],
-    ),
-    (
-        FlowSchema,
-        "spec: {rules: [{}]}",
-        [
-            required(f"{RULE}.subjects", "subjects must contain at least one value"),
-            required(RULE, "at least one of resourceRules and nonResourceRules has to be non-empty"),
-        ],
-    ),
-    (
-        FlowSchema,
-        subject("kind: Robot"),
-        [unsupported(f"{RULE}.subjects[0].kind", "Robot", "Group", "ServiceAccount", "User")],
-    ),
-    (
-        FlowSchema,
-        subject("kind: User, group: {name: g}"),
-        [
-            required(f"{RULE}.subjects[0].user", "user is required when subject kind is 'User'"),
-            forbidden(f"{RULE}.subjects[0].group", "group is forbidden when subject kind is not 'Group'"),
-        ],
-    ),
-    (
-        FlowSchema,
-        subject("kind: ServiceAccount, serviceAccount: {name: '*'}"),
-        [
-            required(
-                f"{RULE}.subjects[0].serviceAccount.namespace",
-                "must specify namespace for service account",
-            )
-        ],
-    ),
-    (
-        FlowSchema,
-        covering("resourceRules: [{verbs: [get, '*'], apiGroups: ['*', apps], resources: []}]"),
-        [
-            invalid(f"{RULE}.resourceRules[0].verbs", '["get","*"]', f"{NO_STARS} verbs"),
-            invalid(f"{RULE}.resourceRules[0].apiGroups", '["*","apps"]', f"{NO_STARS} api groups"),
-            required(
-                f"{RULE}.resourceRules[0].resources", "resource rules must supply at least one resource"
-            ),
-            required(
-                f"{RULE}.resourceRules[0].namespaces",
-                "resource rules that are not cluster scoped must supply at least one namespace",
-            ),
-        ],
-    ),
-    (
-        FlowSchema,
-        covering("resourceRules: [{verbs: [get], apiGroups: [''], resources: [pods], namespaces: [A]}]"),
-        [
-            invalid(
-                f"{RULE}.resourceRules[0].namespaces[0]",
-                '"A"',
-                f"each member of this list must be '*' or a DNS-1123 label; {LABEL_TEXT}",
-            )
-        ],
-    ),
-    (
-        FlowSchema,
-        covering("nonResourceRules: [{verbs: [read], nonResourceURLs: ['', a, '/a b', //a, /a*]}]"),
-        [
-            (
-                f"{RULE}.nonResourceRules[0].verbs",
-                "FieldValueNotSupported",
-                'Unsupported value: ["read"]: supported values: ' + ", ".join(f'"{verb}"' for verb in VERBS),
-            ),
-            *[
-                invalid(f"{RULE}.nonResourceRules[0].nonResourceURLs[{position}]", f'"{url}"', text)
-                for position, (url, text) in enumerate(
-                    [
-                        ("", "must not be empty"),
-                        ("a", "must start with slash"),
-                        ("/a b", "must not contain white-space"),
-                        ("//a", "must not contain double slash"),
-                        ("/a*", "wildcard can only do suffix matching"),
-                    ]
-                )
-            ],
-        ],
-    ),
-    (PriorityLevelConfiguration, "", []),
-    (
-        PriorityLevelConfiguration,
-        "spec: {type: Exempt, limited: null}",
-        [invalid("spec.type", '"Exempt"', "type must be 'Exempt' if and only if name is 'exempt'")],
-    ),
-    (
-        PriorityLevelConfiguration,
-        "metadata: {name: exempt}\nspec: {type: Exempt}",
-        [forbidden(LIMITED, "must be nil if the type is not Limited")],
-    ),
-    (
-        PriorityLevelConfiguration,
-        "spec: {limited: null, exempt: {}}",
-        [
-            forbidden("spec.exempt", "must be nil if the type is Limited"),
-            required(LIMITED, "must not be empty when type is Limited"),
-        ],
-    ),
-    (
-        PriorityLevelConfiguration,
-        "spec: {limited: {nominalConcurrencyShares: -1, lendablePercent: 101, borrowingLimitPercent: -1}}",
-        [
-            invalid(f"{LIMITED}.nominalConcurrencyShares", "-1", "must be a non-negative integer"),
-            invalid(f"{LIMITED}.lendablePercent", "101", "must be between 0 and 100, inclusive"),
-            invalid(f"{LIMITED}.borrowingLimitPercent", "-1", "if specified, must be a non-negative integer"),
-        ],
-    ),
-    (
-        PriorityLevelConfiguration,
-        "spec: {limited: {limitResponse: {type: Reject}}}",
-        [
-            forbidden(
-                f"{LIMITED}.limitResponse.queuing",
-                "must be nil if limited.limitResponse.type is not Limited",
-            )
-        ],
-    ),
-    (
-        PriorityLevelConfiguration,
-        "spec: {limited: {limitResponse: {type: Drop}}}",
-        [unsupported(f"{LIMITED}.limitResponse.type", "Drop", "Queue", "Reject")],
-    ),
-    (
-        PriorityLevelConfiguration,
-        queuing("queues: 4"),
-        [invalid(HAND, "8", "should not be greater than queues (4)")],
-    ),
-    (
-        PriorityLevelConfiguration,
-        queuing("queues: 10000000"),
-        [
-            invalid(
-                HAND,
-                "8",
-                "required entropy bits of deckSize 10000000 and handSize 8 should not be greater than 60",
-            )
-        ],
-    ),
-]
 
-
-@pytest.mark.parametrize(("kind", "text", "expected"), [*SCALING, *ACCESS, *FLOWS])
+@pytest.mark.parametrize(("kind", "text", "expected"), [*SCALING, *ACCESS])
 def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
     assert creation_causes(created(obj(kind, text, VALID[kind]))) == expected
 
@@ -512,28 +314,8 @@ def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
                 invalid("status.expectedPods", "-1", "must be greater than or equal to 0"),
             ],
         ),
-        (
-            FlowSchema,
-            "status: {conditions: [{type: Dangling}, {type: Dangling}, {}]}",
-            "status",
-            [
-                duplicate("status.conditions[1].type", '"Dangling"'),
-                required("status.conditions[2].type", "must not be empty"),
-            ],
-        ),
     ],
 )
 def test_changes(kind: type[Any], text: str, subresource: str, expected: list[Cause]) -> None:
     old = created(obj(kind, "", VALID[kind]))
     assert change_causes(obj(kind, text, VALID[kind]), old, subresource) == expected
-
-
-def test_what_flow_control_fills_in() -> None:
-    schema = created(obj(FlowSchema, "", VALID[FlowSchema]))
-    assert schema.spec.matching_precedence == 1000
-    level = created(obj(PriorityLevelConfiguration, "", VALID[PriorityLevelConfiguration]))
-    assert codec.to_plain(level.spec.limited) == {
-        "lendablePercent": 0,
-        "limitResponse": {"queuing": {"handSize": 8, "queueLengthLimit": 50, "queues": 64}, "type": "Queue"},
-        "nominalConcurrencyShares": 30,
-    }
