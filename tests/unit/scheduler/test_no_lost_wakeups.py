@@ -26,7 +26,7 @@ from podling.scheduler.profile import DEFAULT_PLUGINS
 from podling.sim.loop import run
 from podling.testing import ControlPlane, memory_cluster
 from tests.unit.scheduler import scheduling
-from tests.unit.scheduler.test_scheduler_stories import scheduler_for
+from tests.unit.scheduler.at_work import scheduler_for
 
 SETTLE_SECONDS = 25
 """Longer than any back-off, much shorter than the retry after five minutes."""

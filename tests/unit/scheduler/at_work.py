@@ -1,0 +1,68 @@
+"""A scheduler at work over a cluster in memory, and what its stories ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from msgspec import structs
+
+from podling.api.core_v1 import Event, Node, Pod
+from podling.client.base import Client
+from podling.client.informer_factory import InformerFactory
+from podling.client.local import User
+from podling.scheduler.scheduler import Scheduler
+from podling.testing import ControlPlane
+from tests.unit.scheduler import scheduling
+
+SCHEDULER = User("system:kube-scheduler", ("system:authenticated",))
+"""The scheduler may do what Kubernetes' policy allows it, and no more."""
+
+
+@asynccontextmanager
+async def scheduler_for(client: Client) -> AsyncIterator[None]:
+    informers = InformerFactory(client)
+    tasks = [asyncio.ensure_future(informers.run())]
+    tasks.append(asyncio.ensure_future(Scheduler(client, informers).run()))
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def join(cluster: ControlPlane, node: Node) -> None:
+    """A node that is ready: without the taint that it is born with."""
+    created = await cluster.client.create(node)
+    await cluster.client.update(
+        structs.replace(created, spec=structs.replace(created.spec, taints=node.spec.taints))
+    )
+
+
+def pod(name: str, cpu: str = "1", **spec: Any) -> Pod:
+    made = scheduling.pod(name, cpu=cpu, **spec)
+    return structs.replace(made, metadata=structs.replace(made.metadata, uid=None))
+
+
+async def get(cluster: ControlPlane, name: str) -> Pod:
+    return await cluster.client.get(Pod, name, "default")
+
+
+async def node_of(cluster: ControlPlane, name: str) -> str | None:
+    return (await get(cluster, name)).spec.node_name
+
+
+async def told(cluster: ControlPlane, name: str) -> list[str]:
+    """What events say about a pod, in order."""
+    events = (await cluster.client.list(Event, "default")).items
+    about = [event for event in events if event.involved_object.name == name]
+    about.sort(key=lambda event: int(event.metadata.resource_version or 0))
+    return [f"{event.type} {event.reason} {event.message}" for event in about]
+
+
+async def kill(cluster: ControlPlane, name: str) -> None:
+    """What a kubelet does in the end."""
+    await cluster.client.delete(Pod, name, "default", grace_seconds=0)
