@@ -214,6 +214,7 @@ def test_no_function_is_left_out() -> None:
         for name, overloads in OVERLOADS.items()
         if re.fullmatch(r"[A-Za-z.0-9]+", name)
         and not all("authorization" in str(each.arguments) for each in overloads)  # shown with admission
+        and not name.startswith("jsonpatch.")  # and so are these
         and not re.search(rf"\b{re.escape(name)}\(", whole)
     ]
     assert missing == []
