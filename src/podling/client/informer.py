@@ -2,10 +2,7 @@
 
 The argument, in three parts:
 
-* **Which request comes next** is the pure ``step`` over two states: ``NeedList`` and ``Watching``.
-  "Watching without a revision" cannot be written down. Only progress (an event or a bookmark that
-  arrived) clears the failures, so neither an answer that is always empty nor a list that succeeds
-  before a watch that fails can turn into a busy loop.
+* **Which request comes next** is decided in ``list_and_watch``.
 * **The copy never goes back.** Revisions are numbers that only rise; an event or a list older than
   what is held is not taken.
 * **Handlers see every object's life without gaps in its shape**: add, updates, delete, in order,
@@ -25,91 +22,24 @@ from typing import Generic, TypeVar, assert_never
 
 from podling import clock, ids
 from podling.client.base import ApiObject, Client, Key, Unreachable, WatchEvent, WatchEventType, key_of
+from podling.client.list_and_watch import (
+    Listed,
+    ListFailed,
+    NeedList,
+    Outcome,
+    State,
+    WatchEnded,
+    WatchFailed,
+    Watching,
+    delay_seconds,
+    step,
+)
 from podling.client.sorted_objects import SortedObjects
 from podling.machinery.errors import ApiError, is_expired
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=ApiObject)
-
-BACKOFF_SECONDS_INITIAL = 0.8
-BACKOFF_SECONDS_MAX = 30.0
-"""client-go's reflector: 800 ms doubling to 30 s, with jitter of the delay's own size."""
-
-
-@dataclass(frozen=True, slots=True)
-class NeedList:
-    """Nothing usable is held, or its revision is too old to be watched from."""
-
-    failures: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Watching:
-    """The copy is complete as of ``revision``; ``progressed`` since it was listed."""
-
-    revision: str
-    failures: int = 0
-    progressed: bool = False
-
-
-State = NeedList | Watching
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    revision: str
-
-
-@dataclass(frozen=True, slots=True)
-class WatchEnded:
-    """The watch ended without an error, having brought the copy to ``revision``."""
-
-    revision: str
-
-
-@dataclass(frozen=True, slots=True)
-class WatchFailed:
-    """The watch ended with an error, having brought the copy to ``revision``."""
-
-    revision: str
-    expired: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ListFailed:
-    pass
-
-
-Outcome = Listed | WatchEnded | WatchFailed | ListFailed
-
-
-def step(state: State, outcome: Outcome) -> State:
-    """What to do next, after the request that ``state`` asked for had this ``outcome``."""
-    match outcome:
-        case Listed(revision=revision):
-            return Watching(revision, state.failures)
-        case ListFailed():
-            return NeedList(state.failures + 1)
-        case WatchEnded(revision=revision) | WatchFailed(revision=revision):
-            if not isinstance(state, Watching):
-                raise TypeError("a watch cannot end that was never started")
-            moved = revision != state.revision
-            if isinstance(outcome, WatchFailed) and outcome.expired:
-                return NeedList(0 if moved or state.progressed else state.failures + 1)
-            failed = isinstance(outcome, WatchFailed)
-            if moved:
-                return Watching(revision, int(failed), progressed=True)
-            return Watching(revision, state.failures + 1, state.progressed)
-        case _:
-            assert_never(outcome)
-
-
-def delay_seconds(failures: int) -> float:
-    """The shortest wait before the next request after so many failures in a row; jitter comes on top."""
-    if failures <= 0:
-        return 0.0
-    return min(BACKOFF_SECONDS_INITIAL * 2.0 ** min(failures - 1, 20), BACKOFF_SECONDS_MAX)
 
 
 def revision_number(obj_or_revision: ApiObject | str) -> int:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podling.client.informer import (
+from podling.client.list_and_watch import (
     Listed,
     ListFailed,
     NeedList,
