@@ -131,6 +131,10 @@ def test_every_problem_is_shown_where_it_is() -> None:
         ),
         (" ", {}, "s.x-kubernetes-validations[0].rule: Required value: rule is not specified"),
         ("true", {"message": " "}, "message must be non-empty if specified"),
+        ("true", {"fieldPath": ".nosuch"}, 'Invalid value: ".nosuch": fieldPath must be a valid path'),
+        ("true", {"fieldPath": ".numbers[0]"}, "fieldPath must be a valid path"),
+        ("true", {"fieldPath": ".inner."}, "fieldPath must be a valid path"),
+        ("true", {"fieldPath": "count"}, "fieldPath must be a valid path"),
         ("true", {"message": "a\nb"}, "message must not contain line breaks"),
         (
             "true &&\ntrue",
@@ -150,6 +154,11 @@ def test_what_else_a_rule_must_be(rule: str, more: dict[str, str], text: str) ->
     assert text in found
 
 
+@pytest.mark.parametrize("path", [".count", ".inner.deep", ".labels['a.b']", "['foo-bar']", ".labels.x"])
+def test_paths_lead_to_fields(path: str) -> None:
+    assert errors("true", fieldPath=path) == []
+
+
 def listed(list_type: str) -> dict[str, Any]:
     rule = {"rule": "self.a == oldSelf.a"}
     item = {"type": "object", "properties": {"a": INTEGER}, "x-kubernetes-validations": [rule]}
@@ -162,6 +171,15 @@ def test_items_without_a_past_are_not_compared_with_it() -> None:
     (found,) = rule_errors(Path("s"), schema_of(listed("atomic")))
     assert str(found).endswith(
         "oldSelf cannot be used on the uncorrelatable portion of the schema within s.properties[l]"
+    )
+
+
+def test_neither_are_the_values_of_a_map_that_is_one_thing() -> None:
+    value = {**INTEGER, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
+    whole = {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": value}}
+    (found,) = rule_errors(Path("s"), schema_of({"type": "object", "properties": {"m": whole}}))
+    assert str(found).endswith(
+        "oldSelf cannot be used on the uncorrelatable portion of the schema within s.properties[m]"
     )
 
 

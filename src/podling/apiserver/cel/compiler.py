@@ -87,6 +87,8 @@ class Compiler:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.doubts: list[Problem] = []
+        self.used: set[str] = set()
+        """The names of its environment that it refers to."""
 
     def compile(self, node: Node, names: Names) -> Typed:
         match node:
@@ -117,6 +119,7 @@ class Compiler:
     def _name(self, node: Name, names: Names) -> Typed:
         found, name = names.get(node.name), node.name
         if found is not None:
+            self.used.add(name)
             return Typed(found, lambda scope: scope[name], 1)
         if name in _TYPE_NAMES:
             return Typed(Type("type"), lambda _scope: name, 1)

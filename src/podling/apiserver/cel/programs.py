@@ -45,6 +45,8 @@ class Program:
             problems = sorted(wrong, key=lambda each: each.at)
             raise NotCompiled("\n".join(_shown(text, each.text, each.at) for each in problems))
         self.type, self.cost, self._run = found.type, found.cost, found.run
+        self.names = frozenset(compiler.used & variables.keys())
+        """Which of the variables it refers to."""
         self._readers = {name: read for name, type_ in variables.items() if (read := reader(type_))}
 
     def evaluate(self, values: Mapping[str, Any], budget: list[int] | None = None) -> Any:

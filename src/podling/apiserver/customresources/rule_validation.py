@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from podling.apiserver.customresources.field_paths import resolved
 from podling.apiserver.customresources.schema_rules import Rule
-from podling.apiserver.customresources.structural import LIST_TYPE, RULES, Schema
+from podling.apiserver.customresources.structural import LIST_TYPE, MAP_TYPE, RULES, Schema
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path
 
@@ -43,7 +44,7 @@ class _Place:
     times: int = 1
     """How often it may occur in one object."""
     uncorrelatable: Path | None = None
-    """The list that keeps its values from being compared with what they were."""
+    """The list or map that keeps its values from being compared with what they were."""
     root: bool = False
 
     def below(self, path: Path, times: int = 1) -> _Place:
@@ -69,17 +70,19 @@ def _errors_at(place: _Place, schema: Schema, costs: Costs) -> Errors:
     errors: Errors = []
     for at, plain in enumerate(schema.plain.get(RULES) or ()):
         where = place.path.child(RULES).index(at)
-        found = _plain_errors(where, plain)
+        found = _plain_errors(where, plain, schema)
         errors += found or _compiled_errors(where, Rule(plain, schema, place.root), place, costs)
+    atomic = schema.plain.get(MAP_TYPE) == "atomic" and place.uncorrelatable is None
+    within = replace(place, uncorrelatable=place.path) if atomic else place
     for name, each in schema.properties.items():
-        errors += _errors_at(place.below(place.path.child("properties").key(name)), each, costs)
+        errors += _errors_at(within.below(place.path.child("properties").key(name)), each, costs)
     if schema.items is not None:
         below = place.below(place.path.child("items"), _most(schema))
         if schema.plain.get(LIST_TYPE) != "map" and below.uncorrelatable is None:
             below = replace(below, uncorrelatable=place.path)
         errors += _errors_at(below, schema.items, costs)
     if schema.values is not None:
-        below = place.below(place.path.child("additionalProperties"), _most(schema))
+        below = within.below(place.path.child("additionalProperties"), _most(schema))
         errors += _errors_at(below, schema.values, costs)
     return errors
 
@@ -93,7 +96,7 @@ def _most(schema: Schema) -> int:
     return largest(own) if own is not None else 1
 
 
-def _plain_errors(where: Path, plain: Mapping[str, Any]) -> Errors:
+def _plain_errors(where: Path, plain: Mapping[str, Any], schema: Schema) -> Errors:
     """What can be said of a rule without compiling it."""
     text, message = plain.get("rule", ""), plain.get("message", "")
     at, errors = where.child("message"), list[FieldError]()
@@ -114,8 +117,12 @@ def _plain_errors(where: Path, plain: Mapping[str, Any]) -> Errors:
     at, path = where.child("fieldPath"), plain.get("fieldPath", "")
     if path and not path.strip():
         errors.append(fields.invalid(at, path, "fieldPath must be non-empty if specified"))
-    elif "\n" in path:
+    if "\n" in path:
         errors.append(fields.invalid(at, path, "fieldPath must not contain line breaks"))
+    try:
+        resolved(path, schema)
+    except ValueError:
+        errors.append(fields.invalid(at, path, "fieldPath must be a valid path"))
     return errors
 
 

@@ -84,6 +84,7 @@ class CustomRules(KindRules[CustomObject]):
         }
         self.field_labels = tuple(self._selectable)
         self._cel = SchemaRules(served.schema.root)
+        self._kept: tuple[CustomObject | None, list[str]] = (None, [])
 
     def default(self, obj: CustomObject) -> CustomObject:
         resource = self.served
@@ -125,12 +126,18 @@ class CustomRules(KindRules[CustomObject]):
         before = None if old is None else full_plain(old)
         known = values.ABSENT if before is None else before
         found = values.validate(plain, self.served.schema.root.plain, old=known)
-        return found or self._cel.validate(plain, before)
+        if found:
+            return found
+        asked = self._cel.validate(plain, before)
+        self._kept = (obj, [str(each) for each in asked.kept])
+        return asked.errors
 
     def warnings(self, obj: CustomObject, old: CustomObject | None, context: Context) -> list[str]:
-        """Of finalizers that are new and might be somebody else's, too."""
+        """Of what rules found when the object was validated, and put up with because it was as wrong
+        before; and of finalizers that are new and might be somebody else's, too."""
+        validated, kept = self._kept
         known = () if old is None else old.metadata.finalizers
-        return [
+        return (kept if validated is obj else []) + [
             f'metadata.finalizers: "{name}": {BARE_FINALIZER}'
             for name in sorted(set(obj.metadata.finalizers).difference(known))
             if is_bare(name)

@@ -4,15 +4,15 @@ A rule sees the value that it stands on as ``self`` and, in a change, the value 
 only where there is one that it can be compared with, unless it asks for an optional. Objects show the
 fields of their schema alone, the root of an object shows its metadata's name beside.
 
-What does not change may stay as wrong as it is (rules about ``oldSelf`` excepted), as upstream has it. What
+What does not change may stay as wrong as it is (rules about ``oldSelf`` excepted): then it is a warning. What
 may be spent on all rules of one object is bounded.
 Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/cel``.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from podling.apiserver.customresources import values
-from podling.apiserver.customresources.structural import RULES, Schema
+from podling.apiserver.customresources.field_paths import resolved
+from podling.apiserver.customresources.structural import LIST_TYPE, MAP_TYPE, RULES, Schema
 from podling.machinery import fields
 from podling.machinery.fields import OMITTED, ErrorType, FieldError, Path
 from podling.machinery.plain import equal
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_USES_OLD = re.compile(r"\boldSelf\b").search
+MESSAGE_MAX = 5 * 1024
+"""The most bytes of a message that an expression makes; a longer one is not used."""
 _MISSING = values.ABSENT
 _REASONS = {
     "FieldValueRequired": ErrorType.REQUIRED,
@@ -61,9 +63,23 @@ class Rule:
         found: str = self.plain.get("message") or self.text
         return found.strip()
 
-    @property
+    @cached_property
     def uses_old(self) -> bool:
-        return bool(_USES_OLD(self.text))
+        """Whether it compares with the value before."""
+        from podling.apiserver.cel.programs import NotCompiled
+
+        try:
+            return "oldSelf" in self.program.names
+        except NotCompiled:
+            return False
+
+    @cached_property
+    def field_path(self) -> str:
+        """Where what it finds is wrong, below the value that it is about."""
+        try:
+            return resolved(self.plain.get("fieldPath") or "", self.schema).text
+        except ValueError:
+            return ""
 
     @property
     def optional_old(self) -> bool:
@@ -112,19 +128,50 @@ def _node(schema: Schema, *, root: bool = False) -> _Node | None:
     return _Node(schema, rules, properties, items, values)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What rules find wrong: ``errors``, and what is put up with because it was as wrong before."""
+
+    errors: list[FieldError] = field(default_factory=list)
+    kept: list[FieldError] = field(default_factory=list)
+
+
 class SchemaRules:
     """All rules of one schema."""
 
     def __init__(self, root: Schema) -> None:
         self._root = _node(root, root=True)
 
-    def validate(self, plain: dict[str, Any], old: dict[str, Any] | None) -> list[FieldError]:
+    def validate(self, plain: dict[str, Any], old: dict[str, Any] | None) -> Found:
         """What the rules find wrong with a whole object, and with its change from ``old``."""
         if self._root is None:
-            return []
+            return Found()
         asking = _Asking()
-        asking.walk(self._root, _rooted(plain), _MISSING if old is None else _rooted(old), Path())
-        return asking.errors
+        whole, before = _rooted(plain), _MISSING if old is None else _rooted(old)
+        asking.walk(self._root, _Place(Path(), whole, before))
+        return asking.found
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A value with what it was before, and what tells whether it changed: the nearest value around it, or it
+    itself, that can be compared with what it was."""
+
+    path: Path
+    value: Any
+    before: Any
+    """``_MISSING`` where there was none, or none that this one can be told to be."""
+    around: tuple[Any, Any] | None = None
+
+    @property
+    def unchanged(self) -> bool:
+        new, old = self.around or (self.value, self.before)
+        return old is not _MISSING and equal(new, old)
+
+    def below(self, path: Path, value: Any, before: Any, *, comparable: bool) -> _Place:
+        if comparable and self.around is None:
+            return _Place(path, value, before)
+        return _Place(path, value, _MISSING, self.around or (self.value, self.before))
 
 
 class _Asking:
@@ -133,46 +180,48 @@ class _Asking:
     def __init__(self) -> None:
         from podling.apiserver.cel.programs import PER_OBJECT
 
-        self.errors: list[FieldError] = []
+        self.found = Found()
         self._left = PER_OBJECT
 
-    def walk(self, node: _Node, value: Any, old: Any, path: Path) -> None:
+    def walk(self, node: _Node, place: _Place) -> None:
+        value, old, schema = place.value, place.before, node.schema
         if value is None or self._left < 0:
             return
         for rule in node.rules:
             if self._left >= 0:
-                self._ask(rule, value, old, path)
+                self._ask(rule, place)
         if isinstance(value, dict):
+            granular = schema.plain.get(MAP_TYPE) != "atomic"
             for name, item in value.items():
-                inner = node.properties.get(name)
-                at = path.child(name)
-                if inner is None and node.values is not None and name not in node.schema.properties:
-                    inner, at = node.values, path.key(name)
+                inner, at = node.properties.get(name), place.path.child(name)
+                if inner is None and node.values is not None and name not in schema.properties:
+                    inner, at = node.values, place.path.key(name)
                 if inner is not None:
                     before = old.get(name, _MISSING) if isinstance(old, dict) else _MISSING
-                    self.walk(inner, item, before, at)
+                    self.walk(inner, place.below(at, item, before, comparable=granular))
         elif isinstance(value, list) and node.items is not None:
-            known = values.items_by_key(old, node.schema.plain)
+            known, keyed = values.items_by_key(old, schema.plain), schema.plain.get(LIST_TYPE) == "map"
             for index, item in enumerate(value):
-                before = known.get(values.item_key(item, node.schema.plain), _MISSING)
-                self.walk(node.items, item, before, path.index(index))
+                before = known.get(values.item_key(item, schema.plain), _MISSING)
+                at = place.path.index(index)
+                self.walk(node.items, place.below(at, item, before, comparable=keyed))
 
-    def _ask(self, rule: Rule, value: Any, old: Any, path: Path) -> None:
+    def _ask(self, rule: Rule, place: _Place) -> None:
         """Ask one rule about one value; it may not apply."""
-        before = None if old is _MISSING else old
+        before = None if place.before is _MISSING else place.before
         if rule.uses_old and before is None and not rule.optional_old:
             return
-        result, names = self._evaluated(rule, value, before, path)
-        if result is True or (before is not None and not rule.uses_old and equal(value, before)):
+        result, names = self._evaluated(rule, place.value, before, place.path)
+        if result is True or result is None:
             return
-        if result is not None:
-            self.errors.append(_refusal(rule, value, names, path))
+        kept = not rule.uses_old and place.unchanged
+        (self.found.kept if kept else self.found.errors).append(self._refusal(rule, place, names))
 
     def _evaluated(self, rule: Rule, value: Any, before: Any, path: Path) -> tuple[Any, dict[str, Any]]:
         """What a rule says, and the names that it saw; None when it could not be asked, which is an error."""
         from podling.apiserver.cel import programs
 
-        kind, paid = rule.schema.type or "object", min(programs.PER_CALL, self._left)
+        paid = min(programs.PER_CALL, self._left)
         names: dict[str, Any] = {"self": value, "oldSelf": before}
         if rule.optional_old:
             names["oldSelf"] = programs.Optional(before, before is not None)
@@ -184,13 +233,59 @@ class _Asking:
         except programs.Failure as error:
             why = _failed(str(error), rule)
         except programs.OverBudget as error:
-            self._left = -1
             text = "no further validation rules will be run due to call cost exceeds limit for rule"
-            why = f"'{error}': {text}: {rule.shown}"
+            why = f"'{error}': {text}: {rule.shown}" if paid == programs.PER_CALL else _SPENT
+            self._left = -1
         finally:
             self._left -= paid - max(budget[0], 0)
-        self.errors.append(fields.invalid(path, kind, why))
+        self.found.errors.append(fields.invalid(path, rule.schema.type, why))
         return None, names
+
+    def _refusal(self, rule: Rule, place: _Place, names: dict[str, Any]) -> FieldError:
+        text = self._message(rule, names) or (rule.plain.get("message") or "").strip()
+        text = text or f"failed rule: {rule.shown}"
+        shown = OMITTED if rule.schema.type in ("object", "array") else place.value
+        at = Path(".".join(filter(None, (place.path.text, rule.field_path))))
+        reason = _REASONS.get(rule.plain.get("reason") or "")
+        if reason is None:
+            return fields.invalid(at, shown, text)
+        if reason is ErrorType.DUPLICATE:
+            return FieldError(reason, str(at), shown)
+        return FieldError(reason, str(at), "", text)
+
+    def _message(self, rule: Rule, names: dict[str, Any]) -> str:
+        """What the rule's own expression says of a value; empty if it says nothing that can be used."""
+        from podling.apiserver.cel import programs
+
+        paid = min(programs.PER_CALL, max(self._left, 0))
+        budget = [paid]
+        try:
+            if rule.message_program is None:
+                return ""
+            text = str(rule.message_program.evaluate(names, budget)).strip()
+        except (programs.Failure, programs.NotCompiled) as error:
+            log.info("messageExpression evaluation failed due to: %s", error)
+            return ""
+        except programs.OverBudget:
+            self._left = -1
+            return _dear_message(rule, whole=paid == programs.PER_CALL)
+        finally:
+            self._left -= paid - max(budget[0], 0)
+        return "" if "\n" in text or len(text.encode()) > MESSAGE_MAX else text
+
+
+_SPENT = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+def _dear_message(rule: Rule, *, whole: bool) -> str:
+    if not whole:
+        return (
+            "messageExpression evaluation failed due to running out of cost budget, "
+            "no further validation rules will be run"
+        )
+    expression = json.dumps(rule.plain["messageExpression"], ensure_ascii=False)
+    text = "no further validation rules will be run due to call cost exceeds limit for messageExpression"
+    return f"{text}: {expression}"
 
 
 def _failed(why: str, rule: Rule) -> str:
@@ -206,24 +301,3 @@ def _rooted(plain: dict[str, Any]) -> dict[str, Any]:
     metadata = plain.get("metadata") or {}
     shown = {name: metadata[name] for name in ("name", "generateName") if name in metadata}
     return {**plain, "metadata": shown}
-
-
-def _refusal(rule: Rule, value: Any, names: Any, path: Path) -> FieldError:
-    from podling.apiserver.cel import programs
-
-    text, shown = "", OMITTED if isinstance(value, dict | list) else value
-    try:
-        if rule.message_program is not None:
-            text = str(rule.message_program.evaluate(names)).strip()
-            text = "" if "\n" in text else text
-            shown = OMITTED if text else shown
-    except (programs.Failure, programs.NotCompiled, programs.OverBudget) as error:
-        log.info("messageExpression of %s failed: %s", rule.text, error)
-    text = text or (rule.plain.get("message") or "").strip() or f"failed rule: {rule.shown}"
-    at = path
-    if rule.plain.get("fieldPath"):
-        at = Path(f"{path.text}{rule.plain['fieldPath']}".removeprefix("."))
-    reason = _REASONS.get(rule.plain.get("reason") or "")
-    if reason is None:
-        return fields.invalid(at, shown, text)
-    return FieldError(reason, str(at), value if reason is ErrorType.DUPLICATE else "", text)
