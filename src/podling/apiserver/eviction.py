@@ -123,7 +123,7 @@ class Evictions:
             try:
                 return await self._try(target, user, asked, dry_run=dry_run)
             except errors.ApiError as error:
-                if not errors.is_conflict(error) or _names_state(asked):
+                if not errors.is_conflict(error) or self._is_final(target, asked):
                     raise
             jitter = RETRY_SECONDS * RETRY_JITTER
             await clock.sleep(ids.uniform(RETRY_SECONDS - jitter, RETRY_SECONDS + jitter))
@@ -147,6 +147,15 @@ class Evictions:
             asked = await self._mark(target, pod, asked)
         await self._registry.writes.remove(target, user, asked, reviewed=True)
         return Status(status="Success", code=201)
+
+    def _is_final(self, target: Target, asked: DeleteOptions) -> bool:
+        """Whether trying again is no use, or not ours to do: the caller means a revision, or another pod."""
+        wanted, pod = asked.preconditions, self._objects.get(Pod, target.name, target.namespace)
+        if wanted is None:
+            return False
+        return bool(wanted.resource_version) or bool(
+            wanted.uid and pod is not None and pod.metadata.uid != wanted.uid
+        )
 
     async def _budgets(self, pod: Pod) -> list[PodDisruptionBudget]:
         found = await self._objects.list(PodDisruptionBudget, pod.metadata.namespace or "")
@@ -185,11 +194,6 @@ class Evictions:
             return asked
         moved = structs.replace(asked.preconditions, resource_version=marked.metadata.resource_version)
         return structs.replace(asked, preconditions=moved)
-
-
-def _names_state(asked: DeleteOptions) -> bool:
-    """Whether the caller named the revision it means: then trying again is not ours to do."""
-    return asked.preconditions is not None and bool(asked.preconditions.resource_version)
 
 
 def _with_target_condition(pod: Pod, now: datetime) -> Pod:

@@ -180,8 +180,6 @@ class ObjectWatch:
             change = self._plain(event) if everything else self._selected(event)
             if change is not None:
                 self._ready.append(change)
-        if events:
-            self._sent = events[-1].revision
 
     def _plain(self, event: Event) -> Change:
         entry = event.entry

@@ -189,7 +189,7 @@ def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> A
     others = _yield_to([each for each in entries if each is not last], comparison, force=True)
     gained = (comparison.added | comparison.modified) - _NOBODYS
     owned = ((last.fields if last else NOTHING) | gained) - comparison.removed
-    me = replace(me, fields=owned, time=last.time if last and last.fields == owned else me.time)
+    me = replace(me, fields=owned, time=me.time if gained or not last else last.time)
     return _with_entries(new, _capped([*others, replace(me, rest=last.rest) if last else me]))
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from podling import clock
 from podling.api.core_v1 import Binding, Container, ObjectReference, Pod, PodCondition, PodSpec, PodStatus
-from podling.api.meta_v1 import DeleteOptions, LabelSelector, ObjectMeta, Status
+from podling.api.meta_v1 import DeleteOptions, LabelSelector, ObjectMeta, Preconditions, Status
 from podling.api.policy_v1 import (
     Eviction,
     PodDisruptionBudget,
@@ -179,6 +180,14 @@ async def test_without_a_budget_it_is_a_deletion_that_says_why(cluster: ControlP
     await evict(cluster, "a", grace_period_seconds=0)
     with pytest.raises(ApiError, match='pods "a" not found'):
         await cluster.client.get(Pod, "a", "default")
+
+
+async def test_another_pod_of_that_name_is_left_alone_at_once(cluster: ControlPlane) -> None:
+    await running(cluster, "a")
+    begun = clock.monotonic()
+    with pytest.raises(ApiError, match=r"the UID in the precondition \(x\) does not match") as error:
+        await evict(cluster, "a", preconditions=Preconditions(uid="x"))
+    assert (error.value.code, clock.monotonic() - begun) == (409, 0)
 
 
 async def test_a_plain_deletion_asks_no_budget(cluster: ControlPlane) -> None:

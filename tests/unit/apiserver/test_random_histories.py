@@ -39,6 +39,9 @@ STEPS = st.lists(
     max_size=40,
 )
 
+Told = tuple[int, str, str, str]
+"""Revision, type, name and content."""
+
 PROPERTY = settings(
     max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -46,22 +49,28 @@ PROPERTY = settings(
 
 @dataclass(slots=True)
 class Model:
-    """``state``: whether each object is shown. ``events``: what a watcher of the shown ones is told."""
+    """``state``: whether each object is shown. ``events``: what a watcher of the shown ones is told.
+
+    ``content``: of each object, the number of its last write. Of one that goes, or is shown no more, watchers
+    are given the content that they saw last.
+    """
 
     state: dict[str, bool] = field(default_factory=dict)
-    events: list[tuple[int, str, str]] = field(default_factory=list)
+    content: dict[str, str] = field(default_factory=dict)
+    events: list[Told] = field(default_factory=list)
     states: dict[int, dict[str, bool]] = field(default_factory=dict)
 
-    def changed(self, revision: int, name: str, shown: bool | None) -> None:
+    def changed(self, revision: int, name: str, shown: bool | None, content: str = "") -> None:
         """``shown``: None for an object that is gone."""
-        before = self.state.get(name, False)
+        before, last = self.state.get(name, False), self.content.get(name, "")
+        self.content[name] = content or last
         if shown is None:
             self.state.pop(name, None)
         else:
             self.state[name] = shown
         kind = {(0, 1): "ADDED", (1, 1): "MODIFIED", (1, 0): "DELETED"}.get((int(before), int(bool(shown))))
         if kind is not None:
-            self.events.append((revision, kind, name))
+            self.events.append((revision, kind, name, self.content[name] if shown else last))
         self.states[revision] = dict(self.state)
 
 
@@ -72,7 +81,7 @@ class History:
         self._store, self._client = store, client
         self._model = Model(states={store.revision: {}})
         self._start = self._seen = store.revision
-        self._told: list[tuple[int, str, str]] = []
+        self._told: list[Told] = []
         self._pages: tuple[int, str, dict[str, bool]] | None = None
         self._count = 0
 
@@ -90,7 +99,7 @@ class History:
         )
         known = name in self._model.state
         made = await (self._client.update(obj) if known else self._client.create(obj))
-        self._model.changed(int(made.metadata.resource_version or 0), name, shown)
+        self._model.changed(int(made.metadata.resource_version or 0), name, shown, str(self._count))
 
     async def _delete(self, name: str, _: bool) -> None:
         if name in self._model.state:
@@ -113,7 +122,7 @@ class History:
             event = await asyncio.wait_for(anext(aiter(watch)), 5)
             metadata = event.object.metadata
             revision = int(metadata.resource_version or 0)
-            self._told.append((revision, event.type.value, metadata.name or ""))
+            self._told.append((revision, event.type.value, metadata.name or "", event.object.data["n"]))
         await aclose(watch)
         self._seen = self._store.revision
 

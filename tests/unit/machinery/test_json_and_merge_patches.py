@@ -72,6 +72,11 @@ def test_what_cannot_be_done_is_refused_as_a_whole(operation: dict[str, Any]) ->
     assert str(caught.value) == "the server rejected our request due to an error in our request"
 
 
+def test_nothing_moves_into_itself_even_where_another_takes_its_place() -> None:
+    with pytest.raises(ApiError):
+        json_patch([{"a": 1}, {"b": 2}], [op("move", "/0/c", **{"from": "/0"})])
+
+
 def test_true_is_not_one() -> None:
     assert not equal({"a": [True]}, {"a": [1]})
     with pytest.raises(ApiError):

@@ -172,6 +172,12 @@ def model_merge(old: Any, patch: Any) -> Any:
     return patch | (old or frozenset()) if isinstance(patch, frozenset) else patch
 
 
+def containers_in(value: Any) -> set[int]:
+    """The identities of all maps and lists."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return set() if inner is None else {id(value)}.union(*map(containers_in, inner))
+
+
 class TestStrategicMergePatches:
     @given(pods, pods)
     def test_the_difference_leads_from_one_to_the_other(self, old: Plain, new: Plain) -> None:
@@ -188,7 +194,8 @@ class TestStrategicMergePatches:
         assert strategic_merge_patch(once, patch, core_v1.Pod) == once
 
     @given(pods, pods)
-    def test_nothing_is_changed_in_place(self, document: Plain, patch: Plain) -> None:
+    def test_nothing_is_changed_in_place_or_shared(self, document: Plain, patch: Plain) -> None:
         before = copied([document, patch])
-        strategic_merge_patch(document, patch, core_v1.Pod)
+        found = strategic_merge_patch(document, patch, core_v1.Pod)
         assert [document, patch] == before
+        assert not containers_in(found) & containers_in([document, patch])

@@ -206,6 +206,26 @@ def test_an_update_that_changes_nothing_takes_nothing_and_keeps_its_time() -> No
     assert again["metadata"]["managedFields"] == obj["metadata"]["managedFields"]
 
 
+def test_an_update_has_the_time_at_which_it_last_took_something() -> None:
+    obj = track_update(None, deployment(3, paused=True), apps_v1.Deployment, writer("me"))
+    (made,) = obj["metadata"]["managedFields"]
+    less = copied(obj)
+    del less["spec"]["paused"]
+    obj = track_update(obj, less, apps_v1.Deployment, writer("me", 5))
+    (left,) = obj["metadata"]["managedFields"]
+    assert (left["fieldsV1"] != made["fieldsV1"], left["time"]) == (True, made["time"])
+    obj = track_update(obj, {**copied(obj), "spec": {"replicas": 4}}, apps_v1.Deployment, writer("me", 9))
+    (changed,) = obj["metadata"]["managedFields"]
+    assert (changed["fieldsV1"] == left["fieldsV1"], changed["time"] > left["time"]) == (True, True)
+
+
+def test_an_applier_is_one_in_all_versions() -> None:
+    obj = applied(None, deployment(3), "me")
+    other = Writer("me", NOW, "apps/v1beta2")
+    obj = apply(obj, deployment(4), apps_v1.Deployment, other)
+    assert owned(obj) == {"me Apply": [".spec.replicas"]}
+
+
 def test_the_owner_of_a_removed_field_owns_it_no_more() -> None:
     obj = applied(None, deployment(3, paused=True), "me")
     changed = copied(obj)

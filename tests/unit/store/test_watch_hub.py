@@ -111,6 +111,17 @@ async def test_two_readers_of_one_watch_are_a_mistake() -> None:
         await first
 
 
+async def test_a_late_watch_takes_from_history_what_the_log_has_let_go_of() -> None:
+    store = MemoryStore()
+    first = store.watch("/a", after=0)
+    for _ in range(5):
+        await put(store, "/a")
+    first.ready()
+    await store.compact(0)  # forgets nothing, but trims
+    second = store.watch("/a", after=2)
+    assert [event.revision for event in second.ready()] == [3, 4, 5]
+
+
 async def test_a_late_watch_takes_its_past_from_the_shared_log() -> None:
     """The second watch of a prefix resumes in the middle of what the first has not read yet."""
     store = MemoryStore()

@@ -1,0 +1,98 @@
+"""A plain model of one object that several change through all its doors, and of who owns what in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+Leaf = str
+Values = dict[Leaf, str | int]
+
+DOORS: dict[str, tuple[Leaf, ...]] = {
+    "": ("metadata.labels.a", "metadata.labels.b", "spec.size", "spec.mode"),
+    "status": ("status.ready", "status.note"),
+    "scale": ("spec.size",),
+}
+"""What a write to each subresource can change; whatever else it says is not listened to."""
+LEAVES = tuple(dict.fromkeys(leaf for leaves in DOORS.values() for leaf in leaves))
+
+
+@dataclass(frozen=True)
+class Write:
+    """``verb``: ``update`` says all, ``merge`` and ``json`` what is to be other; ``apply`` and ``force``."""
+
+    door: str
+    verb: str
+    who: str
+    values: Values
+
+    @property
+    def applies(self) -> bool:
+        return self.verb in ("apply", "force")
+
+    @property
+    def owner(self) -> str:
+        """As the record names it."""
+        return " ".join(filter(None, (self.who, "Apply" if self.applies else "Update", self.door)))
+
+    @property
+    def heard(self) -> Values:
+        return {leaf: value for leaf, value in self.values.items() if leaf in DOORS[self.door]}
+
+
+@dataclass
+class Model:
+    """``owners`` and ``times``: of each entry of the record, its leaves and the second it was written."""
+
+    values: Values = field(default_factory=dict)
+    owners: dict[str, set[Leaf]] = field(default_factory=dict)
+    times: dict[str, int] = field(default_factory=dict)
+    generation: int = 1
+
+    def perform(self, write: Write, now: int) -> set[tuple[str, Leaf]]:
+        """Do it, or say with whom it conflicts: then nothing happens."""
+        if write.applies:
+            return self._apply(write, now)
+        self._update(write, now)
+        return set()
+
+    def _update(self, write: Write, now: int) -> None:
+        new = {**self.values, **write.heard}
+        if write.verb == "update":
+            new = {leaf: new[leaf] for leaf in new if leaf in write.values or leaf not in DOORS[write.door]}
+        changed = self._take(write.owner, new)
+        if changed:
+            self.owners.setdefault(write.owner, set()).update(changed)
+            self.times[write.owner] = now
+
+    def _apply(self, write: Write, now: int) -> set[tuple[str, Leaf]]:
+        said, me = write.heard, write.owner
+        conflicts = {
+            (owner, leaf)
+            for owner, leaves in self.owners.items()
+            for leaf in leaves & said.keys()
+            if owner != me and self.values.get(leaf) != said[leaf]
+        }
+        if conflicts and write.verb == "apply":
+            return conflicts
+        others = {leaf for owner, leaves in self.owners.items() if owner != me for leaf in leaves}
+        dropped = self.owners.get(me, set()) - said.keys() - others
+        new = {leaf: value for leaf, value in {**self.values, **said}.items() if leaf not in dropped}
+        if new != self.values or set(said) != self.owners.get(me, set()):
+            self.times[me] = now
+        self._take(me, new)
+        self.owners[me] = set(said)
+        return set()
+
+    def _take(self, me: str, new: Values) -> set[Leaf]:
+        """Make ``new`` the values. What changed is lost to all others, what is gone to everybody."""
+        changed = {leaf for leaf in new if self.values.get(leaf) != new[leaf]}
+        gone = self.values.keys() - new.keys()
+        for owner, leaves in self.owners.items():
+            leaves -= gone if owner == me else gone | changed
+        if any(leaf.startswith("spec.") for leaf in changed | gone):
+            self.generation += 1
+        self.values = new
+        return changed
+
+    def record(self) -> dict[str, tuple[set[Leaf], int]]:
+        return {owner: (leaves, self.times[owner]) for owner, leaves in self.owners.items() if leaves}
