@@ -79,5 +79,8 @@ async def _classified(request: Request, objects: Objects) -> Pod:
 
 async def _default_class(objects: Objects) -> PriorityClass | None:
     """The class for pods that name none. Of several marked as default the lowest counts."""
-    defaults = [found for found in await objects.list(PriorityClass) if found.global_default]
-    return min(defaults, key=lambda found: found.value or 0, default=None)
+    lowest: PriorityClass | None = None
+    for found in await objects.list(PriorityClass):
+        if found.global_default and (lowest is None or (found.value or 0) < (lowest.value or 0)):
+            lowest = found
+    return lowest

@@ -19,7 +19,7 @@ from podling.api.core_v1 import (
     ProjectedVolumeSource,
 )
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.kinds.pod_scope import each_container
+from podling.apiserver.kinds.pod_scope import AnyContainer, each_container
 from podling.machinery import names
 from podling.machinery.fields import Path
 from podling.machinery.quantity import parse
@@ -91,7 +91,16 @@ def spec_warnings(path: Path, spec: PodSpec, metadata: ObjectMeta) -> list[str]:
         found += _lists(here, spec)
     if spec.overhead:
         found += _fractions(here.child("overhead"), spec.overhead)
-    return [*found, *_containers(here, spec), *_ports(here, spec), *_grace(here, spec)]
+    if any(map(_says_more, spec.init_containers + spec.containers + spec.ephemeral_containers)):
+        found += _containers(here, spec)
+        found += _ports(here, spec)
+    return found + _grace(here, spec)
+
+
+def _says_more(container: AnyContainer) -> bool:
+    """Whether a container has anything that there are warnings about."""
+    resources = container.resources
+    return bool(container.env or container.ports or resources.limits or resources.requests)
 
 
 def _scheduling(path: Path, spec: PodSpec) -> Iterator[str]:
@@ -262,8 +271,9 @@ def _port_conflict(port: ContainerPort, other: ContainerPort) -> str:
     return ""
 
 
-def _grace(path: Path, spec: PodSpec) -> Iterator[str]:
+def _grace(path: Path, spec: PodSpec) -> list[str]:
     grace = spec.termination_grace_period_seconds
-    if grace is not None and grace < 0:
-        where = path.child("terminationGracePeriodSeconds")
-        yield f"{where}: must be >= 0; negative values are invalid and will be treated as 1"
+    if grace is None or grace >= 0:
+        return []
+    where = path.child("terminationGracePeriodSeconds")
+    return [f"{where}: must be >= 0; negative values are invalid and will be treated as 1"]
