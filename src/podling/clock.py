@@ -53,6 +53,8 @@ def monotonic() -> float:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return time.monotonic()
+    if _keeping.get(type(loop)) is False:  # asked very often
+        return time.monotonic()
     return time.monotonic() if _wall_clock(loop) is None else loop.time()
 
 

@@ -83,6 +83,13 @@ async def test_counts(monitor: Monitor) -> None:
         'apiserver_resource_objects{group="batch",resource="jobs"} 0.0',
         'apiserver_current_inflight_requests{request_kind="readOnly"} 1.0',
         'apiserver_current_inflight_requests{request_kind="mutating"} 0.0',
+        'etcd_requests_total{group="",operation="create",resource="namespaces"} 4.0',
+        'etcd_request_duration_seconds_count{group="rbac.authorization.k8s.io",operation="create",'
+        'resource="clusterroles"} ',
+        'apiserver_storage_size_bytes{storage_cluster_id="etcd-0"} 0.0',
+        "process_resident_memory_bytes ",
+        "process_start_time_seconds ",
+        "# HELP apiserver_longrunning_requests ",
         "# TYPE apiserver_longrunning_requests gauge",
         "# TYPE apiserver_watch_events_total counter",
         "# TYPE apiserver_request_duration_seconds histogram",

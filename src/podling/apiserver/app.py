@@ -84,7 +84,7 @@ class HttpServer:
         self._documents = Documents(
             lambda: f"{serving.host}:{self.port}",
             serving.checks,
-            self._metrics,
+            lambda: (self._metrics, *api.collectors),
             api.catalogue.resources,
             api.discovered,
             api.aggregation.documents,

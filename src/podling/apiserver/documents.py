@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from email.utils import format_datetime
 from functools import lru_cache, partial
@@ -40,6 +40,7 @@ class Documents:
     Args:
         address: host and port under which the server is reached.
         checks: what readiness depends on, by name.
+        collectors: everybody who counts, as of now.
         custom: the resources that are served beside the built-in ones, as of now.
         discovered: those and what other servers serve.
         elsewhere: the OpenAPI documents that other servers have, as of now: name to URL.
@@ -49,14 +50,14 @@ class Documents:
         self,
         address: Callable[[], str],
         checks: Mapping[str, Check],
-        own: metrics.RequestMetrics,
+        collectors: Callable[[], Iterable[metrics.Collector]],
         custom: Callable[[], tuple[CustomResource, ...]],
         discovered: Callable[[], tuple[Resource, ...]],
         elsewhere: Callable[[], Mapping[str, str]],
     ) -> None:
         self._address = address
         self._checks = checks
-        self._metrics = own
+        self._collectors = collectors
         self._custom = custom
         self._discovered = discovered
         self._elsewhere = elsewhere
@@ -178,7 +179,7 @@ class Documents:
         return await _tagged(request, body, media, cache="public, immutable", expires=expires)
 
     async def _show_metrics(self, request: web.BaseRequest) -> web.Response:
-        return await reply(request, metrics.exposition(self._metrics), media_type=metrics.CONTENT_TYPE)
+        return await reply(request, metrics.exposition(self._collectors()), media_type=metrics.CONTENT_TYPE)
 
     async def _health(self, endpoint: str, name: str, request: web.BaseRequest) -> web.Response:
         if name and name not in ("ping", *self._checks):

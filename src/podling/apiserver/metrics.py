@@ -6,43 +6,23 @@ somebody asks for ``/metrics``. Source of names and labels: ``apiserver/pkg/endp
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from podling.apiserver.requests import CONNECTS
 from podling.client.local import Target
 from podling.machinery.errors import qualified
+from podling.machinery.histograms import REQUEST_SECONDS, Histogram, counters, gauges, histograms
 from podling.machinery.scheme import RESOURCES, Resource
 from podling.store.base import Store
 
-BUCKETS_SECONDS = (
-    0.005,
-    0.025,
-    0.05,
-    0.1,
-    0.2,
-    0.4,
-    0.6,
-    0.8,
-    1.0,
-    1.25,
-    1.5,
-    2,
-    3,
-    4,
-    5,
-    6,
-    8,
-    10,
-    15,
-    20,
-    30,
-    45,
-    60,
-)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+COUNTERS_WITHOUT_TOTAL = (
+    "apiserver_admission_webhook_rejection_count",
+    "apiserver_admission_webhook_fail_open_count",
+)
+"""What Kubernetes counts under names that the library would not give to counters."""
 
 COMPONENT = "apiserver"
 _VERBS = {"create": "POST", "update": "PUT"}
@@ -86,12 +66,6 @@ def target_labels(verb: str, target: Target, *, applies: bool = False, dry_run: 
     return Labels(shown, *head, scope, "All" if dry_run else "")
 
 
-@dataclass(slots=True)
-class _Durations:
-    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_SECONDS) + 1))
-    total: float = 0.0
-
-
 class RequestMetrics:
     """Requests by what they asked for and how they ended, and how long they took."""
 
@@ -100,7 +74,7 @@ class RequestMetrics:
         self._count_objects = count_objects
         self._events: dict[tuple[str, str, str], int] = {}
         self._requests: dict[tuple[Labels, int], int] = {}
-        self._durations: dict[Labels, _Durations] = {}
+        self._durations: dict[Labels, Histogram] = {}
         self._running = {"mutating": 0, "readOnly": 0}
         self._long_running: dict[Labels, int] = {}
 
@@ -118,9 +92,8 @@ class RequestMetrics:
         self._requests[key] = self._requests.get(key, 0) + 1
         durations = self._durations.get(labels)
         if durations is None:
-            durations = self._durations[labels] = _Durations()
-        durations.buckets[bisect_left(BUCKETS_SECONDS, seconds)] += 1
-        durations.total += seconds
+            durations = self._durations[labels] = Histogram(REQUEST_SECONDS)
+        durations.observe(seconds)
 
     def sent(self, group: str, version: str, resource: str, events: int) -> None:
         """Count events that were sent to a watcher."""
@@ -134,63 +107,30 @@ class RequestMetrics:
         yield from self._kept()
 
     def _ended(self) -> Iterator[Any]:
-        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
-
         names = (*Labels._fields, "component")
-        requests = CounterMetricFamily(
-            "apiserver_request", "Requests by verb, resource and code.", labels=(*names, "code")
-        )
-        for (labels, code), count in self._requests.items():
-            requests.add_metric((*labels, COMPONENT, str(code)), count)
-        yield requests
-        durations = HistogramMetricFamily(
-            "apiserver_request_duration_seconds", "How long requests took.", labels=names
-        )
-        for labels, found in self._durations.items():
-            durations.add_metric((*labels, COMPONENT), _cumulative(found.buckets), found.total)
-        yield durations
+        requests = {(*key, COMPONENT, str(code)): count for (key, code), count in self._requests.items()}
+        text = "Requests by verb, resource and code."
+        yield counters("apiserver_request", text, (*names, "code"), requests)
+        durations = {(*labels, COMPONENT): found for labels, found in self._durations.items()}
+        yield histograms("apiserver_request_duration_seconds", "How long requests took.", names, durations)
 
     def _under_way(self) -> Iterator[Any]:
-        from prometheus_client.core import GaugeMetricFamily
-
-        running = GaugeMetricFamily(
-            "apiserver_current_inflight_requests",
-            "Requests being served, but for those that may go on for long.",
-            labels=("request_kind",),
-        )
-        for kind, count in self._running.items():
-            running.add_metric((kind,), count)
-        yield running
+        running = {(kind,): count for kind, count in self._running.items()}
+        text = "Requests being served, but for those that may go on for long."
+        yield gauges("apiserver_current_inflight_requests", text, ("request_kind",), running)
         names = (*Labels._fields[:-1], "component")
-        long = GaugeMetricFamily(
-            "apiserver_longrunning_requests", "Watches and streams being served.", labels=names
-        )
-        for labels, count in self._long_running.items():
-            long.add_metric((*labels[:-1], COMPONENT), count)
-        yield long
+        long = {(*labels[:-1], COMPONENT): count for labels, count in self._long_running.items()}
+        yield gauges("apiserver_longrunning_requests", "Watches and streams being served.", names, long)
 
     def _kept(self) -> Iterator[Any]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-        objects = GaugeMetricFamily(
-            "apiserver_resource_objects", "Stored objects by resource.", labels=("group", "resource")
-        )
-        old = GaugeMetricFamily(
-            "apiserver_storage_objects",
-            "As apiserver_resource_objects, by its old name.",
-            labels=("resource",),
-        )
-        for (group, resource), count in self._count_objects().items():
-            objects.add_metric((group, resource), count)
-            old.add_metric((qualified(resource, group),), count)
-        yield objects
-        yield old
-        events = CounterMetricFamily(
-            "apiserver_watch_events", "Events sent to watchers.", labels=("group", "version", "resource")
-        )
-        for key, count in self._events.items():
-            events.add_metric(key, count)
-        yield events
+        objects = self._count_objects()
+        text = "Stored objects by resource."
+        yield gauges("apiserver_resource_objects", text, ("group", "resource"), objects)
+        old = {(qualified(resource, group),): count for (group, resource), count in objects.items()}
+        text = "As apiserver_resource_objects, by its old name."
+        yield gauges("apiserver_storage_objects", text, ("resource",), old)
+        names = ("group", "version", "resource")
+        yield counters("apiserver_watch_events", "Events sent to watchers.", names, self._events)
 
 
 def stored_objects(store: Store, custom: Iterable[Resource]) -> dict[tuple[str, str], int]:
@@ -199,18 +139,23 @@ def stored_objects(store: Store, custom: Iterable[Resource]) -> dict[tuple[str, 
     return {(each.group, each.plural): store.count(each.namespace_prefix("")) for each in (*kept, *custom)}
 
 
-def _cumulative(buckets: list[int]) -> list[tuple[str, float]]:
-    total, shown = 0, []
-    for bound, count in zip((*map(str, BUCKETS_SECONDS), "+Inf"), buckets, strict=True):
-        total += count
-        shown.append((bound, float(total)))
-    return shown
+@runtime_checkable
+class Collector(Protocol):
+    """Somebody who counts."""
+
+    def collect(self) -> Iterable[Any]:
+        """The families of ``prometheus_client``."""
+        ...
 
 
-def exposition(own: RequestMetrics) -> bytes:
+def exposition(collectors: Iterable[Collector]) -> bytes:
     """Everything the process counts, in Prometheus' text format."""
     from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(own)
-    return generate_latest(registry) + generate_latest(REGISTRY)
+    for each in collectors:
+        registry.register(cast("Any", each))
+    text = generate_latest(registry) + generate_latest(REGISTRY)
+    for name in COUNTERS_WITHOUT_TOTAL:
+        text = text.replace(f"{name}_total".encode(), name.encode())
+    return text

@@ -32,6 +32,7 @@ from podling.apiserver.escalation import PrivilegeEscalation
 from podling.apiserver.eviction import Evictions
 from podling.apiserver.kinds.component_statuses import component_statuses
 from podling.apiserver.kinds.registry import rules_for
+from podling.apiserver.metrics import Collector
 from podling.apiserver.node_references import NodeReferences
 from podling.apiserver.pki import KeyPair
 from podling.apiserver.plugin_support import PluginSupport
@@ -39,6 +40,7 @@ from podling.apiserver.rbac import RbacIndex
 from podling.apiserver.reading import StoredObjects
 from podling.apiserver.rest import Registry
 from podling.apiserver.reviews import Reviews
+from podling.apiserver.store_metrics import MeteredStore
 from podling.apiserver.tokens import Tokens
 from podling.client.local import SYSTEM, LocalClient, Target, User, WriteOptions
 from podling.machinery.scheme import Resource, by_path, resource_of
@@ -73,7 +75,15 @@ class ApiServer:
         watches = CustomWatches()
         self.catalogue = Catalogue(store, rules_for, watches.end)
         conversion = Conversion(self.catalogue.definition_of, self.objects)
-        self.registry = Registry(store, self.catalogue.rules_for, chain, self.authorizer, conversion, watches)
+        metered = MeteredStore(store)
+        self.collectors: list[Collector] = [
+            metered,
+            *(each for each in plugins if isinstance(each, Collector)),
+        ]
+        """Who counts, beside the edge that serves requests."""
+        self.registry = Registry(
+            metered, self.catalogue.rules_for, chain, self.authorizer, conversion, watches
+        )
         support = PluginSupport(self.catalogue, conversion, self.authorizer)
         for plugin in plugins:
             plugin.initialize(support)

@@ -169,6 +169,11 @@ class Store(Protocol):
         """Why the last write failed for a reason of the store's own (a full disk); empty if it did not."""
         ...
 
+    @property
+    def size_bytes(self) -> int:
+        """What the store takes on disk now; 0 for one without a disk."""
+        ...
+
     async def get(self, key: str) -> Entry | None: ...
 
     def peek(self, key: str) -> Entry | None:

@@ -7,7 +7,7 @@ revision. It first records that revision and then removes oldest first, in small
 short at any point, what remains still reads as the same state, because a row never outlives the row
 that replaced it.
 
-Everything here blocks. After ``open`` the writer's thread alone uses it.
+Everything here blocks. After ``open`` the writer's thread alone uses it, but for ``size_bytes``.
 """
 
 from __future__ import annotations
@@ -84,6 +84,15 @@ class LogFile:
         except BaseException:
             self._lock.release()
             raise
+
+    @property
+    def size_bytes(self) -> int:
+        """The file and its write-ahead log, as they are on disk."""
+        found = 0
+        for path in (self._path, self._path.with_name(f"{self._path.name}-wal")):
+            with suppress(FileNotFoundError):
+                found += path.stat().st_size
+        return found
 
     def read(self) -> Contents:
         """Everything in the file. Raises ``StoreDamaged``."""

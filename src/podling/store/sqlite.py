@@ -76,6 +76,10 @@ class SqliteStore(CommittedReads):
         self._compacting = asyncio.Lock()
         self._closed = False
 
+    @property
+    def size_bytes(self) -> int:
+        return self._file.size_bytes
+
     async def put(self, key: str, encode: Encode, *, expect: int, memo: Any = None) -> Entry:
         return await self._write(
             key, lambda revision: self._state.put_event(key, encode, expect, revision, memo)

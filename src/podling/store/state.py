@@ -128,6 +128,10 @@ class CommittedReads:
     def compacted(self) -> int:
         return self._state.history.compacted
 
+    @property
+    def size_bytes(self) -> int:
+        return 0
+
     async def get(self, key: str) -> Entry | None:
         return self._state.get(key)
 

@@ -21,10 +21,12 @@ from podling.api.core_v1 import (
     PodSpec,
 )
 from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.metrics import exposition
 from podling.client.local import SYSTEM, ListOptions, Target, WriteOptions
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of
 from podling.testing import ControlPlane
+from tests.support.counts import samples
 from tests.support.webhooks import EVERYTHING, Answer, Hook, configure, label, patch
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real"])
@@ -232,3 +234,28 @@ async def test_collections_are_deleted_one_by_one(plane: ControlPlane, hook: Hoo
     target = Target(resource_of(ConfigMap), "default")
     await plane.backend.delete_collection(target, SYSTEM, ListOptions())
     assert [each["name"] for each in hook.asked] == ["a", "b"]
+
+
+async def test_what_they_say_is_counted(plane: ControlPlane, hook: Hook) -> None:
+    def counted(name: str) -> dict[tuple[str, ...], float]:
+        return samples(plane.server.collectors, f"apiserver_admission_webhook_{name}")
+
+    hook.answer = lambda asked: {"allowed": asked["name"] == "a", "status": {"code": 403}}
+    good = hook.webhook()
+    deaf = hook.webhook("b.example.com", clientConfig=NOWHERE, failurePolicy="Ignore")
+    await configure(plane, ValidatingWebhookConfiguration, good, deaf)
+    await plane.client.create(config_map())
+    with pytest.raises(ApiError):
+        await plane.client.create(config_map("other"))
+    assert counted("admission_duration_seconds_count") == {
+        ("a.example.com", "CREATE", "false", "validating"): 1,
+        ("a.example.com", "CREATE", "true", "validating"): 1,
+        ("b.example.com", "CREATE", "false", "validating"): 2,
+    }
+    refused = ("a.example.com", "CREATE", "validating", "no_error", "403")
+    assert counted("rejection_count_total") == {refused: 1}
+    assert counted("fail_open_count_total") == {("b.example.com", "validating"): 2}
+    text = exposition(plane.server.collectors)
+    assert b"# TYPE apiserver_admission_webhook_rejection_count counter" in text, (
+        "Kubernetes' name, in the end"
+    )

@@ -13,11 +13,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import structs
 
-from podling import ids
+from podling import clock, ids
 from podling.api.admissionregistration_v1 import (
     MutatingWebhook,
     MutatingWebhookConfiguration,
@@ -28,6 +28,7 @@ from podling.apiserver.admission import webhook_matching as matching
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
 from podling.apiserver.admission.forms import Form, Forms
 from podling.apiserver.admission.repeating import Repeating
+from podling.apiserver.admission.webhook_metrics import CALL_FAILED, NO_ERROR, WebhookMetrics
 from podling.apiserver.admission.webhook_reviews import (
     Verdict,
     call_failed,
@@ -59,6 +60,11 @@ class _Webhooks(Plugin):
     """What both plugins share. The objects that configure admission are never reviewed."""
 
     _server: Server
+    _step: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._metrics = WebhookMetrics(self._step)
+        self.collect = self._metrics.collect
 
     def initialize(self, server: Server) -> None:
         self._server = server
@@ -92,16 +98,25 @@ class _Webhooks(Plugin):
         """What a webhook says; None when it is passed over. Raises the error of a refusal."""
         if request.dry_run and webhook.side_effects not in _HARMLESS:
             raise no_dry_run(webhook.name)
+        operation, started, allowed = request.operation.value, clock.monotonic(), False
         try:
             found = await _asked(webhook, request, form, objects, mutating=mutating)
+            allowed = found.allowed
         except WebhookFailed as error:
             if webhook.failure_policy == "Ignore":
+                allowed = True
+                self._metrics.failed_open(webhook.name)
                 log.warning("Failed calling webhook, failing open %s: %s", webhook.name, error)
                 return None
+            self._metrics.rejected(webhook.name, operation, CALL_FAILED, 0)
             raise call_failed(webhook.name, error) from None
+        finally:
+            self._metrics.called(webhook.name, operation, clock.monotonic() - started, rejected=not allowed)
         request.warnings.extend(found.warnings)
         if not found.allowed:
-            raise denial(webhook.name, found.status)
+            refused = denial(webhook.name, found.status)
+            self._metrics.rejected(webhook.name, operation, NO_ERROR, refused.code)
+            raise refused
         return found
 
 
@@ -122,6 +137,7 @@ async def _asked(
 
 class MutatingAdmissionWebhook(_Webhooks):
     name = "MutatingAdmissionWebhook"
+    _step = "admit"
 
     async def admit(self, request: Request, objects: Objects) -> Any:
         found = await objects.list(MutatingWebhookConfiguration)
@@ -177,6 +193,7 @@ def _numbered(found: Sequence[Any]) -> Iterator[tuple[Key, Any]]:
 
 class ValidatingAdmissionWebhook(_Webhooks):
     name = "ValidatingAdmissionWebhook"
+    _step = "validating"
 
     async def validate(self, request: Request, objects: Objects) -> None:
         found = await objects.list(ValidatingWebhookConfiguration)

@@ -1,0 +1,54 @@
+"""What webhooks were asked and what they said, under Kubernetes' names.
+
+Source of names and labels: ``apiserver/pkg/admission/metrics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from podling.machinery.histograms import Histogram, counters, histograms
+
+CALL_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25)
+CALL_FAILED, NO_ERROR = "calling_webhook_error", "no_error"
+_NAMES = ("name", "operation", "rejected", "type")
+
+
+class WebhookMetrics:
+    """The counts of one plugin. ``step``: ``admit`` or ``validating``."""
+
+    def __init__(self, step: str) -> None:
+        self._step = step
+        self._durations: dict[tuple[str, str, str, str], Histogram] = {}
+        self._rejections: dict[tuple[str, str, str, str, str], int] = {}
+        self._failed_open: dict[tuple[str, str], int] = {}
+
+    def called(self, name: str, operation: str, seconds: float, *, rejected: bool) -> None:
+        key = (name, operation, str(rejected).lower(), self._step)
+        found = self._durations.get(key)
+        if found is None:
+            found = self._durations[key] = Histogram(CALL_SECONDS)
+        found.observe(seconds)
+
+    def rejected(self, name: str, operation: str, error: str, code: int) -> None:
+        """A request was refused by the webhook itself, or because it could not be asked."""
+        key = (name, operation, self._step, error, str(code))
+        self._rejections[key] = self._rejections.get(key, 0) + 1
+
+    def failed_open(self, name: str) -> None:
+        """A webhook could not be asked and was passed over."""
+        key = (name, self._step)
+        self._failed_open[key] = self._failed_open.get(key, 0) + 1
+
+    def collect(self) -> Iterator[Any]:
+        """The families, as ``prometheus_client`` collectors give them."""
+        name = "apiserver_admission_webhook"
+        durations, open_ = self._durations, self._failed_open
+        text = "How long calls of webhooks took."
+        yield histograms(f"{name}_admission_duration_seconds", text, _NAMES, durations)
+        names = ("name", "operation", "type", "error_type", "rejection_code")
+        text = "Requests that webhooks refused, or that were refused because one could not be asked."
+        yield counters(f"{name}_rejection_count", text, names, self._rejections)
+        text = "Webhooks that could not be asked and were passed over."
+        yield counters(f"{name}_fail_open_count", text, ("name", "type"), open_)

@@ -1,0 +1,121 @@
+"""What the store is asked to write and how long that takes, under the names that Kubernetes has for etcd.
+
+Reads come from memory and are not counted, as Kubernetes does not count what its watch cache answers.
+Source of names and labels: ``apiserver/pkg/storage/etcd3/metrics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from podling import clock
+from podling.machinery.histograms import REQUEST_SECONDS, Histogram, counters, gauges, histograms
+from podling.machinery.scheme import group_versions
+from podling.store.base import Conflict, Encode, Entry, Store, StoreError
+
+CLUSTER = "etcd-0"
+_NAMES = ("operation", "group", "resource")
+
+_Key = tuple[str, str]
+"""An operation and a kind."""
+
+
+class MeteredStore:
+    """A ``Store`` that counts its writes; all else is the store's own."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.get, self.peek, self.list, self.count = store.get, store.peek, store.list, store.count
+        self.watch, self.compact, self.close = store.watch, store.compact, store.close
+        self._durations: dict[_Key, Histogram] = {}
+        self._failed: dict[_Key, int] = {}
+
+    @property
+    def revision(self) -> int:
+        return self._store.revision
+
+    @property
+    def compacted(self) -> int:
+        return self._store.compacted
+
+    @property
+    def trouble(self) -> str:
+        return self._store.trouble
+
+    @property
+    def size_bytes(self) -> int:
+        return self._store.size_bytes
+
+    async def put(self, key: str, encode: Encode, *, expect: int, memo: Any = None) -> Entry:
+        started, operation = clock.monotonic(), "update" if expect else "create"
+        try:
+            return await self._store.put(key, encode, expect=expect, memo=memo)
+        except StoreError as error:
+            self._note_failure(operation, key, error)
+            raise
+        finally:
+            self._observe(operation, key, started)
+
+    async def delete(self, key: str, *, expect: int, encode: Encode | None = None) -> Entry:
+        started = clock.monotonic()
+        try:
+            return await self._store.delete(key, expect=expect, encode=encode)
+        except StoreError as error:
+            self._note_failure("delete", key, error)
+            raise
+        finally:
+            self._observe("delete", key, started)
+
+    def _observe(self, operation: str, key: str, started: float) -> None:
+        kind = (operation, _kind(key))
+        found = self._durations.get(kind)
+        if found is None:
+            found = self._durations[kind] = Histogram(REQUEST_SECONDS)
+        found.observe(clock.monotonic() - started)
+
+    def _note_failure(self, operation: str, key: str, error: StoreError) -> None:
+        if not isinstance(error, Conflict):  # somebody else was faster: no fault of the store's
+            kind = (operation, _kind(key))
+            self._failed[kind] = self._failed.get(kind, 0) + 1
+
+    def collect(self) -> Iterator[Any]:
+        """The families, as ``prometheus_client`` collectors give them."""
+        durations = {
+            (operation, *_resource(kind)): found for (operation, kind), found in self._durations.items()
+        }
+        requests = {labels: found.count for labels, found in durations.items()}
+        failed = {(operation, *_resource(kind)): count for (operation, kind), count in self._failed.items()}
+        yield counters("etcd_requests", "Writes that the store was asked for.", _NAMES, requests)
+        yield counters("etcd_request_errors", "Writes that the store failed.", _NAMES, failed)
+        yield histograms("etcd_request_duration_seconds", "How long writes took.", _NAMES, durations)
+        size = {(CLUSTER,): self._store.size_bytes}
+        text = "What the store takes on disk."
+        yield gauges("apiserver_storage_size_bytes", text, ("storage_cluster_id",), size)
+
+
+_PREFIX = "/registry/"
+
+
+@lru_cache(maxsize=1)
+def _groups() -> frozenset[str]:
+    """The groups whose names say so by nothing: ``apps``; all others have a dot."""
+    return frozenset(group_versions()) - {""}
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(collection: str) -> str:
+    """``apps/replicasets`` or ``pods``, of the key of what an object is in."""
+    first, *rest = collection.removeprefix(_PREFIX).split("/")
+    return f"{first}/{rest[0]}" if rest and ("." in first or first in _groups()) else first
+
+
+def _kind(key: str) -> str:
+    return _kind_of(key.rpartition("/")[0])
+
+
+def _resource(kind: str) -> tuple[str, str]:
+    """Group and resource."""
+    group, _, resource = kind.rpartition("/")
+    return group, resource
