@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Callable
@@ -27,14 +28,19 @@ class Hook:
         self.client = {"url": f"{url}/admit", "caBundle": ca}
         self.asked: list[dict[str, Any]] = []
         self.paths: list[str] = []
+        self.code = 200
+        self.waits: asyncio.Event | None = None
+        """What is waited for before an answer, if anything."""
         self.answer: Callable[[dict[str, Any]], Answer] = lambda _asked: {"allowed": True}
 
     async def serve(self, request: web.BaseRequest) -> web.Response:
         review = await request.json()
+        if self.waits is not None:
+            await self.waits.wait()
         self.paths.append(request.path_qs)
         self.asked.append(review["request"])
         response = {"uid": review["request"]["uid"], **self.answer(review["request"])}
-        return web.json_response({**review, "request": None, "response": response})
+        return web.json_response({**review, "request": None, "response": response}, status=self.code)
 
     def webhook(self, name: str = "a.example.com", **more: Any) -> dict[str, Any]:
         return {

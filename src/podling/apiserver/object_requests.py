@@ -211,6 +211,7 @@ class ObjectRequests:
         wanted = self._write_answer(request)
         options = request_options.delete_options(request.query, await _delete_body(request))
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
+        request[replies.WARNINGS] = warnings
         result = await self._registry.delete(target, user, options, warnings)
         return await self._answer(request, target, result, wanted, warnings)
 
@@ -219,6 +220,7 @@ class ObjectRequests:
         selected = request_options.list_options(request.query)
         options = request_options.delete_options(request.query, await _delete_body(request))
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
+        request[replies.WARNINGS] = warnings
         found = await self._registry.delete_collection(target, user, selected, options, warnings)
         revision = ListMeta(resource_version=str(self._registry.store.revision))
         renderer = self._renderer(target, wanted, request.query)
@@ -280,7 +282,9 @@ def _watch_options(query: Mapping[str, str], name: str) -> ListOptions:
 
 def _write_options(request: web.BaseRequest, verb: str, patch_type: PatchType | None = None) -> WriteOptions:
     agent = request.headers.get("User-Agent", "")
-    return request_options.write_options(request.query, verb, patch_type, agent)
+    options = request_options.write_options(request.query, verb, patch_type, agent)
+    request[replies.WARNINGS] = options.warnings
+    return options
 
 
 def _body_type(target: Target) -> type[Any]:

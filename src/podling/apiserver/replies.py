@@ -29,6 +29,8 @@ GZIP_WINDOW = 31
 AUDIT_ID = "Audit-Id"
 CACHE_CONTROL = "Cache-Control"
 DEPRECATION = web.RequestKey("deprecation", str)
+WARNINGS = web.RequestKey("warnings", list[str])
+"""What was found on the way to an answer: warned of whatever the answer is."""
 """Where a request has what its client is warned of, whatever the answer."""
 STUCK_SECONDS = 60.0
 """How long one write to a reader may take before the reader is cut off."""
@@ -69,6 +71,7 @@ def wants_pretty(request: web.BaseRequest) -> bool:
 
 def warn(request: web.BaseRequest, response: web.StreamResponse, warnings: Sequence[str] = ()) -> None:
     """Warn of what was found, and of what the request asks for."""
+    warnings = [*warnings, *request.get(WARNINGS, ())]
     deprecated = request.get(DEPRECATION)
     if deprecated:
         warnings = [deprecated, *warnings]

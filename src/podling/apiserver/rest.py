@@ -238,11 +238,11 @@ class Registry:
         await self.writes.change(Update(target, user, options, rules, trusted=True), change)
         return Status(status="Success", code=201)
 
-    async def connect(self, target: Target, user: User, options: dict[str, Any]) -> dict[str, Any]:
+    async def connect(
+        self, target: Target, user: User, body: dict[str, Any], options: WriteOptions
+    ) -> dict[str, Any]:
         """The options of a connection as admission leaves them; who asks was found to be allowed it."""
-        found: dict[str, Any] = await self.writes.admitted(
-            target, user, options, WriteOptions(), Operation.CONNECT
-        )
+        found: dict[str, Any] = await self.writes.admitted(target, user, body, options, Operation.CONNECT)
         return found
 
     async def delete(

@@ -29,7 +29,7 @@ from podling.apiserver.proxying import Proxy
 from podling.apiserver.requests import Parsed
 from podling.apiserver.rest import Registry
 from podling.apiserver.stream_options import check_exec_options, check_log_options, container_of, node_of
-from podling.client.local import Target, User
+from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
 
@@ -175,7 +175,9 @@ class StreamRequests:
         if target.subresource == "log":
             return await self._log(request, self._pod(target))
         asked = connect_options(parsed, request.query, request.path)
-        admitted = await self._registry.connect(target, user, asked)
+        options = WriteOptions()
+        request[replies.WARNINGS] = options.warnings
+        admitted = await self._registry.connect(target, user, asked, options)
         if target.subresource == "proxy":
             if admitted != asked:
                 parsed = replace(parsed, tail=str(admitted.get("path", "")).removeprefix("/"))

@@ -170,6 +170,7 @@ class Writes:
             changed = rules.intent(new) != rules.intent(old)
             new = metadata.raise_generation(new, old, changed=changed)
         if new == old:
+            await self._admission.validate(structs.replace(request, object=self._shown(update, old)))
             return old
         found = metadata.check_change(new.metadata, old.metadata, bare_finalizers=rules.bare_finalizers)
         found += rules.validate_update(new, old, context)

@@ -138,7 +138,7 @@ async def test_a_connection_shows_its_options(plane: ControlPlane, hook: Hook) -
     hook.answer = lambda _asked: patch({"op": "replace", "path": "/command/0", "value": "true"})
     await configure(plane, MutatingWebhookConfiguration, hook.webhook(rules=rule("pods/exec")))
     options = {"kind": "PodExecOptions", "apiVersion": "v1", "stdout": True, "command": ["sh"]}
-    made = await plane.backend.connect(Target(PODS, "default", "p", "exec"), SYSTEM, options)
+    made = await plane.backend.connect(Target(PODS, "default", "p", "exec"), SYSTEM, options, WriteOptions())
     assert made == {**options, "command": ["true"]}
     (asked,) = hook.asked
     assert asked["kind"] == {"group": "", "version": "v1", "kind": "PodExecOptions"}

@@ -274,7 +274,9 @@ async def test_a_connection_cannot_be_changed(cluster: ControlPlane) -> None:
     await policy(cluster, patching("[]"), rule=rule)
     options = {"kind": "PodExecOptions", "apiVersion": "v1", "command": ["sh"]}
     with pytest.raises(ApiError, match="Resource kind /v1, Kind=PodExecOptions not found") as error:
-        await cluster.backend.connect(Target(resource_of(Pod), "default", "p", "exec"), SYSTEM, options)
+        await cluster.backend.connect(
+            Target(resource_of(Pod), "default", "p", "exec"), SYSTEM, options, WriteOptions()
+        )
     assert error.value.code == 503
 
 

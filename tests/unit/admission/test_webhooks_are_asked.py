@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from typing import Any
 
 import pytest
@@ -219,6 +221,46 @@ async def test_answers_that_are_none(plane: ControlPlane, hook: Hook, answer: An
     await configure(plane, MutatingWebhookConfiguration, hook.webhook())
     said = f'Internal error occurred: failed calling webhook "a.example.com": {text}'
     assert str(await refusal(plane)).startswith(said)
+
+
+async def test_connections_that_fail(plane: ControlPlane, hook: Hook) -> None:
+    """Told as a Go program tells them."""
+    failed = 'Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: '
+    url = hook.client["url"]
+
+    async def said(**client: str) -> str:
+        await configure(plane, ValidatingWebhookConfiguration, hook.webhook(clientConfig=client))
+        text = str(await refusal(plane))
+        await plane.client.delete(ValidatingWebhookConfiguration, "c")
+        assert text.startswith(failed)
+        return text.removeprefix(failed)
+
+    untrusted = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+    assert await said(url=url) == f'Post "{url}?timeout=10s": {untrusted}'
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    refused = f"dial tcp {address}: connect: connection refused"
+    assert await said(url=f"https://{address}/x") == f'Post "https://{address}/x?timeout=10s": {refused}'
+    hook.code, hook.answer = 500, lambda _asked: {"allowed": True}
+    assert (await said(**hook.client)).startswith("an error on the server (")
+    hook.code = 404
+    assert await said(**hook.client) == "the server could not find the requested resource"
+
+
+async def test_who_takes_too_long(plane: ControlPlane, hook: Hook) -> None:
+    hook.waits = asyncio.Event()
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook(timeoutSeconds=1))
+    text = f'Post "{hook.client["url"]}?timeout=1s": context deadline exceeded'
+    assert str(await refusal(plane)).endswith(f"failed to call webhook: {text}")
+    hook.waits.set()
+
+
+async def test_a_change_of_nothing_is_reviewed_too(plane: ControlPlane, hook: Hook) -> None:
+    await plane.client.create(config_map(k="v"))
+    hook.answer = lambda _asked: {"allowed": False}
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook())
+    with pytest.raises(ApiError, match="without explanation"):
+        await plane.client.patch(ConfigMap, "a", {"data": {"k": "v"}}, "default")
 
 
 async def test_a_dry_run_reaches_nobody_who_would_do_something(plane: ControlPlane, hook: Hook) -> None:

@@ -82,6 +82,12 @@ class Request(Struct, frozen=True, kw_only=True):
     def kind(self) -> str:
         return self.resource.kind
 
+    @property
+    def within(self) -> str:
+        """The namespace of the request as others see it: namespaces are in themselves."""
+        itself = (self.resource.group, self.resource.plural) == ("", "namespaces")
+        return self.name if itself else self.namespace
+
     def forbidden(self, why: str) -> errors.ApiError:
         """The error of a refusal: 403, ``pods "x" is forbidden: <why>``."""
         return errors.forbidden(self.resource.plural, self.resource.group, self.name, why)

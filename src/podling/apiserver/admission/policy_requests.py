@@ -86,7 +86,7 @@ async def params(
     """The parameters that a policy is evaluated with, once for each. Raises ``Misconfigured``."""
     if resource is None or ref is None:
         return (None,)
-    namespace = (ref.namespace or matching.namespace_of(request)) if resource.namespaced else ""
+    namespace = (ref.namespace or request.within) if resource.namespaced else ""
     if resource.namespaced and not namespace:
         raise Misconfigured(
             "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"

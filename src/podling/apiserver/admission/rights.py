@@ -27,7 +27,7 @@ def rights(request: Request, server: Server) -> dict[str, Any]:
         group=request.resource.group,
         resource=request.resource.plural,
         subresource=request.subresource,
-        namespace=request.namespace,
+        namespace=request.within,
         name=request.name,
     )
     return {"authorizer": Check(ask), REQUEST_RESOURCE: Check(ask, own)}

@@ -16,7 +16,7 @@ from podling.api.admissionregistration_v1 import (
 )
 from podling.api.core_v1 import Namespace
 from podling.api.meta_v1 import DeleteOptions, LabelSelector
-from podling.apiserver.admission.base import Objects, Operation, Request, Server
+from podling.apiserver.admission.base import Objects, Request, Server
 from podling.apiserver.admission.forms import Form
 from podling.apiserver.admission.rights import rights
 from podling.machinery import codec, selectors
@@ -101,13 +101,12 @@ def selected(
 
 
 def _namespace_labels(request: Request, objects: Objects) -> Mapping[str, str] | None:
-    """The labels of the namespace that a request is about; None for what is in none."""
-    if request.resource.kind == "Namespace":
-        subject = request.object if request.operation is not Operation.DELETE else request.old
-        return subject.metadata.labels if isinstance(subject, Namespace) else {}
-    if not request.resource.namespaced:
+    """The labels of the namespace that a request is about, as it is or will be; None for what is in none."""
+    if isinstance(request.object, Namespace) and not request.subresource:
+        return request.object.metadata.labels
+    if not request.within:
         return None
-    found = objects.get(Namespace, request.namespace)
+    found = objects.get(Namespace, request.within)
     return found.metadata.labels if found is not None else {}
 
 
@@ -141,11 +140,6 @@ def _options(request: Request) -> dict[str, Any] | None:
     return found | {name: value for name, value in given.items() if value}
 
 
-def namespace_of(request: Request) -> str:
-    """The namespace of a request; namespaces are in themselves."""
-    return request.name if request.resource.kind == "Namespace" else request.namespace
-
-
 def attributes(request: Request, resource: Resource) -> dict[str, Any]:
     """The request as expressions see it, and reviews but for its objects.
 
@@ -163,7 +157,7 @@ def attributes(request: Request, resource: Resource) -> dict[str, Any]:
         "dryRun": request.dry_run,
         "options": _options(request),
     }
-    optional = {"name": request.name, "namespace": namespace_of(request), "subResource": subresource}
+    optional = {"name": request.name, "namespace": request.within, "subResource": subresource}
     optional["requestSubResource"] = subresource
     found |= {name: value for name, value in optional.items() if value}
     if user.uid:
