@@ -19,7 +19,6 @@ from podling import clock, ids
 from podling.runtime.base import (
     Container,
     ContainerSpec,
-    ContainerState,
     KeepsLogs,
     NamespaceOptions,
     Runtime,
@@ -29,6 +28,7 @@ from podling.runtime.base import (
 )
 from podling.runtime.sim import ContainerScript, LogScript, Run
 from podling.runtime.sim.script import ANNOTATION_PREFIX, annotation
+from tests.support.runtimes import exited
 
 DEADLINE_SECONDS = 20.0
 """Nothing here takes longer on a busy machine; reaching it is a failure."""
@@ -121,13 +121,7 @@ class Harness:
 
     async def ended(self, container_id: str) -> Container:
         """The container once it has exited."""
-        events = self.runtime.events()
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            while True:
-                container = await self.runtime.container_status(container_id)
-                if container.state is ContainerState.EXITED:
-                    return container
-                await anext(events)
+        return await exited(self.runtime, container_id)
 
     async def finish(self, program: Program, **changes: Any) -> Container:
         """Run a program in a pod of its own to its end."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clusters import RealCluster
+from tests.support.clusters import RealCluster, running_cluster
 
 TOOLS = ("kubectl", "conmon", "skopeo")
 
@@ -30,25 +30,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     """A running one-node cluster on the ``oci`` runtime, shared by tests that leave it as it was."""
     if reason := missing_for_containers():
         pytest.skip(reason)
-    running = RealCluster(tmp_path_factory.mktemp("cluster"), "oci", "--port", "0")
-    running.up()
-    try:
+    with running_cluster(tmp_path_factory.mktemp("cluster"), "oci") as running:
         yield running
-    finally:
-        running.remove()
 
 
 @pytest.fixture(scope="session")
 def sim_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     """A running cluster whose pods are simulated: for what clients see, on every machine with kubectl."""
-    if not shutil.which("kubectl"):
-        pytest.skip("needs kubectl")
-    running = RealCluster(tmp_path_factory.mktemp("simulated"), "sim", "--port", "0")
-    running.up()
-    try:
+    with running_cluster(tmp_path_factory.mktemp("simulated"), "sim") as running:
         yield running
-    finally:
-        running.remove()
 
 
 @pytest.fixture

@@ -9,10 +9,7 @@ from typing import Any
 import pytest
 
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.server import ApiServer
-from podling.client.local import User
-from podling.store.memory import MemoryStore
+from tests.support.served_here import serving
 from tests.support.wire import Answer, Wire
 
 pytestmark = pytest.mark.e2e
@@ -34,20 +31,10 @@ class Asker:
 
 @pytest.fixture
 async def ask() -> AsyncIterator[Asker]:
-    store = MemoryStore()
-    tokens = {"me": User("me", ("system:masters",))}
-    api = ApiServer(store, plugins_without_controllers(), static_tokens=tokens)
-    await api.start()
-    http = HttpServer(api, api.authenticator, Serving(port=0))
-    await http.start()
-    found = Asker(http.port)
-    try:
+    async with serving("me", plugins_without_controllers()) as (_, port):
+        found = Asker(port)
         yield found
-    finally:
         found.wire.close()
-        await http.stop()
-        await api.stop()
-        await store.close()
 
 
 def config_map(name: str | None = "a", **metadata: Any) -> dict[str, Any]:

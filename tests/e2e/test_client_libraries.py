@@ -37,7 +37,7 @@ from lightkube.resources.core_v1 import Pod as LightPod
 from lightkube.types import PatchType, on_error_retry
 
 from podling.machinery import codec
-from tests.support.clusters import RealCluster, shell_pod
+from tests.support.clusters import RealCluster, namespace, shell_pod
 from tests.support.custom_resources import definition
 from tests.support.served import ServedCluster
 
@@ -58,9 +58,8 @@ SECONDS = 30
 @pytest.fixture(scope="module", autouse=True)
 def space(cluster: RealCluster) -> Iterator[None]:
     """A namespace of this file's own."""
-    cluster.kubectl("create", "namespace", SPACE)
-    yield
-    cluster.kubectl("delete", "namespace", SPACE)
+    with namespace(cluster, SPACE):
+        yield
 
 
 @pytest.fixture(autouse=True)

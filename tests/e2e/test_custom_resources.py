@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support.clusters import Done, RealCluster
+from tests.support.clusters import Done, RealCluster, running_cluster
 
 pytestmark = pytest.mark.e2e
 
@@ -20,14 +19,8 @@ NAME = "crontabs.stable.example.com"
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     """A cluster whose nodes run nothing: custom resources need none."""
-    if not shutil.which("kubectl"):
-        pytest.skip("needs kubectl")
-    running = RealCluster(tmp_path_factory.mktemp("custom"), "sim", "--port", "0")
-    running.up()
-    try:
+    with running_cluster(tmp_path_factory.mktemp("custom"), "sim") as running:
         yield running
-    finally:
-        running.remove()
 
 
 def definition() -> dict[str, Any]:

@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.server import ApiServer
-from podling.client.local import User
 from podling.store.memory import MemoryStore
+from tests.support.served_here import serving
 from tests.support.wire import Wire
 
 pytestmark = pytest.mark.e2e
@@ -30,19 +29,10 @@ class Monitor:
 @pytest.fixture
 async def monitor() -> AsyncIterator[Monitor]:
     """Of a server whose disk is full."""
-    store = MemoryStore()
-    api = ApiServer(store, (), static_tokens={"monitor": User("monitor", ("system:masters",))})
-    await api.start()
-    http = HttpServer(api, api.authenticator, Serving(port=0, checks={"etcd": lambda: "disk is full"}))
-    await http.start()
-    found = Monitor(http.port)
-    try:
+    async with serving("monitor", checks={"etcd": lambda: "disk is full"}) as (_, port):
+        found = Monitor(port)
         yield found
-    finally:
         found.wire.close()
-        await http.stop()
-        await api.stop()
-        await store.close()
 
 
 async def test_what_is_wrong_is_not_told_to_everybody(monitor: Monitor) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.clusters import Done, RealCluster
+from tests.support.clusters import Done, RealCluster, namespace
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
@@ -20,9 +20,8 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 @pytest.fixture(scope="module", autouse=True)
 def space(cluster: RealCluster) -> Iterator[None]:
     """A namespace of this file's own."""
-    cluster.kubectl("create", "namespace", SPACE)
-    yield
-    cluster.kubectl("delete", "namespace", SPACE)
+    with namespace(cluster, SPACE):
+        yield
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.clusters import RealCluster
+from tests.support.clusters import RealCluster, namespace
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root]
 
@@ -24,9 +24,8 @@ SERVE = "trap 'exit 0' TERM; while true; do sleep 0.1; done"
 @pytest.fixture(scope="module", autouse=True)
 def space(cluster: RealCluster) -> Iterator[None]:
     """A namespace of this file's own."""
-    cluster.kubectl("create", "namespace", SPACE)
-    yield
-    cluster.kubectl("delete", "namespace", SPACE)
+    with namespace(cluster, SPACE):
+        yield
 
 
 def web(replicas: int = 1) -> dict[str, Any]:

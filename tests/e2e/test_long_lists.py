@@ -11,10 +11,7 @@ import pytest
 
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.server import ApiServer
-from podling.client.local import User
-from podling.store.memory import MemoryStore
+from tests.support.served_here import serving
 
 pytestmark = pytest.mark.e2e
 
@@ -26,21 +23,14 @@ COUNT = 1_201
 @pytest.fixture
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
     """With a server that holds many objects."""
-    store = MemoryStore()
-    api = ApiServer(store, (), static_tokens={"t": User("reader", ("system:masters",))})
-    await api.start()
-    http = HttpServer(api, api.authenticator, Serving(port=0))
-    await http.start()
-    for number in range(COUNT):
-        metadata = ObjectMeta(name=f"m{number:04}", namespace="default")
-        await api.client().create(ConfigMap(metadata=metadata, data={"n": "x" * 500}))
-    headers = {"Authorization": "Bearer t", "Accept-Encoding": "identity"}
-    url = f"http://127.0.0.1:{http.port}"
-    async with aiohttp.ClientSession(url, headers=headers, auto_decompress=False) as found:
-        yield found
-    await http.stop()
-    await api.stop()
-    await store.close()
+    async with serving("t") as (api, port):
+        for number in range(COUNT):
+            metadata = ObjectMeta(name=f"m{number:04}", namespace="default")
+            await api.client().create(ConfigMap(metadata=metadata, data={"n": "x" * 500}))
+        headers = {"Authorization": "Bearer t", "Accept-Encoding": "identity"}
+        url = f"http://127.0.0.1:{port}"
+        async with aiohttp.ClientSession(url, headers=headers, auto_decompress=False) as found:
+            yield found
 
 
 async def test_in_pieces_nothing_is_lost(session: aiohttp.ClientSession) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.clusters import DEADLINE, RealCluster, shell_pod
+from tests.support.clusters import DEADLINE, RealCluster, running_cluster, shell_pod
 
 pytestmark = pytest.mark.e2e
 
@@ -23,14 +22,8 @@ HOLD = "trap 'exit 0' TERM; echo up; while :; do sleep 0.1; done"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
-    if not shutil.which("kubectl"):
-        pytest.skip("needs kubectl")
-    running = RealCluster(tmp_path_factory.mktemp("processes"), "process", "--port", "0")
-    running.up()
-    try:
+    with running_cluster(tmp_path_factory.mktemp("processes"), "process") as running:
         yield running
-    finally:
-        running.remove()
 
 
 @pytest.fixture

@@ -12,11 +12,13 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 PODLING = [sys.executable, "-m", "podling"]
@@ -146,6 +148,27 @@ class RealCluster:
         """Take the cluster down and its directory away, whatever state it is in."""
         self.down()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@contextmanager
+def running_cluster(directory: Path, runtime: str) -> Iterator[RealCluster]:
+    """A cluster of one node, as long as the block lasts; skips the test where there is no kubectl."""
+    if not shutil.which("kubectl"):
+        pytest.skip("needs kubectl")
+    running = RealCluster(directory, runtime, "--port", "0")
+    try:
+        running.up()
+        yield running
+    finally:
+        running.remove()
+
+
+@contextmanager
+def namespace(cluster: RealCluster, name: str) -> Iterator[None]:
+    """A namespace of the test's own, as long as the block lasts."""
+    cluster.kubectl("create", "namespace", name)
+    yield
+    cluster.kubectl("delete", "namespace", name)
 
 
 def shell_pod(name: str, script: str, *, image: str = "podling.local/host", **spec: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.support.clusters import RealCluster
+from tests.support.clusters import RealCluster, namespace
 
 SPACE = "changed"
 IN = ("-n", SPACE)
@@ -15,10 +15,9 @@ WEB = "deployment/web"
 @contextmanager
 def web_in_a_space(cluster: RealCluster) -> Iterator[RealCluster]:
     """``cluster`` with a deployment of nothing in ``SPACE``, as long as the block lasts."""
-    cluster.kubectl("create", "namespace", SPACE)
-    cluster.kubectl(*IN, "create", "deployment", "web", "--image=web:1", "--replicas=0")
-    yield cluster
-    cluster.kubectl("delete", "namespace", SPACE)
+    with namespace(cluster, SPACE):
+        cluster.kubectl(*IN, "create", "deployment", "web", "--image=web:1", "--replicas=0")
+        yield cluster
 
 
 def field(cluster: RealCluster, what: str, path: str) -> str:

@@ -6,7 +6,6 @@ the machine still shows of a node, so that tests can say that nothing leaks.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import socket
@@ -21,7 +20,6 @@ from podling.network.pod_network import BridgeNetwork, Names
 from podling.runtime.base import (
     Container,
     ContainerSpec,
-    ContainerState,
     Sandbox,
     SandboxSpec,
     Streams,
@@ -31,6 +29,7 @@ from podling.runtime.oci import detect
 from podling.runtime.oci.cgroups import Cgroups
 from podling.runtime.oci.runtime import OciRuntime
 from tests.support.images import busybox_archive
+from tests.support.runtimes import exited
 
 DEADLINE_SECONDS = 30.0
 SLEEP = ("sh", "-c", "trap 'exit 0' TERM; sleep 3600 & wait")
@@ -125,13 +124,7 @@ class Node:
 
     async def ended(self, container: str) -> Container:
         """The container once it has exited."""
-        events = self.runtime.events()
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            while True:
-                status = await self.runtime.container_status(container)
-                if status.state is ContainerState.EXITED:
-                    return status
-                await anext(events)
+        return await exited(self.runtime, container)
 
     async def finish(self, sandbox: Sandbox, *command: str, **wish: Any) -> tuple[Container, str]:
         """Run a command as a container to its end; returns it with what it said."""

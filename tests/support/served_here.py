@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 import aiohttp
 
+from podling.apiserver.admission.base import Plugin
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.server import ApiServer
 from podling.client.local import User
 from podling.store.base import Store
+from podling.store.memory import MemoryStore
 
 TOKEN = "told"
 ADMIN = User("admin", ("system:masters",))
+
+
+@asynccontextmanager
+async def serving(
+    token: str, plugins: Sequence[Plugin] = (), **options: Any
+) -> AsyncIterator[tuple[ApiServer, int]]:
+    """A new server over a store in memory and its port, as long as the block lasts.
+
+    ``token`` is an administrator's; ``options`` are further fields of ``Serving``.
+    """
+    store = MemoryStore()
+    api = ApiServer(store, plugins, static_tokens={token: ADMIN})
+    await api.start()
+    http = HttpServer(api, api.authenticator, Serving(port=0, **options))
+    await http.start()
+    try:
+        yield api, http.port
+    finally:
+        await http.stop()
+        await api.stop()
+        await store.close()
 
 
 class ServedHere:
