@@ -137,6 +137,10 @@ class ApiServer:
         """A part of the control plane runs here, as long as ``task`` does."""
         self.components[component] = partial(_trouble, task)
 
+    def count(self, collector: Collector) -> None:
+        """Show what another part of the process counts beside our own counts."""
+        self.collectors.append(collector)
+
     def show_services(self) -> None:
         """Keep APIServices for what the server answers itself, until it stops: for people, who look there."""
         shown = Registration(self.client(), self.catalogue)

@@ -21,8 +21,12 @@ from itertools import count
 from typing import Generic, TypeVar
 
 from podling import clock
+from podling.machinery.histograms import Histogram
 
 K = TypeVar("K")
+
+WORK_SECONDS = tuple(10.0**power for power in range(-8, 4))
+"""The buckets in which Kubernetes counts how long keys wait and work on them takes."""
 
 BACKOFF_SECONDS_INITIAL = 0.005
 BACKOFF_SECONDS_MAX = 1000.0
@@ -48,7 +52,13 @@ class WorkQueue(Generic[K]):
     def __init__(self) -> None:
         self._ready: deque[K] = deque()
         self._dirty: set[K] = set()  # wants a run: waiting, or held and added again
-        self._held: set[K] = set()
+        self._held: dict[K, float] = {}
+        """Since when a worker has each key."""
+        self._added: dict[K, float] = {}
+        """Since when each key wants a run."""
+        self.adds, self.retries = 0, 0
+        self.waited, self.worked = Histogram(WORK_SECONDS), Histogram(WORK_SECONDS)
+        """How long keys waited for a worker, and how long workers had them, in seconds."""
         self._failures: dict[K, int] = {}
         self._due: dict[K, float] = {}  # the earliest time asked for, per delayed key
         self._timeline: list[tuple[float, int, K]] = []  # may hold entries that _due no longer confirms
@@ -67,11 +77,18 @@ class WorkQueue(Generic[K]):
         """Whether nothing waits and nothing is held; delayed keys may still come."""
         return not self._ready and not self._held
 
+    def held_seconds(self) -> list[float]:
+        """For each key that a worker has, for how long."""
+        now = clock.monotonic()
+        return [now - since for since in self._held.values()]
+
     def add(self, key: K) -> None:
         """Ask for a run of ``key`` as soon as possible."""
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
+        self.adds += 1
+        self._added[key] = clock.monotonic()
         if key not in self._held:
             self._ready.append(key)
             self._wake_one()
@@ -83,6 +100,7 @@ class WorkQueue(Generic[K]):
             return
         if self._closed:
             return
+        self.retries += 1
         due = clock.monotonic() + seconds
         if due >= self._due.get(key, float("inf")):
             return
@@ -124,12 +142,15 @@ class WorkQueue(Generic[K]):
                     self._waiters.remove(waiter)
         key = self._ready.popleft()
         self._dirty.discard(key)
-        self._held.add(key)
+        now = self._held[key] = clock.monotonic()
+        self.waited.observe(now - self._added.pop(key))
         return key
 
     def done(self, key: K) -> None:
         """Let go of ``key``; if it was added meanwhile it waits again."""
-        self._held.discard(key)
+        since = self._held.pop(key, None)
+        if since is not None:
+            self.worked.observe(clock.monotonic() - since)
         if key in self._dirty:
             self._ready.append(key)
             self._wake_one()

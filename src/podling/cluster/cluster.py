@@ -178,9 +178,7 @@ class Cluster:
         folders = (NoFolders if simulated else VolumeFolders)(self.directory.path / "volumes")
         signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
         self._components = asyncio.create_task(
-            run_components(
-                api.client, ca, folders, signer, api.other_contents(CONTROLLER_MANAGER), api.look_after
-            ),
+            run_components(api.client, ca, folders, signer, api.other_contents(CONTROLLER_MANAGER), api),
             name="control plane",
         )
         self._stack.push_async_callback(_cancelled, self._components)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from podling.client.base import Client
 from podling.client.local import User
@@ -20,25 +21,42 @@ SCHEDULER = User("system:kube-scheduler", _GROUPS)
 that they share a process with."""
 
 
+class Observer(Protocol):
+    """Who shows people how the components are."""
+
+    def look_after(self, component: str, task: asyncio.Task[None]) -> None:
+        """Watch the task that a component lives in."""
+        ...
+
+    def count(self, collector: ControllerManager) -> None:
+        """Show what the controllers count."""
+        ...
+
+
 async def run_components(
     client_for: Callable[[User], Client],
     ca_certificate: str,
     folders: Folders,
     signer: Signer | None = None,
     others: OtherApis = NO_OTHER_APIS,
-    report: Callable[[str, asyncio.Task[None]], object] = lambda name, task: None,
+    observer: Observer | None = None,
 ) -> None:
     """Run the scheduler and every controller until cancelled. Raises what ends one of them.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
-    certificates are signed. ``others`` leads to what other servers keep, ``report`` is told the task that
-    each component lives in.
+    certificates are signed. ``others`` leads to what other servers keep.
     """
     from podling.scheduler.scheduler import Scheduler
 
     loops = controllers(root_ca=ca_certificate, folders=folders, signer=signer, others=others)
     manager = ControllerManager(client_for(CONTROLLER_MANAGER), loops)
+    scheduler = Scheduler(client_for(SCHEDULER), manager.informers)
     async with asyncio.TaskGroup() as group:
-        report("controller-manager", group.create_task(manager.run(), name="controllers"))
-        scheduler = Scheduler(client_for(SCHEDULER), manager.informers)
-        report("scheduler", group.create_task(scheduler.run(), name="scheduler"))
+        tasks = {
+            "controller-manager": group.create_task(manager.run(), name="controllers"),
+            "scheduler": group.create_task(scheduler.run(), name="scheduler"),
+        }
+        if observer is not None:
+            observer.count(manager)
+            for component, task in tasks.items():
+                observer.look_after(component, task)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.informer_factory import InformerFactory
 from podling.client.runner import Counters, Runner
 from podling.controllers.base import Controller, ControllerContext, ControllerFactory
+from podling.controllers.queue_metrics import queue_families
 
 
 class ControllerManager:
@@ -50,6 +52,10 @@ class ControllerManager:
     def counters(self) -> dict[str, Counters]:
         """What each controller has done, by name."""
         return {runner.name: runner.counters for runner in self._runners}
+
+    def collect(self) -> Iterator[Any]:
+        """The queues as metrics: families of ``prometheus_client``."""
+        return queue_families({each.name: each.queue for each in self.controllers})
 
     def _recorder(self, component: str) -> EventRecorder:
         if component not in self._recorders:

@@ -1,0 +1,80 @@
+"""The controllers' queues as metrics, under Kubernetes' names of metrics and of queues.
+
+Counting is the queues' own; everything else is worked out when somebody reads it.
+Source of names and labels: ``component-base/metrics/prometheus/workqueue``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from podling.client.workqueue import WorkQueue
+from podling.machinery.histograms import counters, gauges, histograms
+
+_OWN_NAMES = {
+    "certificatesigningrequest-signing-controller": "certificate",
+    "clusterrole-aggregation-controller": "ClusterRoleAggregator",
+    "endpoints-controller": "endpoint",
+    "endpointslice-controller": "endpoint_slice",
+    "endpointslice-mirroring-controller": "endpoint_slice_mirroring",
+    "garbage-collector-controller": "garbage_collector_attempt_to_delete",
+    "node-lifecycle-controller": "node_lifecycle_controller",
+    "persistentvolumeclaim-protection-controller": "pvcprotection",
+    "persistentvolume-protection-controller": "pvprotection",
+    "persistentvolume-binder-controller": "claims",
+    "replicationcontroller-controller": "replicationmanager",
+    "resourcequota-controller": "resource_quota_controller_resource_changes",
+    "root-ca-certificate-publisher-controller": "root_ca_cert_publisher",
+    "ttl-after-finished-controller": "ttl_jobs_to_delete",
+}
+"""What Kubernetes calls the queue of a controller, where that is not the controller's name."""
+
+
+def queue_name(controller: str) -> str:
+    """``replicaset-controller`` works on the queue ``replicaset``."""
+    found = _OWN_NAMES.get(controller)
+    return found or controller.removesuffix("-controller").replace("-", "_")
+
+
+def queue_families(queues: Mapping[str, WorkQueue[Any]]) -> Iterator[Any]:
+    """The families of ``prometheus_client``. ``queues``: by their controllers' names."""
+    named = {(queue_name(controller),): queue for controller, queue in queues.items()}
+    held = {name: queue.held_seconds() for name, queue in named.items()}
+    label = ("name",)
+    yield counters(
+        "workqueue_adds", "Keys that were added.", label, {name: queue.adds for name, queue in named.items()}
+    )
+    yield counters(
+        "workqueue_retries",
+        "Keys that were to be tried again later.",
+        label,
+        {name: queue.retries for name, queue in named.items()},
+    )
+    yield gauges(
+        "workqueue_depth", "Keys that wait.", label, {name: len(queue) for name, queue in named.items()}
+    )
+    yield gauges(
+        "workqueue_unfinished_work_seconds",
+        "How long workers have had the keys that they work on, together.",
+        label,
+        {name: sum(seconds) for name, seconds in held.items()},
+    )
+    yield gauges(
+        "workqueue_longest_running_processor_seconds",
+        "How long the slowest worker has had its key.",
+        label,
+        {name: max(seconds, default=0.0) for name, seconds in held.items()},
+    )
+    yield histograms(
+        "workqueue_queue_duration_seconds",
+        "How long keys waited.",
+        label,
+        {name: queue.waited for name, queue in named.items()},
+    )
+    yield histograms(
+        "workqueue_work_duration_seconds",
+        "How long workers had keys.",
+        label,
+        {name: queue.worked for name, queue in named.items()},
+    )
