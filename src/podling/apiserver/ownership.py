@@ -27,11 +27,16 @@ def recorded(
     """``new`` with what this write says of who owns its fields.
 
     An object begins to be recorded when a named writer creates it or somebody applies it: a change to an
-    object without a record does not start one.
+    object without a record does not start one. What a body says of the record itself counts on the main
+    resource only.
     """
     options, user = writer
     if options.apply:
         return old if old is not None and _only_later(new, old) else new
+    if target.subresource and old is not None:
+        new = structs.replace(
+            new, metadata=structs.replace(new.metadata, managed_fields=old.metadata.managed_fields)
+        )
     known = bool(new.metadata.managed_fields) or (old is not None and bool(old.metadata.managed_fields))
     if not (known or (old is None and options.field_manager)):
         return new

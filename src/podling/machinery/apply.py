@@ -130,13 +130,13 @@ def track_update(live: Any | None, new: Any, type_: type[Any], writer: Writer) -
     """``new`` with the ownership that follows from an ordinary write (create, update, patch).
 
     The writer owns what it changed; whoever owned that before does not any more. ``new`` may carry
-    managed fields of its own; one empty entry resets them. An object with items that lack their keys
-    stays as it is: a write is never refused for the sake of bookkeeping.
+    managed fields of its own; one empty entry resets them. An object with items that lack their keys keeps
+    the record that it had: a write is never refused for the sake of bookkeeping.
     """
     try:
         return _track_update(live, new, _shape_of(type_), writer)
     except SchemaError:
-        return new
+        return _with_record_of(live, new)
 
 
 def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntry | None:
@@ -191,6 +191,13 @@ def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> A
     owned = ((last.fields if last else NOTHING) | gained) - comparison.removed
     me = replace(me, fields=owned, time=me.time if gained or not last else last.time)
     return _with_entries(new, _capped([*others, replace(me, rest=last.rest) if last else me]))
+
+
+def _with_record_of(live: Any | None, new: Any) -> Any:
+    """``new`` with the entries of ``live``, as they are written there."""
+    known = live.get("metadata", {}).get("managedFields") if live else None
+    bare = _unmanaged(new)
+    return {**bare, "metadata": {**bare["metadata"], "managedFields": known}} if known else bare
 
 
 def _only(plain: Any, touched: Collection[str]) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from podling.api.apps_v1 import Deployment
 from podling.api.autoscaling_v1 import Scale, ScaleSpec
-from podling.api.core_v1 import ConfigMap, Container, Pod, PodSpec, Secret
+from podling.api.core_v1 import ConfigMap, Container, Namespace, Pod, PodSpec, Secret, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import PatchType
 from podling.client.local import SYSTEM, Patch, Target, WriteOptions
@@ -199,6 +199,29 @@ async def test_a_record_that_was_emptied_stays_empty(cluster: ControlPlane) -> N
     assert record(await cluster.client.patch(ConfigMap, "cm", reset, "default", field_manager="x")) == {}
     label = {"metadata": {"labels": {"a": "b"}}}
     assert record(await cluster.client.patch(ConfigMap, "cm", label, "default", field_manager="x")) == {}
+
+
+async def test_a_subresource_is_no_way_to_the_record(cluster: ControlPlane) -> None:
+    client = cluster.client
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"labels": {"a": "b"}}}
+    made = await client.patch(Namespace, "team", body, patch_type=PatchType.APPLY, field_manager="me")
+    reset = {"metadata": {"managedFields": [{}]}, "status": {"phase": "Active"}}
+    kept = await client.patch(Namespace, "team", reset, subresource="status", field_manager="x")
+    assert record(kept) == record(made)
+
+
+async def test_a_record_outlives_an_item_without_its_key(cluster: ControlPlane) -> None:
+    """Such a list can be stored; whoever does it cannot put a record of its own there either."""
+    account: dict[str, Any] = {"apiVersion": "v1", "kind": "ServiceAccount", "secrets": [{"name": "s"}]}
+    client = cluster.client
+    made = await client.patch(
+        ServiceAccount, "robot", account, "default", patch_type=PatchType.APPLY, field_manager="me"
+    )
+    forged = [{"manager": "x", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:secrets": {}}}]
+    odd = {"metadata": {"managedFields": forged}, "secrets": [{}]}
+    kept = await client.patch(ServiceAccount, "robot", odd, "default", field_manager="x")
+    assert kept.secrets[0].name is None
+    assert record(kept) == record(made)
 
 
 async def test_a_record_that_nobody_can_read_is_not_taken_over(cluster: ControlPlane) -> None:

@@ -86,6 +86,22 @@ async def test_one_object_by_name(cluster: ControlPlane) -> None:
     assert await everything(cluster.backend.watch(MAPS, SYSTEM, options)) == [("ADDED", "a")]
 
 
+@pytest.mark.parametrize("shown", [True, False])
+async def test_the_end_is_told_to_those_who_saw_the_object(cluster: ControlPlane, shown: bool) -> None:
+    """Its last write takes the finalizer away and changes the label, too: that decides nothing any more."""
+    labels = {"shown": "yes"} if shown else {}
+    metadata = ObjectMeta(name="a", namespace="default", labels=labels, finalizers=("example.com/f",))
+    await cluster.client.create(ConfigMap(metadata=metadata))
+    await cluster.client.delete(ConfigMap, "a", "default")
+    options = ListOptions(
+        resource_version=str(cluster.store.revision), label_selector="shown=yes", timeout_seconds=1
+    )
+    watch = cluster.backend.watch(MAPS, SYSTEM, options)
+    last = {"metadata": {"finalizers": None, "labels": {"shown": None if shown else "yes"}}}
+    await cluster.client.patch(ConfigMap, "a", last, "default")
+    assert await everything(watch) == ([("DELETED", "a")] if shown else [])
+
+
 async def test_closing_the_store_ends_it(cluster: ControlPlane) -> None:
     watch = cluster.backend.watch(MAPS, SYSTEM, ListOptions(resource_version=str(cluster.store.revision)))
     waiting = asyncio.ensure_future(everything(watch))
