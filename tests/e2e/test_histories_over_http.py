@@ -23,6 +23,7 @@ from podling.store.base import Store
 from podling.store.memory import MemoryStore
 from podling.store.sqlite import SqliteStore
 from tests.support.histories import Expired, Key, Model, Selection, Watcher, collection, in_pages, key_of
+from tests.support.sequences import sequences
 from tests.support.served_here import ServedHere
 
 pytestmark = pytest.mark.e2e
@@ -45,7 +46,7 @@ SELECTIONS = (
 ANSWER_SECONDS = 60.0
 
 Step = tuple[str, int, int, int]
-STEPS = st.lists(
+STEPS = sequences(
     st.tuples(
         st.sampled_from(
             ("write",) * 6 + ("delete",) * 2 + ("read",) * 3 + ("cut",) * 2 + ("page",) * 2
@@ -55,7 +56,7 @@ STEPS = st.lists(
         st.integers(0, 3),
         st.integers(0, 3),
     ),
-    max_size=50,
+    50,
 )  # fmt: skip
 PROPERTY = settings(
     max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

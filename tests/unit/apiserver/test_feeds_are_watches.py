@@ -12,17 +12,18 @@ from podling.apiserver.feeds import Feeds
 from podling.sim.loop import run
 from podling.store.base import Watch
 from podling.store.memory import MemoryStore
+from tests.support.sequences import sequences
 
 VALUES = ("x", "y")
 
 Step = tuple[str, str, int]
-steps = st.lists(
+steps = sequences(
     st.tuples(
         st.sampled_from(("write", "write", "write", "delete", "open", "read", "turn")),
         st.sampled_from(VALUES),
         st.integers(0, 3),
     ),
-    max_size=30,
+    30,
 )
 
 

@@ -25,6 +25,7 @@ from podling.machinery.plain import copied
 from podling.sim.loop import run
 from podling.testing import ControlPlane, memory_cluster
 from tests.support.custom_resources import definition
+from tests.support.sequences import sequences
 from tests.support.written_model import DOORS, LEAVES, Leaf, Model, Values, Write
 
 KEPT = "kept"
@@ -222,7 +223,7 @@ def sensible(write: Write) -> bool:
 
 
 @PROPERTY
-@given(history=st.lists(writes.filter(sensible), max_size=12))
+@given(history=sequences(writes.filter(sensible), 16))
 def test_every_write_does_what_the_model_foretells(history: list[Write]) -> None:
     async def live() -> None:
         async with memory_cluster(()) as cluster:

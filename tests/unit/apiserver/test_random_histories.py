@@ -25,18 +25,19 @@ from podling.sim.loop import run
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
 from podling.store.sqlite import SqliteStore
+from tests.support.sequences import sequences
 
 NAMES = ("a", "b", "c", "d", "e")
 SELECTOR = "shown=yes"
 
 Step = tuple[str, str, bool]
-STEPS = st.lists(
+STEPS = sequences(
     st.tuples(
         st.sampled_from(("write", "write", "write", "delete", "compact", "reconnect", "page")),
         st.sampled_from(NAMES),
         st.booleans(),
     ),
-    max_size=40,
+    40,
 )
 
 Told = tuple[int, str, str, str]

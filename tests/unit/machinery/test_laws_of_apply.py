@@ -14,6 +14,7 @@ from podling.api import apps_v1, core_v1
 from podling.machinery import fieldsets
 from podling.machinery.apply import Writer, apply, track_update
 from podling.machinery.errors import ApiError
+from tests.support.sequences import sequences
 
 Plain = dict[str, Any]
 
@@ -93,7 +94,7 @@ def owners_of(obj: Plain) -> dict[str, set[str]]:
     return found
 
 
-@given(st.lists(writes, max_size=12))
+@given(sequences(writes, 16))
 def test_any_history_of_writes_is_that_of_a_plain_model(
     history: list[tuple[str, str, dict[str, str]]],
 ) -> None:
