@@ -53,7 +53,9 @@ def _divide(left: Any, right: Any) -> Any:
     if isinstance(left, float) or isinstance(right, float):
         if right:
             return left / right
-        return math.nan if not left or math.isnan(left) else math.copysign(math.inf, left)
+        if not left or math.isnan(left):
+            return math.nan
+        return math.copysign(math.inf, left) * math.copysign(1.0, right)
     if not right:
         raise ArithmeticError("division by zero")
     found = abs(left) // abs(right)
