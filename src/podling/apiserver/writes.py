@@ -93,12 +93,14 @@ class Writes:
             if attempt == 0:
                 self._check_new(resource, rules, new, context)
                 options.warnings.extend(rules.warnings(new, None, context))
-            await self._admission.validate(structs.replace(request, name=new.metadata.name, object=new))
             try:
+                await self._admission.validate(structs.replace(request, name=new.metadata.name, object=new))
                 return await self._store_new(resource, new, dry_run=options.dry_run)
             except Conflict:
                 if obj.metadata.name or not obj.metadata.generate_name:
                     raise errors.already_exists(resource.plural, resource.group, new.metadata.name) from None
+            finally:
+                request.release()
         raise errors.name_taken_every_time(resource.plural, resource.group, new.metadata.name or "")
 
     def _check_new(self, resource: Resource, rules: KindRules[Any], new: Any, context: Context) -> None:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
+from podling import clock
 from podling.api.core_v1 import ConfigMap, Pod, ResourceQuota, Service
 from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.admission.registry import plugins_without_controllers
+from podling.apiserver.server import ApiServer
 from podling.machinery.errors import ApiError
+from podling.store.base import Encode, Entry
+from podling.store.memory import MemoryStore
 from podling.testing import ControlPlane
 from tests.support.manifests import PLAIN_POD, obj
+
+
+class SlowStore(MemoryStore):
+    """Commits take their time, as on a disk, so that what comes at once overlaps."""
+
+    async def put(self, key: str, encode: Encode, *, expect: int, memo: Any = None) -> Entry:
+        await clock.sleep(0.01)
+        return await super().put(key, encode, expect=expect, memo=memo)
 
 
 async def limit(cluster: ControlPlane, hard: str, more: str = "") -> None:
@@ -32,6 +48,26 @@ async def test_the_count_of_pods(cluster: ControlPlane) -> None:
     assert str(caught.value) == (
         'pods "two" is forbidden: exceeded quota: quota, requested: pods=1, used: pods=1, limited: pods=1'
     )
+
+
+async def test_pods_that_come_at_the_same_time_are_counted_together() -> None:
+    store = SlowStore()
+    api = ApiServer(store, plugins_without_controllers())
+    await api.start()
+    client = api.client()
+    try:
+        quota = "metadata: {name: two, namespace: default}\nspec: {hard: {pods: 2}}"
+        await client.create(obj(ResourceQuota, quota))
+        wanted = [obj(Pod, f"metadata: {{name: p{number}}}", PLAIN_POD) for number in range(4)]
+        made = await asyncio.gather(*map(client.create, wanted), return_exceptions=True)
+        why = "exceeded quota: two, requested: pods=1, used: pods=2, limited: pods=2"
+        refused = sorted(str(error) for error in made if isinstance(error, ApiError))
+        assert refused == [f'pods "p{number}" is forbidden: {why}' for number in (2, 3)]
+        await client.delete(Pod, "p0", "default")
+        assert (await client.create(wanted[2])).metadata.uid, "nothing is held for what is stored or refused"
+    finally:
+        await api.stop()
+        await store.close()
 
 
 async def test_a_finished_pod_makes_room(cluster: ControlPlane) -> None:

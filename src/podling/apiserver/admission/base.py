@@ -11,7 +11,7 @@ Upstream counterpart: ``staging/src/k8s.io/apiserver/pkg/admission`` and ``plugi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -77,6 +77,8 @@ class Request(Struct, frozen=True, kw_only=True):
     options: WriteOptions | DeleteOptions | None = None
     """The options of the write; None for a connection, whose options are its object."""
     rounds: Rounds = msgspec.field(default_factory=Rounds)
+    releases: list[Callable[[], object]] = []
+    """Called when the object is stored, or will not be: what a plugin holds for the request until then."""
 
     @property
     def kind(self) -> str:
@@ -87,6 +89,10 @@ class Request(Struct, frozen=True, kw_only=True):
         """The namespace of the request as others see it: namespaces are in themselves."""
         itself = (self.resource.group, self.resource.plural) == ("", "namespaces")
         return self.name if itself else self.namespace
+
+    def release(self) -> None:
+        while self.releases:
+            self.releases.pop()()
 
     def forbidden(self, why: str) -> errors.ApiError:
         """The error of a refusal: 403, ``pods "x" is forbidden: <why>``."""

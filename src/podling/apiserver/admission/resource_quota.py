@@ -1,19 +1,20 @@
 """ResourceQuota: a namespace's objects together stay below what its quotas allow.
 
 Kubernetes counts in the quota's status and reserves by writing it; plugins here do not write, so what is
-used is counted from the stored objects each time. That is exact but for requests that overlap in the
-moment between this check and the store, where a namespace may end up one object above its limit.
+used is counted each time from the stored objects, and from those that were admitted and are about to be
+stored. That is exact but for changes that overlap.
 
 Upstream: ``staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from podling.api.core_v1 import Pod, ResourceQuota
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Rounds
 from podling.machinery import quotas
 from podling.machinery.pods import Resources
 from podling.machinery.quantity import ZERO, Quantity, parse
@@ -25,6 +26,11 @@ _MAY_GROW = {("pods", "resize"), ("services", ""), ("persistentvolumeclaims", ""
 
 class ResourceQuotaAdmission(Plugin):
     name = "ResourceQuota"
+
+    def __init__(self) -> None:
+        self._deciding = asyncio.Lock()
+        self._promised: dict[Rounds, Request] = {}
+        """What was admitted and is not stored yet."""
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         if not resource.namespaced or not resource.stored:
@@ -41,6 +47,13 @@ class ResourceQuotaAdmission(Plugin):
         found = await objects.list(ResourceQuota, request.namespace)
         if not found:
             return
+        async with self._deciding:
+            await self._check(request, objects, found)
+            if request.operation is Operation.CREATE and not request.dry_run:
+                self._promised[request.rounds] = request
+                request.releases.append(lambda: self._promised.pop(request.rounds, None))
+
+    async def _check(self, request: Request, objects: Objects, found: Sequence[ResourceQuota]) -> None:
         more = self._growth(request)
         for quota in found:
             if not quotas.in_scope(quota.spec, request.object):
@@ -49,7 +62,7 @@ class ResourceQuotaAdmission(Plugin):
             limited = {name: parse(value) for name, value in quota.spec.hard.items() if name in more}
             if not limited:
                 continue
-            used = await _used(request, objects, quota, limited)
+            used = await self._used(request, objects, quota, limited)
             broken = quotas.exceeded(limited, used, more)
             if broken:
                 raise request.forbidden(
@@ -65,6 +78,21 @@ class ResourceQuotaAdmission(Plugin):
         old = _usage(request, request.old)
         return {name: amount - old.get(name, ZERO) for name, amount in new.items()}
 
+    async def _used(
+        self, request: Request, objects: Objects, quota: ResourceQuota, limited: Iterable[str]
+    ) -> Resources:
+        stored = await objects.list(request.resource.storage_resource.type, request.namespace)
+        coming = [each.object for each in self._promised.values() if _counts_with(each, request)]
+        known = {obj.metadata.uid for obj in stored} if coming else set()
+        everything = (*stored, *(obj for obj in coming if obj.metadata.uid not in known))
+        counted = (_usage(request, obj) for obj in everything if quotas.in_scope(quota.spec, obj))
+        return quotas.total(counted, limited)
+
+
+def _counts_with(one: Request, other: Request) -> bool:
+    same = one.resource.storage_resource is other.resource.storage_resource
+    return same and one.namespace == other.namespace
+
 
 def _usage(request: Request, obj: Any) -> Resources:
     return quotas.usage(obj, request.resource.plural, request.resource.group, request.now)
@@ -77,14 +105,6 @@ def _check_specified(request: Request, quota: ResourceQuota) -> None:
     if missing:
         texts = (f"{name} for: {','.join(sorted(who))}" for name, who in missing.items())
         raise request.forbidden(f"failed quota: {quota.metadata.name}: must specify {'; '.join(texts)}")
-
-
-async def _used(
-    request: Request, objects: Objects, quota: ResourceQuota, limited: Iterable[str]
-) -> Resources:
-    stored = await objects.list(request.resource.storage_resource.type, request.namespace)
-    counted = (_usage(request, obj) for obj in stored if quotas.in_scope(quota.spec, obj))
-    return quotas.total(counted, limited)
 
 
 def _text(names: Iterable[str], amounts: dict[str, Quantity]) -> str:
