@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from podling.apiserver.admission.registry import plugins_without_controllers
 from tests.support.clusters import RealCluster, running_cluster
+from tests.support.served_here import serving
+from tests.support.wire import Asker
 
 TOOLS = ("kubectl", "conmon", "skopeo")
 
@@ -51,3 +54,12 @@ def own_cluster(tmp_path: Path) -> Iterator[RealCluster]:
         yield fresh
     finally:
         fresh.remove()
+
+
+@pytest.fixture
+async def ask() -> AsyncIterator[Asker]:
+    """A server in memory without controllers, asked over a socket."""
+    async with serving("me", plugins_without_controllers()) as (_, port):
+        found = Asker(port)
+        yield found
+        found.wire.close()

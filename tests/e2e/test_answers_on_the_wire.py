@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from podling.apiserver.admission.registry import plugins_without_controllers
-from tests.support.served_here import serving
-from tests.support.wire import Answer, Wire
+from tests.support.wire import Asker
 
 pytestmark = pytest.mark.e2e
 
 NAMESPACE = "/api/v1/namespaces/default"
 MAPS = f"{NAMESPACE}/configmaps"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
-
-
-class Asker:
-    def __init__(self, port: int) -> None:
-        self.wire = Wire(port)
-
-    async def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        data = None if body is None else json.dumps(body).encode()
-        return await self.wire.ask(method, path.encode(), {"Authorization": "Bearer me", **named}, data)
-
-
-@pytest.fixture
-async def ask() -> AsyncIterator[Asker]:
-    async with serving("me", plugins_without_controllers()) as (_, port):
-        found = Asker(port)
-        yield found
-        found.wire.close()
 
 
 def config_map(name: str | None = "a", **metadata: Any) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +51,16 @@ class Wire:
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
+
+
+class Asker:
+    """Asks as an administrator. Headers are named as Python names things; a body of text is sent as it is."""
+
+    def __init__(self, port: int) -> None:
+        self.wire = Wire(port)
+
+    async def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        text = body if isinstance(body, str) else json.dumps(body)
+        data = None if body is None else text.encode()
+        return await self.wire.ask(method, path.encode(), {"Authorization": "Bearer me", **named}, data)

@@ -150,7 +150,7 @@ class HttpServer:
         except ApiError as error:
             response = await reply_error(request, error)
         except web.HTTPRequestEntityTooLarge:
-            too_large = errors.too_large(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+            too_large = errors.too_large(f"limit is {MAX_BODY_BYTES}")
             response = await reply_error(request, too_large)
         except Exception as error:
             log.exception("%s %s failed", request.method, request.path)

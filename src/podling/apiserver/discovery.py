@@ -27,6 +27,18 @@ from podling.apiserver.customresources.versions import groups_of
 from podling.machinery.scheme import RESOURCES, Resource, Subresource, group_versions
 
 KUBERNETES = "v1.36.2"
+GROUP_PRIORITIES = {
+    "": 18000, "apiregistration.k8s.io": 18000, "apps": 17800, "events.k8s.io": 17750,
+    "authentication.k8s.io": 17700, "authorization.k8s.io": 17600, "autoscaling": 17500,
+    "batch": 17400, "certificates.k8s.io": 17300,
+    "networking.k8s.io": 17200, "policy": 17100, "rbac.authorization.k8s.io": 17000, "storage.k8s.io": 16800,
+    "apiextensions.k8s.io": 16700, "admissionregistration.k8s.io": 16700, "scheduling.k8s.io": 16600,
+    "coordination.k8s.io": 16500, "node.k8s.io": 16300, "discovery.k8s.io": 16200,
+    "flowcontrol.apiserver.k8s.io": 16100, "resource.k8s.io": 15200,
+}  # fmt: skip
+OTHER_GROUPS = 15000
+"""In which order groups are listed, the highest first (``kube-apiserver/app/aggregator.go``)."""
+
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 AGGREGATED_VERSIONS = ("v2", "v2beta1")
 
@@ -63,7 +75,9 @@ _remembered = lru_cache(maxsize=256)
 @_remembered
 def _versions(custom: Custom) -> dict[str, tuple[str, ...]]:
     """The versions of every group, built-in groups first; in each the preferred version first."""
-    found = dict(group_versions())
+    built_in = group_versions()
+    order = sorted(built_in, key=lambda name: (-GROUP_PRIORITIES.get(name, OTHER_GROUPS), name))
+    found = {name: built_in[name] for name in order}
     for name, versions in groups_of(custom).items():
         known = found.get(name, ())
         found[name] = (*known, *(each for each in versions if each not in known))

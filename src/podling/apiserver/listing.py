@@ -8,7 +8,7 @@ from the same key in the present, which the client may use or not.
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -20,11 +20,13 @@ from podling.api.meta_v1 import ListMeta, Status, StatusCause, StatusDetails
 from podling.apiserver.objects import object_of
 from podling.apiserver.selection import NAME, NAMESPACE, Selection
 from podling.client.local import ListOptions, Target
-from podling.machinery import errors
+from podling.machinery import errors, jsonscan
 from podling.store.base import Compacted, Entry, FutureRevision, Page, Store
 
 PAGE_FACTOR = 4
 """With a selector, this many times the limit is read at once: some will not match."""
+
+_not_base64 = re.compile("[^A-Za-z0-9_-]").search
 
 MAX_REVISION = 2**64 - 1
 MAX_REVISION_DIGITS = 40
@@ -32,6 +34,7 @@ MAX_REVISION_DIGITS = 40
 LOOKED_AT_ONCE = 500
 """Entries that are decoded and looked at before others get a turn."""
 
+TOKEN_VERSION = "meta.k8s.io/v1"
 TOO_OLD = "The resourceVersion for the provided list is too old."
 CONTINUE_TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new "
@@ -45,9 +48,9 @@ CONTINUE_TOO_OLD = (
 class _Token(Struct, frozen=True, kw_only=True):
     """What a continue token holds. Revision -1 means: from ``start`` on, in the present."""
 
-    v: str = "meta.k8s.io/v1"
-    rv: int
-    start: str
+    v: str = ""
+    rv: int = 0
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +182,31 @@ def parse_revision(text: str) -> int:
 
 
 def _encode(revision: int, start: str) -> str:
-    data = msgspec.json.encode(_Token(rv=revision, start=start))
+    data = msgspec.json.encode(_Token(v=TOKEN_VERSION, rv=revision, start=start))
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def _decode(text: str) -> _Token:
+    strange = _not_base64(text)
+    if strange or len(text) % 4 == 1:
+        at = strange.start() if strange else len(text) - 1
+        raise _no_token(f": illegal base64 data at input byte {at}")
+    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     try:
-        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        return msgspec.json.decode(data, type=_Token)
-    except (binascii.Error, ValueError, msgspec.DecodeError) as error:
-        raise errors.bad_request(f"continue key is not valid: {error}") from None
+        token = msgspec.json.decode(data, type=_Token)
+    except ValueError as error:
+        raise _no_token(f": {jsonscan.complaint(data.decode(errors='replace')) or error}") from None
+    if token.v != TOKEN_VERSION:
+        raise _no_token(f": server does not recognize this encoded version {token.v}")
+    if not token.rv:
+        raise _no_token(f": incorrect encoded start resourceVersion (version {TOKEN_VERSION})")
+    if not token.start:
+        raise _no_token(f": encoded start key empty (version {TOKEN_VERSION})")
+    return token
+
+
+def _no_token(why: str) -> errors.ApiError:
+    return errors.bad_request(f"invalid continue token: continue key is not valid{why}")
 
 
 def _continue_expired(start: str) -> errors.ApiError:

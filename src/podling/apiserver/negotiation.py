@@ -12,6 +12,8 @@ from enum import Enum
 from functools import lru_cache
 
 from podling.machinery import errors
+from podling.machinery.custom import CustomResource
+from podling.machinery.scheme import Resource
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -44,8 +46,8 @@ PLAIN = Wanted()
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str) -> Wanted:
-    """The form that ``accept`` asks for. Raises 406."""
+def negotiate(accept: str, *, tables: bool = True) -> Wanted:
+    """The form that ``accept`` asks for, of those that there are. Raises 406."""
     if not accept:
         return PLAIN
     for clause in accept.split(","):
@@ -58,9 +60,19 @@ def negotiate(accept: str) -> Wanted:
         form = _form(asked)
         if form is Form.OBJECT:
             return Wanted(media_type=media_type)
-        if form is not None:
+        if form is not None and (tables or form is not Form.TABLE):
             return Wanted(form, media_type, asked["v"])
     raise errors.not_acceptable(ACCEPTED)
+
+
+def check_form(wanted: Wanted, resource: Resource, *, listed: bool) -> None:
+    """406 when the metadata of one object are asked for and many answer, or the other way round."""
+    if wanted.form is (Form.METADATA if listed else Form.METADATA_LIST):
+        custom = isinstance(resource, CustomResource)
+        package = "unstructured" if custom else resource.group.partition(".")[0] or "core"
+        kind = f"*{package}.{'Unstructured' if custom else resource.kind}"
+        is_it = f"is a list ({kind}List)" if listed else f"is not a list ({kind})"
+        raise errors.not_acceptable_form(wanted.form.value, is_it)
 
 
 def _form(parameters: dict[str, str]) -> Form | None:

@@ -17,7 +17,7 @@ from podling.apiserver import options as request_options
 from podling.apiserver.kept_lists import KeptLists
 from podling.apiserver.kinds.base import KindRules
 from podling.apiserver.metrics import RequestMetrics
-from podling.apiserver.negotiation import JSON, PLAIN, Form, Wanted, negotiate
+from podling.apiserver.negotiation import JSON, PLAIN, Form, Wanted, check_form, negotiate
 from podling.apiserver.objects import entry_of
 from podling.apiserver.patching import check_named
 from podling.apiserver.replies import reply, reply_object
@@ -95,6 +95,7 @@ class ObjectRequests:
             entry = entry_of(await self._registry.get(target, user))
         if wanted is PLAIN:
             return await reply(request, entry.value)
+        check_form(wanted, target.resource, listed=False)
         body = self._renderer(target, wanted, request.query).one(entry, clock.now())
         return await reply(request, body, media_type=wanted.media_type)
 
@@ -107,6 +108,7 @@ class ObjectRequests:
             found = self._lists.find(target, self._registry.store.revision)
             if found is not None:
                 return await reply(request, found)
+        check_form(wanted, target.resource, listed=True)
         renderer = self._renderer(target, wanted, request.query)
         selected = await self._registry.select(target, user, request_options.list_options(request.query))
         entries = selected.entries
@@ -173,7 +175,9 @@ class ObjectRequests:
                 await _send(request.transport, response, lines)
 
     async def _create(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
-        wanted, options = self._write_answer(request), _write_options(request, "create")
+        tables = target.resource.stored and not target.subresource  # questions and deeds have no rows
+        wanted = self._write_answer(request, tables=tables)
+        options = _write_options(request, "create")
         kind = _body_type(target)
         body, found = codec.convert(await _read(request, kind), kind, options.field_validation)
         options.warnings.extend(found)
@@ -213,7 +217,8 @@ class ObjectRequests:
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
         request[replies.WARNINGS] = warnings
         result = await self._registry.delete(target, user, options, warnings)
-        return await self._answer(request, target, result, wanted, warnings)
+        stays = options.orphan_dependents is False and self._registry.reads.exists(target)
+        return await self._answer(request, target, result, wanted, warnings, code=202 if stays else 200)
 
     async def _delete_collection(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
         wanted = self._write_answer(request)
@@ -227,9 +232,9 @@ class ObjectRequests:
         body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
         return await reply(request, body, media_type=wanted.media_type, warnings=warnings)
 
-    def _write_answer(self, request: web.BaseRequest) -> Wanted:
+    def _write_answer(self, request: web.BaseRequest, *, tables: bool = True) -> Wanted:
         """How the answer to a write shall look; asked first, so that nothing is written for a 406."""
-        return negotiate(request.headers.get("Accept", ""))
+        return negotiate(request.headers.get("Accept", ""), tables=tables)
 
     async def _answer(
         self,

@@ -22,7 +22,7 @@ from podling.client.local import ListOptions, Target
 from podling.machinery import errors
 from podling.machinery.custom import CustomObject, CustomResource
 from podling.machinery.scheme import Resource
-from podling.store.base import Compacted, Entry, FutureRevision, Store
+from podling.store.base import Compacted, Entry, Store
 
 
 class Reads:
@@ -80,7 +80,7 @@ class Reads:
         return await listing.select(self._store, target, options, wanted)
 
     def watch(self, target: Target, options: ListOptions) -> ObjectWatch:
-        """Changes of ``target``. Raises 410 at once when the start is too old, 504 when it is yet to come."""
+        """Changes of ``target``. Raises 410 at once when the start is too old."""
         wanted = selection(options, self._rules_for(target.resource))
         prefix = listing.watch_prefix(target, wanted)
         try:
@@ -96,8 +96,6 @@ class Reads:
         except Compacted as error:
             text = f"too old resource version: {error.revision} ({error.oldest})"
             raise errors.expired(text) from None
-        except FutureRevision as error:
-            raise listing.too_large_revision(error.revision, error.current) from None
 
     def _opener(self, prefix: str, target: Target, wanted: Selection) -> Open:
         """How to open the store's watch: through a feed where many watch one value each of a field."""

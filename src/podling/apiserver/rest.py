@@ -146,19 +146,13 @@ class Registry:
         body = metadata.in_namespace(stored_form(target.resource, body), target.namespace)
         if view is not None:
             return await self._change_view(update, view, lambda _shown: body)
-        if update.rules.create_on_update and not target.subresource and not self.reads.exists(target):
-            return await self.create(target, user, body, options)
+        if not self.reads.exists(target):
+            _check_uid(target, body.metadata.uid, None)
+            if update.rules.create_on_update and not target.subresource:
+                return await self.create(target, user, body, options)
 
         def change(old: Any) -> Any:
-            if body.metadata.uid and body.metadata.uid != old.metadata.uid:
-                raise errors.other_object(
-                    target.resource.plural,
-                    target.resource.group,
-                    target.name,
-                    key=target.resource.key(target.namespace, target.name),
-                    asked=body.metadata.uid,
-                    found=old.metadata.uid or "",
-                )
+            _check_uid(target, body.metadata.uid, old.metadata.uid)
             return body
 
         return shown_form(target.resource, await self.writes.change(update, change))
@@ -224,6 +218,8 @@ class Registry:
             raise errors.method_not_allowed(target.resource.plural, target.resource.group, "create")
         now = clock.now()
         context = Context(now, user.name, target.subresource, options.dry_run)
+        if body.metadata.name != target.name:
+            raise errors.bad_request(f"name in URL does not match name in {type(body).__name__} object")
         found = action.validate(body)
         if found:
             raise errors.invalid(type(body).__name__, target.resource.group, target.name, found)
@@ -275,3 +271,13 @@ class Registry:
                 if not errors.is_not_found(error):
                     raise
         return items
+
+
+def _check_uid(target: Target, asked: str | None, found: str | None) -> None:
+    """409 when an update means another object than the one that is there; None: there is none."""
+    if asked and asked != found:
+        resource = target.resource
+        key = resource.key(target.namespace, target.name)
+        raise errors.other_object(
+            resource.plural, resource.group, target.name, key=key, asked=asked, found=found or ""
+        )

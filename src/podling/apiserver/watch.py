@@ -50,7 +50,8 @@ class ObjectWatch:
     Args:
         kind: the struct of the objects.
         prefix: the keys to list when the watch begins with the present state.
-        after: the revision after which changes are wanted; None to begin with the present state.
+        after: the revision after which changes are wanted; None to begin with the present state. One that
+            has not happened is waited for in silence.
     """
 
     def __init__(
@@ -72,8 +73,9 @@ class ObjectWatch:
         self._ready: deque[Change] = deque()
         self._present: deque[Entry] | None = None
         """What there was when the watch began, as far as it was not shown yet."""
-        self._watch: Watch | None = open_watch(after) if after is not None else None
+        self._watch: Watch | None = open_watch(min(after, store.revision)) if after is not None else None
         self._sent = after or 0
+        self._ahead = after is not None and after > store.revision
         self._end = _later(options.timeout_seconds)
         self._bookmarks = options.bookmarks
         self._initial_end = bool(options.send_initial_events) and options.bookmarks
@@ -175,6 +177,9 @@ class ObjectWatch:
             self.close()
 
     def _take(self, events: list[Event]) -> None:
+        if self._ahead:
+            events = [event for event in events if event.revision > self._sent]
+            self._ahead = not events
         everything = self._selection.everything
         for event in events:
             change = self._plain(event) if everything else self._selected(event)

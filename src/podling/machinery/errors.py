@@ -38,7 +38,8 @@ class ApiError(Exception):
 
 def failure(code: int, reason: str, message: str, details: StatusDetails | None = None) -> ApiError:
     """An error with any code and reason; the named constructors below are preferred."""
-    return ApiError(Status(status="Failure", code=code, reason=reason, message=message, details=details))
+    status = Status(status="Failure", code=code, reason=reason or None, message=message, details=details)
+    return ApiError(status)
 
 
 def qualified(resource: str, group: str) -> str:
@@ -93,7 +94,7 @@ def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> A
     causes = tuple(
         StatusCause(reason=error.type.value, message=error.body(), field_=error.field) for error in errors
     )
-    details = StatusDetails(name=name or None, group=group or None, kind=kind, causes=causes)
+    details = StatusDetails(name=name or None, group=group or None, kind=kind or None, causes=causes)
     return failure(
         422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {aggregate(errors)}', details
     )
@@ -134,13 +135,17 @@ def not_acceptable(accepted: Sequence[str]) -> ApiError:
     return failure(406, "NotAcceptable", message)
 
 
+def not_acceptable_form(asked: str, why: str) -> ApiError:
+    return failure(406, "NotAcceptable", f"you requested {asked}, but the requested object {why}")
+
+
 def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
     message = "the body of the request was in an unknown format - accepted media types include: "
     return failure(415, "UnsupportedMediaType", message + ", ".join(accepted))
 
 
-def too_large(message: str) -> ApiError:
-    return failure(413, "RequestEntityTooLarge", message)
+def too_large(why: str) -> ApiError:
+    return failure(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
 def expired(message: str) -> ApiError:

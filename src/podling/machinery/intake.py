@@ -122,6 +122,10 @@ def cannot_handle(plain: Any, type_: type[Any], why: str) -> ApiError:
     )
 
 
+_ALSO_ACCEPTED = {"Eviction": "policy/v1beta1"}
+"""An older version that is taken for the kind's own."""
+
+
 def _check_kind(plain: Any, type_: type[Any]) -> None:
     """Refuse data that says it is something else than the type; saying nothing is fine."""
     group_version_kind = getattr(type_, "group_version_kind", None)
@@ -133,7 +137,9 @@ def _check_kind(plain: Any, type_: type[Any]) -> None:
         _check_custom_kind(plain, kind, expected)
         return
     said_kind, said_version = plain.get("kind") or kind, plain.get("apiVersion") or expected
-    if (said_kind == kind and said_version == expected) or not isinstance(said_kind, str):
+    if said_kind == kind and said_version in (expected, _ALSO_ACCEPTED.get(kind)):
+        return
+    if not isinstance(said_kind, str):
         return
     _refuse_kind(str(said_kind), str(said_version), kind, expected)
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from podling.api.meta_v1 import StatusDetails
 from podling.machinery import fields, intake
 from podling.machinery.bodies import Body
 from podling.machinery.errors import ApiError, bad_request, failure, invalid, too_large
@@ -133,7 +134,8 @@ def json_patch(plain: Any, operations: Any, *, tested: bool = False) -> Any:
 
 def _rejected(why: str) -> ApiError:
     """422 with the one message that Kubernetes has for patches that do not fit; ``why`` stays here."""
-    error = failure(422, "Invalid", "the server rejected our request due to an error in our request")
+    text = "the server rejected our request due to an error in our request"
+    error = failure(422, "Invalid", text, StatusDetails())
     error.add_note(why)
     return error
 

@@ -72,9 +72,19 @@ async def test_a_bookmark_tells_of_what_was_skipped(cluster: ControlPlane) -> No
     assert bookmark.object.metadata.resource_version == str(cluster.store.revision)
 
 
-async def test_a_future_revision_is_refused(cluster: ControlPlane) -> None:
+async def test_a_future_revision_is_waited_for(cluster: ControlPlane) -> None:
+    future = str(cluster.store.revision + 2)
+    watch = cluster.backend.watch(MAPS, SYSTEM, ListOptions(resource_version=future, timeout_seconds=5))
+    await make(cluster, "a", "b", "c")
+    assert await everything(watch) == [("ADDED", "c")]
+
+
+async def test_the_present_of_the_future_is_not_waited_for(cluster: ControlPlane) -> None:
+    options = ListOptions(
+        resource_version="999999", resource_version_match="NotOlderThan", send_initial_events=True
+    )
     with pytest.raises(ApiError) as error:
-        cluster.backend.watch(MAPS, SYSTEM, ListOptions(resource_version="999999"))
+        cluster.backend.watch(MAPS, SYSTEM, options)
     assert (error.value.code, error.value.reason) == (504, "Timeout")
     now = cluster.store.revision
     assert str(error.value) == f"Timeout: Too large resource version: 999999, current: {now}"

@@ -221,7 +221,7 @@ def test_configuration_is_one_mebibyte_at_most() -> None:
     assert creation_causes(created(full)) == []
     over = created(structs.replace(full, data={**full.data, "b": "y"}))
     assert creation_causes(over) == [
-        ("", "FieldValueTooLong", "Too long: may not be more than 1048576 bytes")
+        ("[]", "FieldValueTooLong", "Too long: may not be more than 1048576 bytes")
     ]
 
 

@@ -161,7 +161,7 @@ RESIZES: list[tuple[str, str, list[Cause]]] = [
     (
         "metadata: {annotations: {kubernetes.io/config.mirror: x}}\nspec: {nodeName: n1}",
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
-        [forbidden("", "static pods cannot be resized")],
+        [forbidden("[]", "static pods cannot be resized")],
     ),
 ]
 

@@ -45,7 +45,7 @@ MESSAGES = [
         "NotAcceptable",
         "only the following media types are accepted: a/b, c/d",
     ),
-    (errors.too_large("big"), 413, "RequestEntityTooLarge", "big"),
+    (errors.too_large("big"), 413, "RequestEntityTooLarge", "Request entity too large: big"),
     (errors.expired("old"), 410, "Expired", "old"),
     (errors.too_many_requests("slow", 3), 429, "TooManyRequests", "slow"),
     (errors.internal("x"), 500, "InternalError", "Internal error occurred: x"),

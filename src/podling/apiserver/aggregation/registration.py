@@ -13,6 +13,7 @@ from podling import clock
 from podling.api.apiregistration_v1 import APIService, APIServiceSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.customresources.catalogue import Catalogue
+from podling.apiserver.discovery import GROUP_PRIORITIES, OTHER_GROUPS
 from podling.apiserver.loops import keep_at
 from podling.client.local import LocalClient
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
@@ -21,15 +22,7 @@ from podling.machinery.scheme import group_versions
 CHECK_SECONDS = 5.0
 MANAGED = "kube-aggregator.kubernetes.io/automanaged"
 ON_START, ALWAYS = "onstart", "true"
-_PRIORITIES = {
-    "": 18000, "apps": 17800, "events.k8s.io": 17750, "authentication.k8s.io": 17700,
-    "authorization.k8s.io": 17600, "autoscaling": 17500, "batch": 17400, "certificates.k8s.io": 17300,
-    "networking.k8s.io": 17200, "policy": 17100, "rbac.authorization.k8s.io": 17000, "storage.k8s.io": 16800,
-    "apiextensions.k8s.io": 16700, "admissionregistration.k8s.io": 16700, "scheduling.k8s.io": 16600,
-    "coordination.k8s.io": 16500, "node.k8s.io": 16300, "discovery.k8s.io": 16200,
-    "flowcontrol.apiserver.k8s.io": 16100, "resource.k8s.io": 15200,
-}  # fmt: skip
-_OTHERS, _CUSTOM = 15000, 1000
+_CUSTOM = 1000
 _UNREGISTERED = "apiregistration.k8s.io"
 """The group of APIServices themselves, which has none."""
 
@@ -51,7 +44,7 @@ def built_in() -> Iterator[APIService]:
             continue
         for place, version in enumerate(reversed(versions)):
             rank = 1 if not group else 15 * (place + 1)
-            priority = _PRIORITIES.get(group, _OTHERS)
+            priority = GROUP_PRIORITIES.get(group, OTHER_GROUPS)
             yield service(group, version, priority=priority, rank=rank, managed=ON_START)
 
 

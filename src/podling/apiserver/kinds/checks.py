@@ -173,8 +173,8 @@ def immutable(path: Path, new: Any, old: Any) -> Errors:
 
 
 def of_the_whole(error: FieldError) -> FieldError:
-    """``error`` as Kubernetes reports what concerns no single field: with an empty path."""
-    return replace(error, field="")
+    """``error`` as Kubernetes reports what concerns no single field: with the path of a nameless one."""
+    return replace(error, field="[]")
 
 
 def no_backsteps(path: Path, value: str) -> Errors:

@@ -86,13 +86,24 @@ class EventRules(KindRules[Event]):
 
 
 class NewEventRules(EventRules):
-    """Events of ``events.k8s.io``, which is stricter than the core group."""
+    """Events of ``events.k8s.io``, which is stricter than the core group and has names of its own."""
+
+    field_labels = (*(f"regarding.{name}" for name, _ in _REFERENCE), "reason", "reportingController", "type")
+
+    def selectable_fields(self, obj: Event) -> dict[str, str]:
+        stored = super().selectable_fields(obj)
+        return {label: stored[_stored_label(label)] for label in self.field_labels}
 
     def validate(self, obj: Event, context: Context) -> Errors:
         return event_errors(obj, "reportingController") + new_event_errors(obj)
 
     def validate_update(self, new: Event, old: Event, context: Context) -> Errors:
         return event_errors(new, "reportingController") + event_change_errors(new, old)
+
+
+def _stored_label(label: str) -> str:
+    """What the core group calls a field."""
+    return label.replace("regarding.", "involvedObject.").replace("reportingController", "reportingComponent")
 
 
 def _times(obj: Event, now: datetime) -> tuple[str, str]:

@@ -29,7 +29,6 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 
 class NamespaceRules(KindRules[Namespace]):
     status_subresource = True
-    returns_deleted = True
     columns = (NAME, Column("Status", description="Whether the namespace is in use or going"), AGE)
     field_labels = ("status.phase", "name")
 

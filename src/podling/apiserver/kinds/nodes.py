@@ -34,7 +34,6 @@ _ONCE = 'node updates may not change {} except from "" to valid'
 
 class NodeRules(KindRules[Node]):
     status_subresource = True
-    returns_deleted = True
     columns = (
         NAME,
         Column("Status", description="Whether the node is ready and takes new pods"),

@@ -119,6 +119,27 @@ _WITH_GENERATION = frozenset({
 """Kinds of ``TableRules`` whose ``metadata.generation`` counts changes of the spec."""
 
 
+_RETURNS_DELETED = frozenset({
+    ("", "persistentvolumeclaims"),
+    ("", "persistentvolumes"),
+    ("", "pods"),
+    ("", "podtemplates"),
+    ("", "resourcequotas"),
+    ("", "serviceaccounts"),
+    ("", "services"),
+    ("resource.k8s.io", "deviceclasses"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourceclaimtemplates"),
+    ("resource.k8s.io", "resourceslices"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("storage.k8s.io", "volumeattributesclasses"),
+})  # fmt: skip
+"""Kinds whose deletion answers with what was deleted (``ReturnDeletedObject`` of their stores)."""
+
+
 @cache
 def rules_for(resource: Resource) -> KindRules[Any]:
     """The rules of a resource; the same object every time."""
@@ -127,10 +148,12 @@ def rules_for(resource: Resource) -> KindRules[Any]:
     key = (resource.group, resource.plural)
     own = _own_class(key)
     if own is not None and not issubclass(own, TableRules):
-        return own()
-    rules = (own or TableRules)(*TABLES.get(key, ()))
-    rules.status_subresource = "status" in resource.subresources
-    rules.generation = key in _WITH_GENERATION
+        rules = own()
+    else:
+        rules = (own or TableRules)(*TABLES.get(key, ()))
+        rules.status_subresource = "status" in resource.subresources
+        rules.generation = key in _WITH_GENERATION
+    rules.returns_deleted = key in _RETURNS_DELETED
     return rules
 
 

@@ -1,0 +1,251 @@
+"""Requests that nearly are right get the very answer that Kubernetes gives: code, reason and message."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.wire import Asker
+
+pytestmark = pytest.mark.e2e
+
+JSON = "application/json"
+APPLY = "application/apply-patch+yaml"
+JSON_PATCH = "application/json-patch+json"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+DEFAULT = "/api/v1/namespaces/default"
+MAPS = f"{DEFAULT}/configmaps"
+PODS = f"{DEFAULT}/pods"
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+NOT_FOUND = 'configmaps "b" not found'
+OTHER_UID = (
+    'Operation cannot be fulfilled on configmaps "b": StorageError: invalid object, Code: 4, '
+    "Key: /registry/configmaps/default/b, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+    "UID in precondition: x, UID in object meta: "
+)
+MANY = "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
+ONLY = "only the following media types are accepted: application/json, application/yaml"
+NO_TOKEN = "invalid continue token: continue key is not valid"
+NO_NAME = 'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required'
+BAD_YAML = "yaml: mapping values are not allowed in this context"
+UNREADABLE = "the object provided is unrecognized (must be of type ConfigMap)"
+OWNERS = 'ConfigMap "b" is invalid: metadata.ownerReferences'
+BY_EVENT = (
+    OWNERS + ': Invalid value: {"apiVersion":"v1","kind":"Event","name":"p","uid":"u"}: '
+    "/v1, Kind=Event is disallowed from being an owner"
+)
+BARE = (
+    'ConfigMap "b" is invalid: metadata.finalizers[1]: Invalid value: "c": '
+    "name is neither a standard finalizer name nor is it fully qualified"
+)
+UNDECLARED = (
+    "failed to create typed patch object (default/a; /v1, Kind=ConfigMap): "
+    ".none: field not declared in schema"
+)
+PARTIAL = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+PARTIALS = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+A_LIST = "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"
+NO_LIST = "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"
+
+
+def config_map(name: str = "a", **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **fields}
+
+
+def of(**metadata: Any) -> dict[str, Any]:
+    return config_map(metadata={"name": "b", **metadata})
+
+
+def owner(**fields: str) -> dict[str, Any]:
+    return of(ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", **fields}])
+
+
+BODIES: list[tuple[str, str, Any, str, int, str | None, str]] = [
+    ("PUT", f"{MAPS}/b", of(), JSON, 404, "NotFound", NOT_FOUND),
+    ("PUT", f"{MAPS}/b", of(uid="x"), JSON, 409, "Conflict", OTHER_UID),
+    ("POST", MAPS, "null", JSON, 422, "Invalid", NO_NAME),
+    (
+        "POST",
+        MAPS,
+        "a: b: c",
+        "application/yaml",
+        400,
+        "BadRequest",
+        f"{UNREADABLE}: {BAD_YAML} (613a20623a2063)",
+    ),
+    (
+        "POST",
+        MAPS,
+        owner(apiVersion=""),
+        JSON,
+        422,
+        "Invalid",
+        f'{OWNERS}.apiVersion: Invalid value: "": version must not be empty',
+    ),
+    (
+        "POST",
+        MAPS,
+        owner(apiVersion="a/b/c"),
+        JSON,
+        422,
+        "Invalid",
+        f'{OWNERS}.apiVersion: Invalid value: "a/b/c": version must not be empty',
+    ),
+    (
+        "POST",
+        MAPS,
+        owner(uid=""),
+        JSON,
+        422,
+        "Invalid",
+        f'{OWNERS}.uid: Invalid value: "": must not be empty',
+    ),
+    ("POST", MAPS, owner(kind="Event"), JSON, 422, "Invalid", BY_EVENT),
+    ("POST", MAPS, of(finalizers=["a/b", "c"]), JSON, 422, "Invalid", BARE),
+    (
+        "PATCH",
+        f"{MAPS}/a",
+        [{"op": "test", "path": "/data/x"}] * 10_001,
+        JSON_PATCH,
+        413,
+        "RequestEntityTooLarge",
+        MANY,
+    ),
+    (
+        "PATCH",
+        f"{MAPS}/a?fieldManager=m",
+        config_map(apiVersion="v2"),
+        APPLY,
+        400,
+        "BadRequest",
+        "invalid object type: /v2, Kind=ConfigMap",
+    ),
+    (
+        "PATCH",
+        f"{MAPS}/a?fieldManager=m",
+        {"metadata": {"name": "a"}},
+        APPLY,
+        400,
+        "BadRequest",
+        "invalid object type: /, Kind=",
+    ),
+    (
+        "PATCH",
+        f"{MAPS}/a?fieldManager=m",
+        "a: b: c",
+        APPLY,
+        400,
+        "BadRequest",
+        f"error decoding YAML: error converting YAML to JSON: {BAD_YAML}",
+    ),
+    ("PATCH", f"{MAPS}/a?fieldManager=m", config_map(none=1), APPLY, 500, None, UNDECLARED),
+    (
+        "POST",
+        f"{PODS}/a/binding",
+        {"metadata": {"name": "b"}, "target": {"name": "n"}},
+        JSON,
+        400,
+        "BadRequest",
+        "name in URL does not match name in Binding object",
+    ),
+    (
+        "POST",
+        f"{PODS}/a/eviction",
+        {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "a"}},
+        JSON,
+        404,
+        "NotFound",
+        'pods "a" not found',
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "media_type", "code", "reason", "message"), BODIES)
+async def test_bodies(
+    ask: Asker,
+    method: str,
+    path: str,
+    body: Any,
+    media_type: str,
+    code: int,
+    reason: str | None,
+    message: str,
+) -> None:
+    await ask("POST", MAPS, config_map())
+    answer = await ask(method, path, body, Content_Type=media_type)
+    status = json.loads(answer.body)
+    assert (answer.code, status.get("reason"), status["message"]) == (code, reason, message)
+
+
+QUERIES = [
+    (f"{MAPS}?continue=foo", JSON, 400, f"{NO_TOKEN}: invalid character '~' looking for beginning of value"),
+    (f"{MAPS}?continue=a.b", JSON, 400, f"{NO_TOKEN}: illegal base64 data at input byte 1"),
+    (f"{MAPS}?continue=e30", JSON, 400, f"{NO_TOKEN}: server does not recognize this encoded version "),
+    (MAPS, PARTIAL, 406, A_LIST),
+    (f"{MAPS}/a", PARTIALS, 406, NO_LIST),
+]
+
+
+@pytest.mark.parametrize(("path", "accept", "code", "message"), QUERIES)
+async def test_reads(ask: Asker, path: str, accept: str, code: int, message: str) -> None:
+    await ask("POST", MAPS, config_map())
+    answer = await ask("GET", path, Accept=accept)
+    assert (answer.code, json.loads(answer.body)["message"]) == (code, message)
+
+
+async def test_a_question_has_no_table(ask: Asker) -> None:
+    question = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
+    refused = await ask("POST", REVIEWS, question, Accept=TABLE)
+    assert (refused.code, json.loads(refused.body)["message"]) == (406, ONLY)
+    answered = await ask("POST", REVIEWS, question, Accept=f"{TABLE},{JSON}")
+    assert (answered.code, json.loads(answered.body)["status"]["allowed"]) == (201, True)
+
+
+async def test_a_patch_that_does_not_fit_has_empty_details(ask: Asker) -> None:
+    await ask("POST", MAPS, config_map())
+    wrong = [{"op": "test", "path": "/data/a", "value": "1"}]
+    refused = await ask("PATCH", f"{MAPS}/a", wrong, Content_Type=JSON_PATCH)
+    assert json.loads(refused.body)["details"] == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (f"{DEFAULT}/services/s", "Service"),
+        (f"{DEFAULT}/serviceaccounts/s", "ServiceAccount"),
+        (f"{MAPS}/s", "Status"),
+        ("/api/v1/nodes/s", "Status"),
+    ],
+)
+async def test_what_a_deletion_answers(ask: Asker, path: str, kind: str) -> None:
+    body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
+    assert (await ask("POST", path.removesuffix("/s"), body)).code == 201
+    assert json.loads((await ask("DELETE", path)).body)["kind"] == kind
+
+
+async def test_a_deletion_that_waits_is_accepted_where_dependents_go_too(
+    ask: Asker,
+) -> None:
+    await ask("POST", MAPS, of(finalizers=["example.com/f"]))
+    assert (await ask("DELETE", f"{MAPS}/b?orphanDependents=false")).code == 202
+    assert (await ask("DELETE", f"{MAPS}/b?propagationPolicy=Background")).code == 200
+
+
+async def test_new_events_are_selected_by_their_own_names(ask: Asker) -> None:
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    await ask(
+        "POST", f"{DEFAULT}/events", {"metadata": {"name": "e"}, "involvedObject": about, "reason": "R"}
+    )
+    events = "/apis/events.k8s.io/v1/namespaces/default/events"
+    found = await ask("GET", f"{events}?fieldSelector=regarding.name=p,reportingController=")
+    assert [each["metadata"]["name"] for each in json.loads(found.body)["items"]] == ["e"]
+    refused = await ask("GET", f"{events}?fieldSelector=involvedObject.name=p")
+    assert json.loads(refused.body)["message"] == "field label not supported: involvedObject.name"
+
+
+async def test_groups_are_listed_by_priority(ask: Asker) -> None:
+    groups = json.loads((await ask("GET", "/apis")).body)["groups"]
+    assert [each["name"] for each in groups[:3]] == ["apiregistration.k8s.io", "apps", "events.k8s.io"]
