@@ -48,7 +48,7 @@ def maker_of(shape: Shape, *, given: bool = False) -> Make | None:
             return _described(shape)
         return _given(shape.struct) if given else _absent(shape.struct)
     if shape.kind is Kind.MAP:
-        return _map_maker(shape.element or ANYTHING)
+        return _map_maker(shape)
     if shape.kind is Kind.LIST and (shape.map_keys or shape.is_set):
         return _list_maker(shape)
     return None
@@ -94,14 +94,14 @@ def _struct_maker(fields: Mapping[str, Shape], rest: Shape | None, start: Mappin
     return make
 
 
-def _map_maker(element: Shape) -> Make:
-    inside = maker_of(element)
-
+def _map_maker(shape: Shape) -> Make:
     def make(value: Any) -> Tree:
         if not isinstance(value, dict):
             return {}
         return {f"f:{name}": _below(value[name], inside, itself=True) for name in sorted(value)}
 
+    # Data that no schema describes are maps of such maps.
+    inside = make if shape.element is shape else maker_of(shape.element or ANYTHING)
     return make
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from podling.api import apps_v1, core_v1
 from podling.machinery import codec, fieldsets
 from podling.machinery.apply import Writer, apply, first_entry, track_update
+from podling.machinery.custom import DEDUCED
 from podling.machinery.errors import ApiError
 from podling.machinery.field_trees import maker_of
 from podling.machinery.intake import normalized
@@ -501,3 +502,11 @@ def test_what_a_write_does_not_touch_stays_in_the_record_word_for_word(
     assert [each["fieldsV1"] for each in again["metadata"]["managedFields"] if each["manager"] == "c"] == [
         {"f:status": {".": {}, "f:replicas": {}}}
     ]
+
+
+def test_what_no_schema_describes_is_owned_leaf_by_leaf() -> None:
+    make = maker_of(DEDUCED)
+    assert make is not None
+    assert make({"spec": {"deep": {"down": 1}, "list": [{"a": 1}]}}) == {
+        "f:spec": {".": {}, "f:deep": {".": {}, "f:down": {}}, "f:list": {}}
+    }
