@@ -11,7 +11,7 @@ from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.rbac import Attributes
 from podling.client.local import User
 from podling.machinery.custom import CustomResource
-from podling.machinery.scheme import RESOURCES, Resource, by_kind
+from podling.machinery.scheme import RESOURCES, Resource, by_kind, by_path
 
 _BUILT_IN: dict[str, list[Resource]] = {}
 for _resource in RESOURCES:
@@ -29,6 +29,10 @@ class PluginSupport:
         if not isinstance(resource, CustomResource):
             return _BUILT_IN[resource.key_prefix]
         return [each for each in self._catalogue.resources() if each.key_prefix == resource.key_prefix]
+
+    def by_path(self, group: str, version: str, plural: str) -> Resource | None:
+        """The served resource of a path."""
+        return by_path(group, version, plural) or self._catalogue.by_path(group, version, plural)
 
     def resource(self, group: str, version: str, kind: str) -> Resource | None:
         wanted = (group, version, kind)

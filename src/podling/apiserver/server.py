@@ -14,7 +14,7 @@ from functools import partial
 
 from podling.api.core_v1 import Binding, ComponentStatus
 from podling.apiserver.admission.base import Chain, Plugin
-from podling.apiserver.admission.policy_status import PolicyStatus
+from podling.apiserver.admission.policy_status import Kinds, PolicyStatus
 from podling.apiserver.aggregation.backend import Backend
 from podling.apiserver.aggregation.contents import OtherContents
 from podling.apiserver.aggregation.registration import Registration
@@ -84,9 +84,9 @@ class ApiServer:
         self.registry = Registry(
             metered, self.catalogue.rules_for, chain, self.authorizer, conversion, watches
         )
-        support = PluginSupport(self.catalogue, conversion, self.authorizer)
+        self._support = PluginSupport(self.catalogue, conversion, self.authorizer)
         for plugin in plugins:
-            plugin.initialize(support)
+            plugin.initialize(self._support)
         self.tokens = Tokens(self.objects, signing_key)
         self.authenticator = Authenticator(self.tokens, static_tokens)
         reviews = Reviews(self.authorizer, self.tokens, self.authenticator.token_user)
@@ -119,7 +119,7 @@ class ApiServer:
                 Lifecycle(self.client(), self.catalogue).run()
             ),
             "validatingadmissionpolicy-status-controller": asyncio.create_task(
-                PolicyStatus(self.client()).run()
+                PolicyStatus(self.client(), Kinds(self._support.by_path, self._support.resource)).run()
             ),
             "apiservice-status-available-controller": asyncio.create_task(self.aggregation.run()),
             "start-kubernetes-service-controller": asyncio.create_task(

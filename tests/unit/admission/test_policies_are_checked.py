@@ -15,6 +15,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.machinery import codec
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
+from tests.support.custom_resources import definition
 
 ANY = {"apiVersions": ["v1"], "operations": ["*"]}
 DEPLOYMENTS = {**ANY, "apiGroups": ["apps"], "resources": ["deployments"]}
@@ -135,6 +136,23 @@ async def test_a_field_that_the_kind_lacks_is_a_warning(cluster: ControlPlane) -
         " | ......^\n"
     )
     assert second.field_ref == f"{V}.messageExpression"
+
+
+async def test_custom_kinds_are_held_to_their_schemas(cluster: ControlPlane) -> None:
+    size = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    await cluster.client.create(definition({"type": "object", "properties": {"spec": size}}))
+    await cluster.advance(seconds=1)
+    widgets = {**ANY, "apiGroups": ["example.com"], "resources": ["widgets"]}
+    fits = {"expression": "object.spec.size > 1 && object.metadata.labels['a'] == 'b'"}
+    await cluster.client.create(policy(fits, {"expression": "object.spec.width > 1"}, rule=widgets))
+    await cluster.advance(seconds=1)
+    found = (await cluster.client.get(ValidatingAdmissionPolicy, "p")).status.type_checking
+    assert found is not None
+    (warning,) = found.expression_warnings
+    assert warning.field_ref == "spec.validations[1].expression"
+    assert warning.warning.startswith(
+        "example.com/v1, Kind=Widget: ERROR: <input>:1:12: undefined field 'width'"
+    )
 
 
 async def test_the_status_follows_the_policy(cluster: ControlPlane) -> None:
