@@ -113,7 +113,7 @@ def write_options(
     """
     applies = patch_type is PatchType.APPLY
     if not query and not applies:
-        return WriteOptions(field_manager=_agent_name(agent))
+        return WriteOptions(field_manager=_agent_name(agent), manager_implied=True)
     manager, validation = query.get("fieldManager", ""), query.get("fieldValidation", "")
     dry_run = _dry_run(query)
     found = _dry_run_errors(dry_run)
@@ -131,7 +131,14 @@ def write_options(
     if patch_type is not None and not applies and query.get("force"):
         found.append(fields.forbidden(Path("force"), "may not be specified for non-apply patch"))
     _refuse(f"{verb.capitalize()}Options", found)
-    return WriteOptions(bool(dry_run), manager or _agent_name(agent), validation or "Warn", force, applies)
+    return WriteOptions(
+        bool(dry_run),
+        manager or _agent_name(agent),
+        validation or "Warn",
+        force,
+        applies,
+        manager_implied=not manager,
+    )
 
 
 @lru_cache(maxsize=256)

@@ -72,6 +72,8 @@ class WriteOptions(Struct, frozen=True):
     force: bool = False
     apply: bool = False
     """The object comes from a server-side apply and says itself who owns its fields."""
+    manager_implied: bool = False
+    """The client named no field manager and is known by its program's name."""
     warnings: list[str] = []
 
 

@@ -89,6 +89,16 @@ async def test_warnings_are_passed_on(plane: ControlPlane, hook: Hook) -> None:
     assert options.warnings == ["mind the gap"]
 
 
+async def test_audit_annotations_are_logged(
+    plane: ControlPlane, hook: Hook, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    hook.answer = lambda _asked: {"allowed": True, "auditAnnotations": {"k": "v"}}
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook())
+    await plane.client.create(config_map())
+    assert "a.example.com/k: v" in caplog.messages
+
+
 async def test_changes_are_made_one_after_the_other(plane: ControlPlane, hook: Hook) -> None:
     def answer(asked: dict[str, Any]) -> Answer:
         labels = asked["object"]["metadata"].get("labels", {})

@@ -134,7 +134,7 @@ def _options(request: Request) -> dict[str, Any] | None:
         return {**codec.to_plain(options), **found}
     given = {
         "dryRun": ["All"] if options.dry_run else None,
-        "fieldManager": options.field_manager,
+        "fieldManager": None if options.manager_implied else options.field_manager,
         "fieldValidation": options.field_validation,
     }
     return found | {name: value for name, value in given.items() if value}

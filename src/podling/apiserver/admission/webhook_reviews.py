@@ -8,7 +8,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -34,6 +35,8 @@ class Verdict:
     allowed: bool
     patch: list[dict[str, Any]]
     warnings: tuple[str, ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """What the webhook would have in the audit log."""
     status: Status | None = None
 
 
@@ -73,6 +76,7 @@ def verdict(answer: bytes, uid: str, api_version: str, *, mutating: bool) -> Ver
             bool(response.get("allowed")),
             _patch(response) if mutating and response.get("patch") else [],
             tuple(map(str, response.get("warnings") or ())),
+            {str(key): str(text) for key, text in (response.get("auditAnnotations") or {}).items()},
             msgspec.convert(status, Status, strict=False) if isinstance(status, dict) else None,
         )
     except msgspec.ValidationError as error:

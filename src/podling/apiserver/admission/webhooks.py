@@ -3,7 +3,8 @@
 Mutating webhooks are asked one after the other, in the order of their configurations' names, each seeing what
 the one before made. When one changed something, all plugins are asked again, and of the webhooks those that
 wish it and were asked before the change. Validating webhooks are asked all at once. A webhook that cannot be
-asked refuses or is passed over, as its ``failurePolicy`` says.
+asked refuses or is passed over, as its ``failurePolicy`` says. There is no audit log: audit annotations are
+said in the server's own.
 
 Upstream: ``apiserver/pkg/admission/plugin/webhook``.
 """
@@ -113,6 +114,8 @@ class _Webhooks(Plugin):
         finally:
             self._metrics.called(webhook.name, operation, clock.monotonic() - started, rejected=not allowed)
         request.warnings.extend(found.warnings)
+        for key, text in found.annotations.items():
+            log.info("%s/%s: %s", webhook.name, key, text)
         if not found.allowed:
             refused = denial(webhook.name, found.status)
             self._metrics.rejected(webhook.name, operation, NO_ERROR, refused.code)
