@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from podling.api.admissionregistration_v1 import MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.apiserver.app import Serving, tls_context
 from podling.apiserver.pki import Pki
+from podling.machinery import codec
 from podling.machinery.custom import is_established
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane, memory_cluster
@@ -122,3 +124,25 @@ async def test_a_failing_webhook_fails_the_request(
     assert failed.value.code == 500
     assert "conversion webhook for example.com/v1, Kind=Widget failed: out of order" in str(failed.value)
     assert (await plane.client.get(first, "a", "default")).content == {"spec": {"size": 3}}
+
+
+async def test_policies_see_their_own_version(
+    plane: ControlPlane, converter: tuple[Converter, dict[str, Any]]
+) -> None:
+    """An object is converted for a policy about another version, and what comes of it is converted back."""
+    _, conversion = converter
+    first, second = await kinds(plane, conversion)
+    group = {"apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["widgets"]}
+    expression = "Object{spec: Object.spec{width: object.spec.width + 1}}"
+    spec = {
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [{**group, "operations": ["CREATE"]}]},
+        "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}],
+    }
+    head = {"metadata": {"name": "p"}}
+    await plane.client.create(codec.convert({**head, "spec": spec}, MutatingAdmissionPolicy)[0])
+    binding = {**head, "spec": {"policyName": "p"}}
+    await plane.client.create(codec.convert(binding, MutatingAdmissionPolicyBinding)[0])
+    made = await plane.client.create(widget(first, "a", spec={"size": 3}))
+    assert (made.api_version, made.content) == ("example.com/v1", {"spec": {"size": 4}})
+    assert (await plane.client.get(second, "a", "default")).content == {"spec": {"width": 4}}
