@@ -19,8 +19,8 @@ T = TypeVar("T")
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated names: no vowels and no look-alikes (apimachinery util/rand)."""
 
-_UUID_FIXED = 0xF000 << 64 | 0xC000 << 48
-"""The bits of a UUID that are not random: its version and its variant (RFC 9562)."""
+_UUID_RANDOM = (1 << 128) - 1 & ~(0xF000 << 64 | 0xC000 << 48)
+"""The bits of a UUID that are random: all but its version and its variant (RFC 9562)."""
 _UUID_VERSION_4 = 0x4000 << 64 | 0x8000 << 48
 
 _system = random.Random()
@@ -38,8 +38,9 @@ def _source() -> random.Random:
 
 def uid() -> str:
     """A new object UID (UUID version 4)."""
-    digits = f"{_source().getrandbits(128) & ~_UUID_FIXED | _UUID_VERSION_4:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    number = _source().getrandbits(128) & _UUID_RANDOM | _UUID_VERSION_4
+    digits = number.to_bytes(16, "big").hex("-", 2)  # in groups of four
+    return f"{digits[:4]}{digits[5:24]}{digits[24:29]}{digits[30:34]}{digits[35:]}"
 
 
 def suffix(length: int = 5) -> str:

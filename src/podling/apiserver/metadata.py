@@ -108,8 +108,11 @@ def check_new(
         found += [fields.invalid(path, given, text) for text in names.dns_label_errors(given)]
     elif metadata.namespace:
         found.append(fields.forbidden(path, "not allowed on this type"))
-    found += _check_common(metadata) + _check_finalizers(metadata.finalizers, METADATA.child("finalizers"))
-    return found if bare_finalizers else found + _check_domains(metadata.finalizers)
+    found += _check_common(metadata)
+    if metadata.finalizers:
+        found += _check_finalizers(metadata.finalizers, METADATA.child("finalizers"))
+        found += [] if bare_finalizers else _check_domains(metadata.finalizers)
+    return found
 
 
 def check_change(new: ObjectMeta, old: ObjectMeta, *, bare_finalizers: bool) -> list[FieldError]:

@@ -88,7 +88,8 @@ def _struct_maker(fields: Mapping[str, Shape], rest: Shape | None, start: Mappin
             element, inside, before = steps.get(name) or step_to(name)
             item = value[name]
             if item != before:
-                tree[element] = _below(item, inside, itself=before is None)
+                own = before is None
+                tree[element] = _LEAF if inside is None else _below(item, inside, itself=own)
         return tree
 
     return make
@@ -98,6 +99,8 @@ def _map_maker(shape: Shape) -> Make:
     def make(value: Any) -> Tree:
         if not isinstance(value, dict):
             return {}
+        if inside is None:
+            return {f"f:{name}": _LEAF for name in sorted(value)}
         return {f"f:{name}": _below(value[name], inside, itself=True) for name in sorted(value)}
 
     # Data that no schema describes are maps of such maps.
@@ -113,14 +116,17 @@ def _list_maker(shape: Shape) -> Make:
         for index, item in enumerate(items if isinstance(items, list) else ()):
             element = item_element(item, index, shape, ())
             # Two items with one key are together one leaf.
-            tree[element] = _LEAF if element in tree else _below(item, inside, itself=True)
+            if inside is None or element in tree:
+                tree[element] = _LEAF
+            else:
+                tree[element] = _below(item, inside, itself=True)
         return dict(sorted(tree.items())) if len(tree) > 1 else tree
 
     return make
 
 
-def _below(item: Any, inside: Make | None, *, itself: bool) -> Tree:
-    tree = inside(item) if inside is not None and item else _LEAF
+def _below(item: Any, inside: Make, *, itself: bool) -> Tree:
+    tree = inside(item) if item else _LEAF
     if not tree:
         return _LEAF
     return {_ITSELF: _LEAF, **tree} if itself else tree
