@@ -369,3 +369,30 @@ def test_the_health_of_the_control_plane(cluster: RealCluster) -> None:
         ["controller-manager", "Healthy", "ok"],
         ["etcd-0", "Healthy", "ok"],
     ]
+
+
+def test_what_monitors_read(cluster: RealCluster) -> None:
+    said = cluster.kubectl("get", "--raw", "/metrics")
+    names = {line.split()[2] for line in said.splitlines() if line.startswith("# TYPE ")}
+    assert names >= {
+        "apiserver_request_total",
+        "apiserver_watch_events_total",
+        "apiserver_storage_objects",
+        "apiserver_storage_size_bytes",
+        "etcd_requests_total",
+        "etcd_request_duration_seconds",
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+        "rest_client_requests_total",
+        "workqueue_depth",
+        "workqueue_longest_running_processor_seconds",
+    }
+    lines = said.splitlines()
+    for start in (
+        'workqueue_adds_total{name="replicaset"} ',
+        'rest_client_requests_total{code="201",host="127.0.0.1:',
+        'etcd_requests_total{group="coordination.k8s.io",operation="create",resource="leases"} ',
+    ):
+        assert any(line.startswith(start) for line in lines), start
+    (size,) = (line for line in lines if line.startswith("apiserver_storage_size_bytes{"))
+    assert float(size.split()[-1]) > 0

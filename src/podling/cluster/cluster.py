@@ -11,6 +11,7 @@ import asyncio
 import errno
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from podling.apiserver.admission.registry import default_plugins
@@ -22,6 +23,8 @@ from podling.apiserver.server import ApiServer
 from podling.apiserver.signing import RequestSigner
 from podling.apiserver.streams import HttpsNodeConnector, StreamRequests
 from podling.client.base import Client
+from podling.client.local import Backend, LocalClient
+from podling.client.request_counts import CountedBackend
 from podling.cluster.components import CONTROLLER_MANAGER, run_components
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
@@ -69,8 +72,10 @@ class Cluster:
         """Start everything. Raises ``StartFailure``; what had started is stopped again."""
         try:
             server = await self._start_api()
-            self._start_components(server)
-            await self._start_nodes(server)
+            counted = CountedBackend(server.registry, lambda: f"{LOOPBACK}:{self.port}")
+            server.count(counted)
+            self._start_components(server, counted)
+            await self._start_nodes(counted)
         except RuntimeFailure as error:
             await self.stop()
             raise StartFailure(f"{error}; 'podling doctor' says what to do") from error
@@ -173,21 +178,28 @@ class Cluster:
         self._progress("API server", self.url)
         return api
 
-    def _start_components(self, api: ApiServer) -> None:
+    def _start_components(self, api: ApiServer, backend: Backend) -> None:
         simulated = self.settings.runtime == "sim"  # its pods write nothing
         folders = (NoFolders if simulated else VolumeFolders)(self.directory.path / "volumes")
         signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
         self._components = asyncio.create_task(
-            run_components(api.client, ca, folders, signer, api.other_contents(CONTROLLER_MANAGER), api),
+            run_components(
+                partial(LocalClient, backend),
+                ca,
+                folders,
+                signer,
+                api.other_contents(CONTROLLER_MANAGER),
+                api,
+            ),
             name="control plane",
         )
         self._stack.push_async_callback(_cancelled, self._components)
         self._progress("control plane", "scheduler, controllers")
 
-    async def _start_nodes(self, api: ApiServer) -> None:
+    async def _start_nodes(self, backend: Backend) -> None:
         images = ImageStore(self.directory.images)
         for plan in node_plans(self.directory, self.settings):
-            client: Client = api.client(Node.user(plan.name))
+            client: Client = LocalClient(backend, Node.user(plan.name))
             node = Node(plan, client, self._pki, images)
             await node.start()
             self._stack.push_async_callback(node.stop)
