@@ -1,4 +1,4 @@
-"""What runs containers: the protocol (``base.py``) and its implementations.
+"""What runs containers: the protocol (``base.py``, its values in ``values.py``) and its implementations.
 
 Here belong ``oci`` (real containers), ``process`` (plain host processes, each watched over by a
 ``monitor``), ``sim`` (scripted lives), ``images`` (the node's image store) and the small things they share:

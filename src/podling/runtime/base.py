@@ -2,7 +2,7 @@
 
 A *sandbox* is a pod's shared environment (network, IPC and UTS namespaces, a cgroup); containers
 run inside it. Implementations: ``oci`` (real containers), ``process`` (host processes), ``sim``
-(nothing at all, scripted), later ``cri``. All pass ``tests/contract/test_runtime.py``.
+(nothing at all, scripted). All pass ``tests/contract/test_runtime.py``.
 
 Rules for every implementation:
 

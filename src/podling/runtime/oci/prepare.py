@@ -54,17 +54,7 @@ def prepare(
     ``images`` are those that the container sees as volumes, by id.
     """
     check_platform(image, architecture(), _emulated(image.architecture))
-    directory, bundle, rootfs = (
-        host.root / "containers" / record.id,
-        host.bundle(record.id),
-        host.rootfs(record.id),
-    )
-    bundle.mkdir(parents=True, mode=0o700, exist_ok=True)
-    try:
-        mount_rootfs(image.layers, directory, rootfs)
-        Path(record.log_path).parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RuntimeFailure(f"the container's files cannot be made: {error}") from error
+    directory, bundle, rootfs = _directories(host, record, image)
     spec = replace(spec, mounts=_with_images(spec.mounts, images, bundle))
     _check_propagation(spec.mounts)
     user = resolve_user(
@@ -74,9 +64,6 @@ def prepare(
         linux.read_in_root(rootfs, "etc/group"),
     )
     place = host.place(sandbox.id)
-    namespaces = joined_namespaces(place, sandbox.namespaces, sandbox.init_pid)
-    if target is not None:
-        namespaces["pid"] = f"/proc/{target.pid}/ns/pid"
     capabilities = container_capabilities(spec.security, host.capabilities)
     seccomp = profile_for(spec.security.seccomp, capabilities)
     if spec.resources.memory_swap_limit is not None and not host.cgroups.limits_swap(sandbox.cgroup):
@@ -88,7 +75,7 @@ def prepare(
         capabilities=capabilities,
         rootfs=rootfs,
         cgroup=record.cgroup,
-        namespaces=namespaces,
+        namespaces=_namespaces(host, sandbox, target),
         hostname=sandbox.hostname,
         shm=Path("/dev/shm") if sandbox.namespaces.host_ipc else place.shm,
         hostname_file=place.hostname_file,
@@ -101,6 +88,28 @@ def prepare(
     )
     (bundle / "config.json").write_bytes(msgspec.json.encode(oci_config(inputs)))
     return Prepared(image.ref, stop_signal(spec, image), user)
+
+
+def _directories(host: Host, record: ContainerRecord, image: ImageContent) -> tuple[Path, Path, Path]:
+    """The container's own directory, its bundle, and its root file system, mounted."""
+    directory, bundle, rootfs = (
+        host.root / "containers" / record.id,
+        host.bundle(record.id),
+        host.rootfs(record.id),
+    )
+    bundle.mkdir(parents=True, mode=0o700, exist_ok=True)
+    try:
+        mount_rootfs(image.layers, directory, rootfs)
+        Path(record.log_path).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RuntimeFailure(f"the container's files cannot be made: {error}") from error
+    return directory, bundle, rootfs
+
+
+def _namespaces(host: Host, sandbox: SandboxRecord, target: ContainerRecord | None) -> dict[str, str]:
+    """The namespaces that the container joins: the pod's, and of ``target`` the one of its processes."""
+    joined = joined_namespaces(host.place(sandbox.id), sandbox.namespaces, sandbox.init_pid)
+    return joined if target is None else {**joined, "pid": f"/proc/{target.pid}/ns/pid"}
 
 
 def _with_images(

@@ -6,8 +6,7 @@ memory (``memory_log.py``), the scripted registry (``images.py``), the runtime t
 timers: no threads, no files, no sockets, so whole days pass in milliseconds on the virtual-time loop,
 in the same order every time.
 
-Not here: faults of nodes and networks, checkers, and scenarios of whole clusters; they belong to
-``podling.sim``, which builds on this runtime's doors.
+Not here: virtual time itself (``podling.sim``), and whole clusters to test on (``podling.testing``).
 """
 
 from podling.runtime.sim.faults import Fault as Fault
