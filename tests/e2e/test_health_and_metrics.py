@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -54,6 +55,33 @@ async def test_checks_can_be_left_out(monitor: Monitor) -> None:
         "[+]ping ok\n[+]etcd excluded: ok\n"
         'warn: some health checks cannot be excluded: no matches for "moon"\nreadyz check passed\n',
     )
+
+
+async def test_what_checks_said_is_counted_by_endpoint(monitor: Monitor) -> None:
+    for path in ("/readyz", "/readyz?exclude=etcd", "/livez", "/readyz/etcd"):
+        await monitor.read(path)
+    code, text = await monitor.read("/metrics/slis")
+    assert (code, [line for line in text.splitlines() if not line.startswith("#")]) == (
+        200,
+        [
+            'kubernetes_healthcheck{name="ping",type="readyz"} 1.0',
+            'kubernetes_healthcheck{name="etcd",type="readyz"} 0.0',
+            'kubernetes_healthcheck{name="ping",type="livez"} 1.0',
+            'kubernetes_healthcheck{name="etcd",type="livez"} 0.0',
+            'kubernetes_healthchecks_total{name="ping",status="success",type="readyz"} 2.0',
+            'kubernetes_healthchecks_total{name="etcd",status="error",type="readyz"} 1.0',
+            'kubernetes_healthchecks_total{name="ping",status="success",type="livez"} 1.0',
+            'kubernetes_healthchecks_total{name="etcd",status="error",type="livez"} 1.0',
+        ],
+    )
+    assert "# TYPE kubernetes_healthchecks_total counter" in text
+
+
+async def test_every_check_has_a_path_below_every_endpoint(monitor: Monitor) -> None:
+    paths = json.loads((await monitor.read("/"))[1])["paths"]
+    for path in ("/healthz", "/healthz/etcd", "/livez/etcd", "/livez/ping", "/readyz/etcd", "/metrics/slis"):
+        assert path in paths
+        assert (await monitor.read(path))[0] in (200, 500)
 
 
 async def test_counts(monitor: Monitor) -> None:

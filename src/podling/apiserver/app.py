@@ -22,7 +22,8 @@ from podling.apiserver.aggregation.backend import AGGREGATOR
 from podling.apiserver.aggregation.services import External
 from podling.apiserver.authn import ANONYMOUS, Authenticator
 from podling.apiserver.authz import refusal
-from podling.apiserver.documents import Check, Documents
+from podling.apiserver.documents import Documents
+from podling.apiserver.health import Check
 from podling.apiserver.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
 from podling.apiserver.object_requests import ObjectRequests
 from podling.apiserver.options import flag

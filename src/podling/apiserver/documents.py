@@ -13,25 +13,24 @@ from aiohttp import web
 
 from podling import clock
 from podling.apiserver import discovery, metrics
+from podling.apiserver.health import PLAIN, TEXT, Check, Health
 from podling.apiserver.replies import CACHE_CONTROL, reply
 from podling.apiserver.request_info import attributes_of
 from podling.machinery import errors
 from podling.machinery.custom import CustomResource
 from podling.machinery.scheme import Resource
 
-Check = Callable[[], str]
-"""A health check: empty when all is well, else what is wrong."""
-
 KEPT = timedelta(days=365)
 """How long a document may be kept that is asked for by its hash."""
 OPENAPI_MEDIA = "application/json"
 OPENAPI_JSON_CLAUSES = ("", "*/*", "application/*", "application/json")
-HEALTH_MEDIA = "text/plain; charset=utf-8"
-HEALTH_PATHS = ("/healthz", "/livez", "/readyz")
 LOST = b"404 page not found\n"
 GET_ONLY = ("api", "version")
 """Where paths below are routed by resource and method; elsewhere any method is answered."""
 SLASH_MAY_FOLLOW = ("api", "apis", "version")
+
+
+Collectors = Callable[[], Iterable[metrics.Collector]]
 
 
 class Documents:
@@ -50,13 +49,13 @@ class Documents:
         self,
         address: Callable[[], str],
         checks: Mapping[str, Check],
-        collectors: Callable[[], Iterable[metrics.Collector]],
+        collectors: Collectors,
         custom: Callable[[], tuple[CustomResource, ...]],
         discovered: Callable[[], tuple[Resource, ...]],
         elsewhere: Callable[[], Mapping[str, str]],
     ) -> None:
         self._address = address
-        self._checks = checks
+        self._health = Health(checks)
         self._collectors = collectors
         self._custom = custom
         self._discovered = discovered
@@ -114,11 +113,13 @@ class Documents:
             case ["openapi", "v3", *group_version]:
                 return partial(self._openapi_v3, "/".join(group_version))
             case ["metrics"]:
-                return self._show_metrics
+                return partial(self._show_metrics, self._collectors)
+            case ["metrics", "slis"]:
+                return partial(self._show_metrics, lambda: (self._health,))
             case [""]:
                 return self._paths
-            case [endpoint, *name] if f"/{endpoint}" in HEALTH_PATHS and len(name) < 2 and name != [""]:
-                return partial(self._health, endpoint, "".join(name))
+            case _ if self._health.serves(parts):
+                return partial(self._health.serve, parts=parts)
         return None
 
     async def _root(self, request: web.BaseRequest) -> web.Response:
@@ -144,7 +145,8 @@ class Documents:
         found = ["/api", "/api/v1", "/apis"]
         for each in discovery.groups(self._discovered()).groups:
             found += [f"/apis/{each.name}", *(f"/apis/{version.group_version}" for version in each.versions)]
-        found += [*HEALTH_PATHS, "/metrics", "/openapi/v2", "/openapi/v3", "/version"]
+        found += [*self._health.paths(), "/metrics", "/metrics/slis"]
+        found += ["/openapi/v2", "/openapi/v3", "/version"]
         return await reply(request, msgspec.json.encode({"paths": sorted(found)}))
 
     async def _openapi_v2(self, request: web.BaseRequest) -> web.Response:
@@ -166,7 +168,7 @@ class Documents:
         custom, asked = self._custom(), request.query.get("hash", "")
         body = _openapi_v3(group_version, custom)
         if body is None:
-            return await reply(request, b"", code=404, media_type=HEALTH_MEDIA)
+            return await reply(request, b"", code=404, media_type=TEXT)
         media = _openapi_media(request, ASKED_AS)
         if media != OPENAPI_MEDIA:
             body = _openapi_v3_as_protobuf(body)
@@ -178,52 +180,16 @@ class Documents:
         expires = format_datetime(clock.now() + KEPT, usegmt=True)
         return await _tagged(request, body, media, cache="public, immutable", expires=expires)
 
-    async def _show_metrics(self, request: web.BaseRequest) -> web.Response:
-        return await reply(request, metrics.exposition(self._collectors()), media_type=metrics.CONTENT_TYPE)
-
-    async def _health(self, endpoint: str, name: str, request: web.BaseRequest) -> web.Response:
-        if name and name not in ("ping", *self._checks):
-            return await lost(request)
-        if name:
-            return await _one_check(request, self._checks[name]() if name in self._checks else "")
-        excluded = set(request.query.getall("exclude", ()))
-        lines, failed = _health_lines(self._checks, excluded)
-        if failed:
-            body, code = "".join([*lines, f"{endpoint} check failed\n"]), 500
-        elif "verbose" in request.query:
-            body, code = "".join([*lines, f"{endpoint} check passed\n"]), 200
-        else:
-            body, code = "ok", 200
-        return await reply(request, body.encode(), code=code, media_type=HEALTH_MEDIA)
+    async def _show_metrics(self, collectors: Collectors, request: web.BaseRequest) -> web.Response:
+        """The counts of ``collectors``; with everybody's come those of the process."""
+        own = collectors is self._collectors
+        body = metrics.exposition(collectors(), process=own)
+        return await reply(request, body, media_type=metrics.CONTENT_TYPE)
 
 
 async def lost(request: web.BaseRequest) -> web.Response:
     """The answer for a path that leads nowhere."""
-    headers = {"X-Content-Type-Options": "nosniff"}
-    return await reply(request, LOST, code=404, media_type=HEALTH_MEDIA, headers=headers)
-
-
-async def _one_check(request: web.BaseRequest, wrong: str) -> web.Response:
-    """The answer of a single check, which says what is wrong: who asks for it may know."""
-    body, code = (f"internal server error: {wrong}\n", 500) if wrong else ("ok", 200)
-    return await reply(request, body.encode(), code=code, media_type=HEALTH_MEDIA)
-
-
-def _health_lines(checks: Mapping[str, Check], excluded: set[str]) -> tuple[list[str], bool]:
-    """A line for each check, and whether any of them failed. Everybody may read it: reasons are withheld."""
-    lines, failed = [], False
-    for each in ("ping", *checks):
-        if each in excluded:
-            lines.append(f"[+]{each} excluded: ok\n")
-            continue
-        wrong = checks[each]() if each in checks else ""
-        failed = failed or bool(wrong)
-        lines.append(f"[-]{each} failed: reason withheld\n" if wrong else f"[+]{each} ok\n")
-    unknown = sorted(excluded - {"ping", *checks})
-    if unknown:
-        names = ", ".join(f'"{each}"' for each in unknown)
-        lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
-    return lines, failed
+    return await reply(request, LOST, code=404, media_type=TEXT, headers=PLAIN)
 
 
 def _openapi_media(request: web.BaseRequest, protobuf: Sequence[str]) -> str:

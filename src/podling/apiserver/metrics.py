@@ -148,14 +148,14 @@ class Collector(Protocol):
         ...
 
 
-def exposition(collectors: Iterable[Collector]) -> bytes:
-    """Everything the process counts, in Prometheus' text format."""
+def exposition(collectors: Iterable[Collector], *, process: bool = True) -> bytes:
+    """What these count, in Prometheus' text format; with what the library counts of the ``process``."""
     from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
     for each in collectors:
         registry.register(cast("Any", each))
-    text = generate_latest(registry) + generate_latest(REGISTRY)
+    text = generate_latest(registry) + (generate_latest(REGISTRY) if process else b"")
     for name in COUNTERS_WITHOUT_TOTAL:
         text = text.replace(f"{name}_total".encode(), name.encode())
     return text

@@ -27,9 +27,9 @@ from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.lifecycle import Lifecycle
 from podling.apiserver.customresources.watches import CustomWatches
-from podling.apiserver.documents import Check
 from podling.apiserver.escalation import PrivilegeEscalation
 from podling.apiserver.eviction import Evictions
+from podling.apiserver.health import Check
 from podling.apiserver.kinds.component_statuses import component_statuses
 from podling.apiserver.kinds.registry import rules_for
 from podling.apiserver.metrics import Collector
