@@ -266,7 +266,7 @@ class Registry:
                 await clock.sleep(0)
             each = replace(target, namespace=obj.metadata.namespace or "", name=obj.metadata.name)
             try:
-                await self.writes.remove(each, user, options, warnings)
+                await self.writes.remove(each, user, options, warnings, collection=True)
             except errors.ApiError as error:
                 if not errors.is_not_found(error):
                     raise

@@ -222,10 +222,12 @@ class Writes:
         warnings: list[str] | None = None,
         *,
         reviewed: bool = False,
+        collection: bool = False,
     ) -> Any:
         """End an object, or mark it as going: see ``deletion``. Raises 404 or 409.
 
-        ``reviewed``: admission has already seen what this is part of (an eviction).
+        ``reviewed``: admission has already seen what this is part of (an eviction); ``collection``: it is one
+        of many.
         """
         resource, now = target.resource, clock.now()
         rules, dry_run = self._rules_for(resource), "All" in options.dry_run
@@ -236,7 +238,8 @@ class Writes:
             if not reviewed:
                 write = WriteOptions(dry_run=dry_run, warnings=[] if warnings is None else warnings)
                 request = self._request(Operation.DELETE, target, user, now, write)
-                await self._admission.validate(structs.replace(request, old=old, options=options))
+                request = structs.replace(request, old=old, options=options, collection=collection)
+                await self._admission.validate(request)
             plan = deletion.plan_deletion(old, options, rules, now)
             if plan.outcome is Outcome.KEEP:
                 return old

@@ -10,9 +10,9 @@ from podling.api.admissionregistration_v1 import (
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
 )
-from podling.api.core_v1 import ConfigMap, Namespace
+from podling.api.core_v1 import ConfigMap, Namespace, Pod
 from podling.api.meta_v1 import ObjectMeta
-from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.client.local import SYSTEM, ListOptions, Target, WriteOptions
 from podling.machinery import codec
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of
@@ -167,3 +167,21 @@ async def test_a_binding_may_only_warn(cluster: ControlPlane) -> None:
     options = WriteOptions()
     await cluster.backend.create(Target(resource_of(ConfigMap), "default"), SYSTEM, config_map(), options)
     assert options.warnings == ["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': no"]
+
+
+async def test_a_name_that_is_yet_to_be_made(cluster: ControlPlane) -> None:
+    """A refusal before there is one says how it begins; one about many objects names none."""
+    metadata = {"generateName": "web-", "namespace": "default"}
+    spec = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": "none"}
+    pod = codec.convert({"metadata": metadata, "spec": spec}, Pod)[0]
+    with pytest.raises(ApiError) as error:
+        await cluster.client.create(pod)
+    assert str(error.value) == 'pods "web-" is forbidden: no PriorityClass with name none was found'
+    await cluster.client.create(config_map())
+    await policy(cluster, {"expression": "false", "message": "no"}, rule={**RULE, "operations": ["DELETE"]})
+    await bind(cluster)
+    with pytest.raises(ApiError) as error:
+        await cluster.backend.delete_collection(
+            Target(resource_of(ConfigMap), "default"), SYSTEM, ListOptions()
+        )
+    assert str(error.value).startswith('configmaps "Unknown" is forbidden: ')

@@ -76,6 +76,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """Texts for the response's ``Warning`` headers: append to it."""
     options: WriteOptions | DeleteOptions | None = None
     """The options of the write; None for a connection, whose options are its object."""
+    collection: bool = False
+    """The object is one of many that the request deletes: the request names none of them."""
     rounds: Rounds = msgspec.field(default_factory=Rounds)
     releases: list[Callable[[], object]] = []
     """Called when the object is stored, or will not be: what a plugin holds for the request until then."""
@@ -94,9 +96,18 @@ class Request(Struct, frozen=True, kw_only=True):
         while self.releases:
             self.releases.pop()()
 
+    @property
+    def asked_name(self) -> str:
+        """The name that the request itself has; it may have none."""
+        return "" if self.collection else self.name
+
     def forbidden(self, why: str) -> errors.ApiError:
-        """The error of a refusal: 403, ``pods "x" is forbidden: <why>``."""
-        return errors.forbidden(self.resource.plural, self.resource.group, self.name, why)
+        """The error of a refusal: 403, ``pods "x" is forbidden: <why>``; a name yet to be generated is shown
+        as far as it is known (source: ``extractResourceName``)."""
+        metadata = getattr(self.object, "metadata", None)
+        own = metadata and (metadata.name or metadata.generate_name)
+        name = self.asked_name or own or "Unknown"
+        return errors.forbidden(self.resource.plural, self.resource.group, name, why)
 
 
 class Objects(Protocol):

@@ -28,7 +28,7 @@ def rights(request: Request, server: Server) -> dict[str, Any]:
         resource=request.resource.plural,
         subresource=request.subresource,
         namespace=request.within,
-        name=request.name,
+        name=request.asked_name,
     )
     return {"authorizer": Check(ask), REQUEST_RESOURCE: Check(ask, own)}
 

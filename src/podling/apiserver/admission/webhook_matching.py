@@ -61,7 +61,7 @@ def _in_rule(
 ) -> bool:
     only = rule.resource_names if isinstance(rule, NamedRuleWithOperations) else ()
     return (
-        (not only or request.name in only)
+        (not only or request.asked_name in only)
         and _names(rule.operations, request.operation.value)
         and _names(rule.api_groups, resource.group)
         and _names(rule.api_versions, resource.version)
@@ -157,7 +157,7 @@ def attributes(request: Request, resource: Resource) -> dict[str, Any]:
         "dryRun": request.dry_run,
         "options": _options(request),
     }
-    optional = {"name": request.name, "namespace": request.within, "subResource": subresource}
+    optional = {"name": request.asked_name, "namespace": request.within, "subResource": subresource}
     optional["requestSubResource"] = subresource
     found |= {name: value for name, value in optional.items() if value}
     if user.uid:
