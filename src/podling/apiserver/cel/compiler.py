@@ -16,7 +16,7 @@ from podling.apiserver.cel import (
     runs,
     values,
 )
-from podling.apiserver.cel.costs import CEILING, REQUEST, TRAVERSING, call_cost, largest, plus
+from podling.apiserver.cel.costs import CEILING, REQUEST, call_cost, largest, plus
 from podling.apiserver.cel.equality import added, equality
 from podling.apiserver.cel.folds import FOLDS, Steps
 from podling.apiserver.cel.functions import OVERLOADS, Overload
@@ -216,8 +216,7 @@ class Compiler:
         cost = plus(*(each.cost for each in given), call_cost(name, types))
         if special := _by_type(name, given):
             return Typed(types[0] if name == "_+_" else result, special, cost)
-        run = runs.called(found, [each.run for each in given], traversing=name in TRAVERSING)
-        return Typed(result, run, cost)
+        return Typed(result, runs.called(name, found, [each.run for each in given]), cost)
 
     def _doubt(self, name: str, arguments: tuple[Node, ...]) -> None:
         """What is wrong with a text that is given to be read."""

@@ -5,13 +5,17 @@ Estimates stay at or below those of ``cel-go checker/cost.go``: what Kubernetes 
 
 from __future__ import annotations
 
+from typing import Any
+
 from podling.apiserver.cel.types import Type
+from podling.apiserver.cel.values import is_container
 
 CEILING = 2**62
 TRAVERSING = frozenset({
-    "_==_", "_!=_", "_+_", "@in", "contains", "endsWith", "find", "findAll", "format", "indexOf", "isSorted",
-    "join", "lastIndexOf", "lowerAscii", "matches", "max", "min", "replace", "sets.contains",
-    "sets.equivalent", "sets.intersects", "split", "startsWith", "sum", "trim", "upperAscii",
+    "_==_", "_!=_", "_+_", "@in", "contains", "distinct", "endsWith", "find", "findAll", "flatten", "format",
+    "indexOf", "isSorted", "join", "lastIndexOf", "lowerAscii", "matches", "max", "min", "replace", "reverse",
+    "sets.contains", "sets.equivalent", "sets.intersects", "slice", "sort", "split", "startsWith", "sum",
+    "trim", "upperAscii", "validate",
 })  # fmt: skip
 """Functions whose work grows with their arguments."""
 
@@ -48,3 +52,26 @@ def call_cost(name: str, types: list[Type]) -> int:
     if name == "@in":
         return max(1, sizes[-1])
     return max(1, int(sum(sizes) * 0.1))
+
+
+def effort(name: str, values: list[Any]) -> int:
+    """What a call is to pay for before it is made, because it makes or compares so much."""
+    if name == "lists.range":
+        return max(0, int(values[0]))
+    if name == "@in":
+        return len(values[1]) if isinstance(values[1], list) else 0
+    if name == "join":
+        return sum(len(each) for each in values[0] if isinstance(each, str)) // 10
+    if name == "replace":
+        text, old, new = values[:3]
+        return int(text.count(old) * len(new) // 10)
+    if name in ("distinct", "sets.contains", "sets.equivalent", "sets.intersects"):
+        first, last = (sum(map(is_container, each)) for each in (values[0], values[-1]))
+        return first * last
+    return 0
+
+
+LABORIOUS = frozenset({
+    "@in", "distinct", "join", "lists.range", "replace",
+    "sets.contains", "sets.equivalent", "sets.intersects",
+})  # fmt: skip

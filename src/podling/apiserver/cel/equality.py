@@ -12,7 +12,7 @@ from typing import Any
 
 from podling.apiserver.cel.readers import reader
 from podling.apiserver.cel.types import Type
-from podling.apiserver.cel.values import same
+from podling.apiserver.cel.values import Members, same
 
 Equal = Callable[[Any, Any], bool]
 
@@ -55,7 +55,12 @@ def _lists(type_: Type) -> Equal:
         return len(left) == len(right) and all(map(inner, left, right))
 
     def sets(left: Any, right: Any) -> bool:
-        return len(left) == len(right) and all(any(inner(own, each) for own in left) for each in right)
+        if len(left) != len(right):
+            return False
+        if inner is same:
+            known = Members(left)
+            return all(each in known for each in right)
+        return all(any(inner(own, each) for own in left) for each in right)
 
     def maps(left: Any, right: Any) -> bool:
         known = {key_of(each, type_.keys): each for each in left}
@@ -110,8 +115,10 @@ def added(type_: Type) -> Callable[[Any, Any], list[Any]]:
 
 
 def _union(left: list[Any], right: list[Any], equal: Equal) -> list[Any]:
-    found = list(left)
+    found, known = list(left), Members(left)
     for each in right:
-        if not any(equal(own, each) for own in found):
-            found.append(each)
+        if each in known if equal is same else any(equal(own, each) for own in found):
+            continue
+        known.add(each)
+        found.append(each)
     return found

@@ -18,6 +18,8 @@ from podling.apiserver.cel.types import Type, type_named
 from podling.apiserver.cel.values import Unsigned, inside, same
 
 Function = Callable[..., Any]
+LONGEST = timedelta(microseconds=2**63 // 1000)
+"""The longest duration: what 63 bits of nanoseconds hold."""
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 
@@ -174,9 +176,12 @@ def _not(kind: str, wanted: str) -> ValueError:
 
 def _to_duration(text: str) -> timedelta:
     try:
-        return duration(text)
-    except ValueError:
+        found = duration(text)
+    except (ValueError, OverflowError):
         raise _not("string", "google.protobuf.Duration") from None
+    if abs(found) > LONGEST:
+        raise _not("string", "google.protobuf.Duration")
+    return found
 
 
 def _to_timestamp(text: str) -> datetime:
@@ -186,6 +191,13 @@ def _to_timestamp(text: str) -> datetime:
     except ValueError:
         pass
     raise _not("string", "google.protobuf.Timestamp")
+
+
+def _from_epoch(seconds: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise ArithmeticError("timestamp overflow") from None
 
 
 def _to_int(value: Any) -> int:
@@ -238,7 +250,7 @@ def _conversions() -> None:
     add("duration", "", "duration", "duration", lambda value: value)
     add("timestamp", "", "string", "timestamp", _to_timestamp)
     add("timestamp", "", "timestamp", "timestamp", lambda value: value)
-    add("timestamp", "", "int", "timestamp", lambda value: datetime.fromtimestamp(value, UTC))
+    add("timestamp", "", "int", "timestamp", _from_epoch)
     add("dyn", "", "A", "dyn", lambda value: value)
 
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from podling.apiserver.cel.functions import add
-from podling.apiserver.cel.values import Optional, Unsigned, inside, kind_of, same
+from podling.apiserver.cel.values import Members, Optional, Unsigned, kind_of, same
 
 COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _ZEROS = {"int": 0, "uint": Unsigned(0), "double": 0.0, "duration": timedelta()}
@@ -83,8 +83,10 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
 
 def _distinct(items: list[Any]) -> list[Any]:
     found: list[Any] = []
+    known = Members()
     for each in items:
-        if not inside(each, found):
+        if each not in known:
+            known.add(each)
             found.append(each)
     return found
 
@@ -110,11 +112,17 @@ def _add_more_lists() -> None:
     add(
         "sets.equivalent", "", "list(A) list(A)", "bool", lambda a, b: _all_within(a, b) and _all_within(b, a)
     )
-    add("sets.intersects", "", "list(A) list(A)", "bool", lambda a, b: any(inside(each, b) for each in a))
+    add("sets.intersects", "", "list(A) list(A)", "bool", _any_within)
 
 
 def _all_within(items: list[Any], where: list[Any]) -> bool:
-    return all(inside(each, where) for each in items)
+    known = Members(where)
+    return all(each in known for each in items)
+
+
+def _any_within(items: list[Any], where: list[Any]) -> bool:
+    known = Members(where)
+    return any(each in known for each in items)
 
 
 def _value(found: Optional) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from podling.apiserver.cel.costs import LABORIOUS, TRAVERSING, effort
 from podling.apiserver.cel.functions import Overload
 from podling.apiserver.cel.syntax import Call, Fold, Index, ListOf, Make, MapOf, Select
 from podling.apiserver.cel.values import Made, Optional, kind_of, type_value
@@ -208,13 +209,16 @@ def optional_map(over: Run, variable: str, body: Run, *, flat: bool) -> Run:
     return run
 
 
-def called(found: list[Overload], arguments: list[Run], *, traversing: bool) -> Run:
+def called(name: str, found: list[Overload], arguments: list[Run]) -> Run:
     only = found[0].run if len(found) == 1 else None
+    traversing, laborious = name in TRAVERSING, name in LABORIOUS
 
     def run(scope: Scope) -> Any:
         values = [argument(scope) for argument in arguments]
         if traversing:
             spend(scope, 1 + _size(*values) // 10)
+        if laborious:
+            spend(scope, effort(name, values))
         function = only or _dispatched(found, values)
         try:
             return function(*values)
@@ -264,7 +268,7 @@ def contained(equal: Callable[[Any, Any], bool], item: Run, items: Run) -> Run:
         what, where = item(scope), items(scope)
         if not isinstance(where, list):
             raise Failure("no such overload")
-        spend(scope, 1 + _size(where) // 10)
+        spend(scope, 1 + len(where))
         return any(equal(each, what) for each in where)
 
     return run

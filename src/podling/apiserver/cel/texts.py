@@ -28,6 +28,10 @@ _WORDS = {
 """What Go calls the same mistakes in a pattern."""
 
 
+_QUIET = re2.Options()
+_QUIET.log_errors = False
+
+
 def _out_of_range(at: int) -> IndexError:
     return IndexError(f"index out of range: {at}")
 
@@ -83,7 +87,7 @@ def _split(text: str, by: str, limit: int = -1) -> list[str]:
 def pattern(text: str) -> re2._Regexp:
     """A compiled pattern. Raises ``ValueError`` in Go's words."""
     try:
-        return re2.compile(text)
+        return re2.compile(text, _QUIET)
     except re2.error as error:
         shown = error.args[0]
         said = shown.decode(errors="replace") if isinstance(shown, bytes) else str(shown)

@@ -6,6 +6,7 @@ Values are plain: ``int``, ``float``, ``str``, ``bool``, ``bytes``, ``list``, ``
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -74,5 +75,31 @@ def same(left: Any, right: Any) -> bool:
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
+class Members:
+    """Values to be found again, by ``same``: scalars at once, lists and maps one after the other."""
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        self._scalars: set[tuple[bool, Any]] = set()
+        self._others: list[Any] = []
+        for each in items:
+            self.add(each)
+
+    def add(self, item: Any) -> None:
+        try:
+            self._scalars.add((isinstance(item, bool), item))
+        except TypeError:  # it can be changed, and so has no hash
+            self._others.append(item)
+
+    def __contains__(self, item: Any) -> bool:
+        try:
+            return (isinstance(item, bool), item) in self._scalars
+        except TypeError:
+            return any(same(each, item) for each in self._others)
+
+
 def inside(item: Any, items: list[Any]) -> bool:
     return any(same(item, each) for each in items)
+
+
+def is_container(value: Any) -> bool:
+    return isinstance(value, list | dict)
