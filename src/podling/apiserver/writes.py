@@ -210,6 +210,9 @@ class Writes:
     ) -> Any:
         """The body of a POST to a subresource, or the options of a connection, after admission."""
         request = self._request(operation, target, user, clock.now(), options)
+        named = getattr(body, "metadata", None)
+        name = target.name or (named and named.name) or ""
+        request = structs.replace(request, name=name)
         body = await self._admission.admit(structs.replace(request, object=body))
         await self._admission.validate(structs.replace(request, object=body))
         return body

@@ -134,6 +134,41 @@ async def test_a_status_is_the_whole_object(plane: ControlPlane, hook: Hook) -> 
     assert asked["object"]["status"]["message"] == "m"
 
 
+@pytest.mark.parametrize(
+    ("part", "spec"),
+    [
+        ("ephemeralcontainers", {"ephemeralContainers": [{"name": "e", "image": "i"}]}),
+        ("resize", {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}),
+    ],
+)
+async def test_parts_that_change_the_pod_show_the_pod(
+    plane: ControlPlane, hook: Hook, part: str, spec: dict[str, Any]
+) -> None:
+    resources = {"requests": {"cpu": "1"}}
+    container = {"name": "c", "image": "i", "resources": resources}
+    metadata = {"name": "p", "namespace": "default"}
+    await plane.client.create(parsed(Pod, metadata=metadata, spec={"containers": [container]}))
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook(rules=rule(f"pods/{part}")))
+    target = Target(PODS, "default", "p", part)
+    await plane.backend.patch(target, SYSTEM, Patch(PatchType.STRATEGIC, {"spec": spec}), WriteOptions())
+    (asked,) = hook.asked
+    assert (asked["kind"]["kind"], asked["subResource"], asked["operation"]) == ("Pod", part, "UPDATE")
+    changed = "ephemeralContainers" if part == "ephemeralcontainers" else "containers"
+    assert asked["object"]["spec"][changed] != asked["oldObject"]["spec"].get(changed)
+
+
+async def test_the_old_way_to_bind(plane: ControlPlane, hook: Hook) -> None:
+    """It is reviewed once, as what it is."""
+    await a_pod(plane)
+    both = [*rule("bindings"), *rule("pods/binding")]
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook(rules=both))
+    binding = Binding(metadata=ObjectMeta(name="p"), target=ObjectReference(kind="Node", name="n"))
+    await plane.backend.create(Target(resource_of(Binding), "default"), SYSTEM, binding, WriteOptions())
+    (asked,) = hook.asked
+    assert (asked["resource"]["resource"], asked["name"], "subResource" in asked) == ("bindings", "p", False)
+    assert (await plane.client.get(Pod, "p", "default")).spec.node_name == "n"
+
+
 async def test_a_connection_shows_its_options(plane: ControlPlane, hook: Hook) -> None:
     hook.answer = lambda _asked: patch({"op": "replace", "path": "/command/0", "value": "true"})
     await configure(plane, MutatingWebhookConfiguration, hook.webhook(rules=rule("pods/exec")))
