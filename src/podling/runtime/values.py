@@ -99,6 +99,26 @@ class Sandbox:
     """What the pod asks of its surroundings and this runtime does not give, one sentence each."""
 
 
+def sandbox_of(
+    spec: SandboxSpec, sandbox_id: str, now: datetime, ips: tuple[str, ...], *, warnings: tuple[str, ...] = ()
+) -> Sandbox:
+    """The sandbox just made as ``spec`` asks."""
+    return Sandbox(
+        id=sandbox_id,
+        pod_uid=spec.pod_uid,
+        pod_name=spec.pod_name,
+        pod_namespace=spec.pod_namespace,
+        attempt=spec.attempt,
+        ready=True,
+        created_at=now,
+        ips=ips,
+        host_network=spec.namespaces.host_network,
+        labels=spec.labels,
+        annotations=spec.annotations,
+        warnings=warnings,
+    )
+
+
 class MountPropagation(Enum):
     NONE = "None"
     HOST_TO_CONTAINER = "HostToContainer"

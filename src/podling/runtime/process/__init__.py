@@ -1,8 +1,8 @@
 """Plain host processes as containers: for machines without root, and for macOS.
 
-Here belong the plan from a container to a process (``plan.py``), what is kept on disk
-(``records.py``), the connection to the monitors (``link.py``; the monitor itself is
-``runtime.monitor``), ``exec`` and ``attach`` (``executions.py``), the machine's figures
+Here belong the plan from a container to a process (``plan.py``, ``launching.py``), what is kept on disk
+(``records.py``), one container (``member.py``), the connection to its monitor (``link.py``; the monitor
+itself is ``runtime.monitor``), ``exec`` and ``attach`` (``executions.py``), the machine's figures
 (``machine.py``) and the runtime that joins them (``runtime.py``).
 
 No isolation is promised here: nothing that needs namespaces, cgroups or root belongs in this

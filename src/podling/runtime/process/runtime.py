@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pwd
 import shutil
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,38 +34,17 @@ from podling.runtime.base import (
     Streams,
 )
 from podling.runtime.feed import Feeds
-from podling.runtime.process import executions, machine, plan, ports, records
+from podling.runtime.process import executions, launching, machine, plan, ports, records
 from podling.runtime.process.images import NamedImages
-from podling.runtime.process.link import Link
-from podling.runtime.process.records import Ended, Launch, SandboxRecord, Started
+from podling.runtime.process.member import Member
+from podling.runtime.process.records import Launch, SandboxRecord
 from podling.runtime.signals import signal_number
+from podling.runtime.values import sandbox_of
 
 LIMITATIONS = (
     "processes run on this machine without isolation, resource limits or images' files; "
     f"volumes are found under ${plan.ROOTFS_VARIABLE}"
 )
-BOOTSTRAP = (
-    "import sys; sys.path.append(sys.argv[1]); "
-    "from podling.runtime.monitor.serve import main; main(sys.argv[2])"
-)
-"""The monitor's beginning: a bare interpreter that knows nothing but where our code is."""
-CODE = str(Path(podling.__file__).parent.parent)
-
-
-class _Member:
-    """One container of ours: as it is now, its directory, its monitor while there is one."""
-
-    def __init__(self, container: Container, directory: Path, command: str) -> None:
-        self.container = container
-        self.directory = directory
-        self.command = command
-        self.link: Link | None = None
-        self.exited = asyncio.Event()
-        self.starting: asyncio.Task[None] | None = None
-
-    @property
-    def running(self) -> bool:
-        return self.container.state is ContainerState.RUNNING
 
 
 class ProcessRuntime:
@@ -83,7 +60,7 @@ class ProcessRuntime:
         self._identity = plan.Identity(os.geteuid(), os.getegid())
         self._boot = ""
         self._sandboxes: dict[str, SandboxRecord] = {}
-        self._members: dict[str, _Member] = {}
+        self._members: dict[str, Member] = {}
         self._feeds = Feeds()
 
     async def start(self) -> None:
@@ -105,10 +82,7 @@ class ProcessRuntime:
     async def close(self) -> None:
         self._feeds.close()
         for member in self._members.values():
-            if member.starting is not None:
-                await asyncio.wait([member.starting])
-            if member.link is not None:
-                await member.link.close()
+            await member.let_go()
         self._members.clear()
 
     async def status(self) -> RuntimeStatus:
@@ -117,20 +91,9 @@ class ProcessRuntime:
     # Sandboxes: nothing but a record, because there is nothing to share
 
     async def run_sandbox(self, spec: SandboxSpec) -> Sandbox:
-        sandbox = Sandbox(
-            id=ids.hex_id(),
-            pod_uid=spec.pod_uid,
-            pod_name=spec.pod_name,
-            pod_namespace=spec.pod_namespace,
-            attempt=spec.attempt,
-            ready=True,
-            created_at=clock.now(),
-            ips=() if spec.namespaces.host_network else (self._host_ip,),
-            host_network=spec.namespaces.host_network,
-            labels=spec.labels,
-            annotations=spec.annotations,
-            warnings=plan.sandbox_warnings(spec),
-        )
+        ips = () if spec.namespaces.host_network else (self._host_ip,)
+        warnings = plan.sandbox_warnings(spec)
+        sandbox = sandbox_of(spec, ids.hex_id(), clock.now(), ips, warnings=warnings)
         spec.log_directory.mkdir(parents=True, exist_ok=True)
         self._save(SandboxRecord(sandbox=sandbox, hostname=spec.hostname or spec.pod_name, boot=self._boot))
         return sandbox
@@ -139,7 +102,7 @@ class ProcessRuntime:
         record = self._sandboxes.get(sandbox_id)
         if record is None:
             return
-        await asyncio.gather(*(self._kill(member) for member in self._inside(sandbox_id)))
+        await asyncio.gather(*(member.kill() for member in self._inside(sandbox_id)))
         if record.sandbox.ready:
             self._save(_stopped(record))
             self._report(ContainerEventType.SANDBOX_STOPPED, sandbox_id)
@@ -167,7 +130,9 @@ class ProcessRuntime:
         image = self._names.of(spec.image)
         container_id = ids.hex_id()
         directory = self._root / "containers" / container_id
-        launch = self._launch(spec, directory / "rootfs", record.hostname)
+        launch = launching.launch_of(
+            spec, self._names.defaults(spec.image), self._identity, directory / "rootfs", record.hostname
+        )
         links = plan.links(spec.mounts)
         stop_signal = spec.stop_signal or image.stop_signal or "SIGTERM"
         signal_number(stop_signal)  # refuse it now rather than at the end
@@ -183,50 +148,33 @@ class ProcessRuntime:
             image_ref=image.digests[0] if image.digests else image.id,
             log_path=str(spec.log_path),
             stop_signal=stop_signal,
-            user=_user_of(launch, self._identity),
+            user=launching.user_of(launch, self._identity),
             labels=spec.labels,
             annotations=spec.annotations,
             warnings=plan.container_warnings(spec, self._identity),
         )
-        _build(directory, links, Path(launch.working_dir))
+        launching.build(directory, links, Path(launch.working_dir))
         spec.log_path.parent.mkdir(parents=True, exist_ok=True)
         records.save(directory / "launch.json", launch)
         records.save(directory / "container.json", container)
-        self._members[container_id] = _Member(container, directory, launch.command[0])
+        self._members[container_id] = Member(container, directory, launch.command[0], self._report)
         self._report(ContainerEventType.CREATED, sandbox_id, container_id)
         return container_id
 
     async def start_container(self, container_id: str) -> None:
-        member = self._member(container_id)
-        if member.container.state is not ContainerState.CREATED or member.starting is not None:
-            raise RuntimeFailure(
-                f'container "{container_id}" is already {member.container.state.value.lower()}'
-            )
-        # Shielded: a cancelled caller must not leave behind a process that nobody knows of.
-        member.starting = asyncio.create_task(self._start(member))
-        member.starting.add_done_callback(lambda task: task.cancelled() or task.exception())
-        await asyncio.shield(member.starting)
+        await self._member(container_id).start()
 
     async def stop_container(self, container_id: str, *, grace_seconds: float, signal: str = "") -> None:
         member = self._members.get(container_id)
         if member is None:
             return
-        number = signal_number(signal or member.container.stop_signal)
-        if member.starting is not None:
-            await asyncio.wait([member.starting])
-        if not member.running or member.link is None:
-            return
-        if grace_seconds > 0:
-            await member.link.order("S", str(number).encode())
-            if await clock.wait_for(member.exited, grace_seconds):
-                return
-        await self._kill(member)
+        await member.stop(signal_number(signal or member.container.stop_signal), grace_seconds)
 
     async def remove_container(self, container_id: str) -> None:
         member = self._members.get(container_id)
         if member is None:
             return
-        if member.running or (member.starting is not None and not member.starting.done()):
+        if member.running or member.is_starting:
             raise RuntimeFailure(f'container "{container_id}" is running')
         del self._members[container_id]
         if member.link is not None:
@@ -316,108 +264,25 @@ class ProcessRuntime:
 
     # Inside
 
-    def _launch(self, spec: ContainerSpec, rootfs: Path, hostname: str) -> Launch:
-        image = self._names.defaults(spec.image)
-        users = {entry.pw_name: (entry.pw_uid, entry.pw_gid) for entry in pwd.getpwall()}
-        user = plan.identity(spec, image, self._identity, users)
-        own = dict(os.environ)
-        if user is not None:
-            own["HOME"] = _home(user[0])
-        asked = spec.working_dir or image.working_dir
-        on_host = bool(asked) and Path(asked).is_dir()
-        return Launch(
-            command=plan.command_line(spec, image),
-            environment=plan.environment(spec, image, own, hostname, rootfs),
-            working_dir=str(plan.working_directory(spec, image, rootfs, on_host=on_host)),
-            log_path=str(spec.log_path),
-            tty=spec.tty,
-            stdin=spec.stdin,
-            stdin_once=spec.stdin_once,
-            user=user,
-            no_new_privileges=spec.security.no_new_privileges,
-        )
-
-    async def _start(self, member: _Member) -> None:
-        starter = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-I", "-S", "-c", BOOTSTRAP, CODE, str(member.directory)),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-        _, errors = await starter.communicate()
-        started = records.load(member.directory / "started.json", Started)
-        if started is None:
-            self._note_end(member)
-            failure = member.container.message or errors.decode(errors="replace").strip()
-            raise RuntimeFailure(failure or "the container's monitor did not start")
-        member.container = records.as_started(member.container, started)
-        self._report(ContainerEventType.STARTED, member.container.sandbox_id, member.container.id)
-        await self._connect(member)
-
-    async def _connect(self, member: _Member) -> None:
-        """Listen to the container's monitor; without one the container is over."""
-        try:
-            member.link = await Link.open(member.directory, lambda: self._note_end(member))
-        except OSError:
-            self._note_end(member)
-
-    def _note_end(self, member: _Member) -> None:
-        ended = records.load(member.directory / "exit.json", Ended)
-        if ended is None:
-            ended_at = clock.now()
-            member.container = records.as_lost(member.container, ended_at)
-            nanoseconds = int(ended_at.timestamp() * 1_000_000) * 1000
-            records.save(member.directory / "exit.json", Ended(code=records.KILLED, at=nanoseconds))
-        else:
-            member.container = records.as_ended(member.container, ended, member.command)
-        member.exited.set()
-        self._report(ContainerEventType.EXITED, member.container.sandbox_id, member.container.id)
-
     async def _adopt(self, directory: Path) -> None:
         container = records.load(directory / "container.json", Container)
         launch = records.load(directory / "launch.json", Launch)
         if container is None or launch is None or container.sandbox_id not in self._sandboxes:
             await asyncio.to_thread(shutil.rmtree, directory, True)
             return
-        member = self._members[container.id] = _Member(container, directory, launch.command[0])
-        started = records.load(directory / "started.json", Started)
-        if started is not None:
-            member.container = records.as_started(container, started)
-        if (directory / "exit.json").exists():
-            self._note_end(member)
-        elif started is not None:
-            await self._connect(member)
-        elif (directory / "claimed").exists():
-            await self._adopt_starting(member)
+        member = self._members[container.id] = Member(container, directory, launch.command[0], self._report)
+        await member.adopt()
 
-    async def _adopt_starting(self, member: _Member) -> None:
-        """Its monitor was started, and we left before it said so: it answers once it has."""
-        await self._connect(member)
-        if member.link is not None:
-            await member.link.order("R")
-        started = records.load(member.directory / "started.json", Started)
-        if started is not None and not member.exited.is_set():
-            member.container = records.as_started(member.container, started)
-
-    async def _kill(self, member: _Member) -> None:
-        if member.starting is not None:
-            await asyncio.wait([member.starting])
-        if member.running and member.link is not None:
-            await member.link.order("S", b"9")
-            await member.exited.wait()
-
-    def _inside(self, sandbox_id: str) -> list[_Member]:
+    def _inside(self, sandbox_id: str) -> list[Member]:
         return [member for member in self._members.values() if member.container.sandbox_id == sandbox_id]
 
-    def _member(self, container_id: str) -> _Member:
+    def _member(self, container_id: str) -> Member:
         try:
             return self._members[container_id]
         except KeyError:
             raise NotFound(f'container "{container_id}" not found') from None
 
-    def _running(self, container_id: str) -> _Member:
+    def _running(self, container_id: str) -> Member:
         member = self._member(container_id)
         if not member.running:
             raise RuntimeFailure(f'container "{container_id}" is not running')
@@ -446,30 +311,3 @@ def _stopped(record: SandboxRecord) -> SandboxRecord:
     return SandboxRecord(
         sandbox=replace(record.sandbox, ready=False), hostname=record.hostname, boot=record.boot
     )
-
-
-def _home(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_dir
-    except KeyError:  # an id without a name
-        return "/"
-
-
-def _user_of(launch: Launch, ours: plan.Identity) -> tuple[int, int, tuple[int, ...]]:
-    if launch.user is None:
-        return ours.uid, ours.gid, ()
-    uid, gid, groups = launch.user
-    return uid, gid, tuple(groups)
-
-
-def _build(directory: Path, links: Sequence[tuple[object, str]], working_dir: Path) -> None:
-    """Make the container's directory: its root with links to the volumes, and where it starts."""
-    rootfs = directory / "rootfs"
-    directory.mkdir(mode=0o711)
-    rootfs.mkdir()
-    for place, target in links:
-        link = rootfs / str(place)
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(target)
-    if not working_dir.exists():
-        working_dir.mkdir(parents=True)

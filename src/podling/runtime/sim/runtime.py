@@ -12,7 +12,6 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
-from ipaddress import ip_network
 
 import podling
 from podling import clock, ids
@@ -36,6 +35,7 @@ from podling.runtime.base import (
 )
 from podling.runtime.feed import Feeds
 from podling.runtime.signals import signal_number
+from podling.runtime.sim.addresses import Addresses
 from podling.runtime.sim.images import SimImages
 from podling.runtime.sim.life import KILLED, Life
 from podling.runtime.sim.memory_log import MemoryLog
@@ -48,6 +48,7 @@ from podling.runtime.sim.script import (
     annotated,
 )
 from podling.runtime.sim.streams import attach_to, play_exec, play_port
+from podling.runtime.values import sandbox_of
 
 FIRST_PID = 1000
 
@@ -60,7 +61,7 @@ class SimRuntime:
     def __init__(self, scenario: Scenario | None = None, *, pod_cidr: str = "10.244.0.0/16") -> None:
         self._scenario = scenario or Scenario()
         self.images: ImageService = SimImages(self._scenario)
-        self._addresses = _Addresses(pod_cidr)
+        self._addresses = Addresses(pod_cidr)
         self._sandboxes: dict[str, Sandbox] = {}
         self._lives: dict[str, Life] = {}
         self._in_sandbox: dict[str, dict[str, Life]] = {}
@@ -88,21 +89,9 @@ class SimRuntime:
         if script.sandbox_error and (failures is None or self._sandbox_failures[spec.pod_uid] < failures):
             self._sandbox_failures[spec.pod_uid] += 1
             raise RuntimeFailure(script.sandbox_error)
-        host_network = spec.namespaces.host_network
         sandbox_id = ids.hex_id()
-        sandbox = Sandbox(
-            id=sandbox_id,
-            pod_uid=spec.pod_uid,
-            pod_name=spec.pod_name,
-            pod_namespace=spec.pod_namespace,
-            attempt=spec.attempt,
-            ready=True,
-            created_at=clock.now(),
-            ips=() if host_network else (self._addresses.take(sandbox_id),),
-            host_network=host_network,
-            labels=spec.labels,
-            annotations=spec.annotations,
-        )
+        ips = () if spec.namespaces.host_network else (self._addresses.take(sandbox_id),)
+        sandbox = sandbox_of(spec, sandbox_id, clock.now(), ips)
         self._sandboxes[sandbox_id] = sandbox
         self._in_sandbox[sandbox_id] = {}
         return sandbox
@@ -391,29 +380,3 @@ def _kill(life: Life) -> None:
     """SIGKILL to what runs or is about to."""
     if life.running or life.starting:
         life.end(KILLED)
-
-
-class _Addresses:
-    """Pod addresses in order, each after the last one given out, as CNI's host-local does it."""
-
-    def __init__(self, cidr: str) -> None:
-        network = ip_network(cidr)
-        self._network = network
-        self._hosts = max(0, network.num_addresses - 3)  # without the network, gateway and broadcast
-        self._taken: dict[str, int] = {}
-        self._used: set[int] = set()
-        self._last = -1
-
-    def take(self, sandbox_id: str) -> str:
-        if len(self._used) >= self._hosts:
-            raise RuntimeFailure(f"no IP addresses available in range {self._network}")
-        while True:
-            self._last = (self._last + 1) % self._hosts
-            if self._last not in self._used:
-                break
-        self._used.add(self._last)
-        self._taken[sandbox_id] = self._last
-        return str(self._network[self._last + 2])
-
-    def give_back(self, sandbox_id: str) -> None:
-        self._used.discard(self._taken.pop(sandbox_id, -1))

@@ -1,0 +1,62 @@
+"""From a container's specification to what its monitor is to start, and the directory where it starts."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Sequence
+from pathlib import Path
+
+from podling.runtime.base import ContainerSpec
+from podling.runtime.process import plan
+from podling.runtime.process.records import Launch
+
+
+def launch_of(
+    spec: ContainerSpec, image: plan.Defaults, ours: plan.Identity, rootfs: Path, hostname: str
+) -> Launch:
+    users = {entry.pw_name: (entry.pw_uid, entry.pw_gid) for entry in pwd.getpwall()}
+    user = plan.identity(spec, image, ours, users)
+    own = dict(os.environ)
+    if user is not None:
+        own["HOME"] = _home(user[0])
+    asked = spec.working_dir or image.working_dir
+    on_host = bool(asked) and Path(asked).is_dir()
+    return Launch(
+        command=plan.command_line(spec, image),
+        environment=plan.environment(spec, image, own, hostname, rootfs),
+        working_dir=str(plan.working_directory(spec, image, rootfs, on_host=on_host)),
+        log_path=str(spec.log_path),
+        tty=spec.tty,
+        stdin=spec.stdin,
+        stdin_once=spec.stdin_once,
+        user=user,
+        no_new_privileges=spec.security.no_new_privileges,
+    )
+
+
+def _home(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_dir
+    except KeyError:  # an id without a name
+        return "/"
+
+
+def user_of(launch: Launch, ours: plan.Identity) -> tuple[int, int, tuple[int, ...]]:
+    if launch.user is None:
+        return ours.uid, ours.gid, ()
+    uid, gid, groups = launch.user
+    return uid, gid, tuple(groups)
+
+
+def build(directory: Path, links: Sequence[tuple[object, str]], working_dir: Path) -> None:
+    """Make the container's directory: its root with links to the volumes, and where it starts."""
+    rootfs = directory / "rootfs"
+    directory.mkdir(mode=0o711)
+    rootfs.mkdir()
+    for place, target in links:
+        link = rootfs / str(place)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(target)
+    if not working_dir.exists():
+        working_dir.mkdir(parents=True)
