@@ -29,6 +29,12 @@ async def condition(cluster: ControlPlane, type_: str) -> NamespaceCondition:
     return found
 
 
+async def hold(cluster: ControlPlane) -> None:
+    """Put something into the namespace that somebody else's finalizer holds."""
+    held = ObjectMeta(name="held", namespace="team", finalizers=("example.com/hold",))
+    await cluster.client.create(ConfigMap(metadata=held))
+
+
 async def test_it_takes_everything_in_it_along(cluster: ControlPlane) -> None:
     await make_namespace(cluster)
     for name in ("a", "b"):
@@ -59,8 +65,7 @@ async def test_pods_go_before_everything_else(cluster: ControlPlane) -> None:
 
 async def test_it_waits_for_other_peoples_finalizers_and_names_them(cluster: ControlPlane) -> None:
     await make_namespace(cluster)
-    held = ObjectMeta(name="held", namespace="team", finalizers=("example.com/hold",))
-    await cluster.client.create(ConfigMap(metadata=held))
+    await hold(cluster)
     async with running(cluster.client, NamespaceController):
         await cluster.client.delete(Namespace, "team")
         await cluster.advance(minutes=10)
@@ -76,8 +81,7 @@ async def test_it_waits_for_other_peoples_finalizers_and_names_them(cluster: Con
 
 async def test_nothing_new_can_be_made_in_it(cluster: ControlPlane) -> None:
     await make_namespace(cluster)
-    held = ObjectMeta(name="held", namespace="team", finalizers=("example.com/hold",))
-    await cluster.client.create(ConfigMap(metadata=held))
+    await hold(cluster)
     async with running(cluster.client, NamespaceController):
         await cluster.client.delete(Namespace, "team")
         await cluster.advance(seconds=1)

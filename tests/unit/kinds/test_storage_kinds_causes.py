@@ -27,42 +27,9 @@ from tests.support.causes import (
     too_long,
     unsupported,
 )
-from tests.support.manifests import change_causes, created, creation_causes, obj
+from tests.support.manifests import created, creation_causes, obj
+from tests.support.storage_objects import VALID
 
-VALID: dict[type[Any], dict[str, Any]] = {
-    PersistentVolumeClaim: {
-        "metadata": {"name": "x", "namespace": "default"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    },
-    PersistentVolume: {
-        "metadata": {"name": "x"},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "capacity": {"storage": "1Gi"},
-            "csi": {"driver": "csi.example.com", "volumeHandle": "v"},
-        },
-    },
-    StorageClass: {"metadata": {"name": "x"}, "provisioner": "csi.example.com"},
-    VolumeAttributesClass: {
-        "metadata": {"name": "x"},
-        "driverName": "csi.example.com",
-        "parameters": {"iops": "1"},
-    },
-    CSIDriver: {"metadata": {"name": "csi.example.com"}, "spec": {}},
-    CSINode: {
-        "metadata": {"name": "n"},
-        "spec": {"drivers": [{"name": "csi.example.com", "nodeID": "n"}]},
-    },
-    CSIStorageCapacity: {"metadata": {"name": "x", "namespace": "default"}, "storageClassName": "fast"},
-    VolumeAttachment: {
-        "metadata": {"name": "x"},
-        "spec": {
-            "attacher": "csi.example.com",
-            "nodeName": "n",
-            "source": {"persistentVolumeName": "v"},
-        },
-    },
-}
 HOST = "spec: {csi: null, hostPath: {path: /data}}"
 LOCAL = "spec: {csi: null, local: {path: /data}"
 AFFINITY = (
@@ -309,97 +276,6 @@ def test_the_valid_ones_are(kind: type[Any], plain: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("kind", "text", "expected"), [*CLAIMS, *VOLUMES, *CLASSES, *DRIVERS])
 def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
     assert creation_causes(created(obj(kind, text, VALID[kind]))) == expected
-
-
-IMMUTABLE = "field is immutable"
-CHANGES: list[KindRow] = [
-    (StorageClass, "parameters: {a: b}", [forbidden("parameters", "updates to parameters are forbidden.")]),
-    (
-        StorageClass,
-        "reclaimPolicy: Retain",
-        [forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden.")],
-    ),
-    (
-        StorageClass,
-        "volumeBindingMode: WaitForFirstConsumer",
-        [invalid("volumeBindingMode", '"WaitForFirstConsumer"', IMMUTABLE)],
-    ),
-    (
-        VolumeAttributesClass,
-        "parameters: {iops: '2'}",
-        [forbidden("parameters", "updates to parameters are forbidden.")],
-    ),
-    (CSIDriver, "spec: {storageCapacity: true}", []),
-    (CSIDriver, "spec: {attachRequired: false}", [invalid("spec.attachedRequired", "false", IMMUTABLE)]),
-    (
-        CSINode,
-        "spec: {drivers: [{name: csi.example.com, nodeID: n, allocatable: {count: 3}}]}",
-        [],
-    ),
-    (
-        CSINode,
-        "spec: {drivers: [{name: csi.example.com, nodeID: m}]}",
-        [invalid("spec.drivers", '{"name":"csi.example.com","nodeID":"m"}', IMMUTABLE)],
-    ),
-    (
-        CSIStorageCapacity,
-        "{storageClassName: slow, capacity: 1Gi}",
-        [invalid("storageClassName", '"slow"', IMMUTABLE)],
-    ),
-    (
-        VolumeAttachment,
-        "spec: {nodeName: m}",
-        [
-            invalid(
-                "spec",
-                '{"attacher":"csi.example.com","nodeName":"m","source":{"persistentVolumeName":"v"}}',
-                IMMUTABLE,
-            )
-        ],
-    ),
-    (
-        PersistentVolume,
-        "spec: {csi: {volumeHandle: w}}",
-        [
-            forbidden(
-                "spec.persistentvolumesource",
-                'spec.persistentvolumesource is immutable after creation\n- csi.volumeHandle: "v"\n'
-                '+ csi.volumeHandle: "w"',
-            )
-        ],
-    ),
-    (PersistentVolume, "spec: {csi: {controllerExpandSecretRef: {name: s, namespace: n}}}", []),
-    (PersistentVolume, "spec: {volumeMode: Block}", [invalid("volumeMode", '"Block"', IMMUTABLE)]),
-    (
-        PersistentVolumeClaim,
-        "{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: fast}}}",
-        [invalid("metadata.annotations[volume.beta.kubernetes.io/storage-class]", '"fast"', IMMUTABLE)],
-    ),
-]
-
-
-@pytest.mark.parametrize(("kind", "text", "expected"), CHANGES)
-def test_changes(kind: type[Any], text: str, expected: list[Cause]) -> None:
-    old = created(obj(kind, "", VALID[kind]))
-    assert change_causes(obj(kind, text, VALID[kind]), old) == expected
-
-
-def test_a_bound_claim_grows_and_never_loses_its_attributes_class() -> None:
-    kind, base = PersistentVolumeClaim, VALID[PersistentVolumeClaim]
-    bound = {
-        **base,
-        "spec": {**base["spec"], "volumeAttributesClassName": "gold", "volumeMode": "Filesystem"},
-    }
-    bound["status"] = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
-    old = obj(kind, "", bound)
-    assert change_causes(obj(kind, "spec: {resources: {requests: {storage: 2Gi}}}", bound), old) == []
-    assert change_causes(obj(kind, "spec: {volumeAttributesClassName: silver}", bound), old) == []
-    assert forbidden(
-        "spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden"
-    ) in change_causes(obj(kind, "spec: {volumeAttributesClassName: null}", bound), old)
-    assert change_causes(obj(kind, "spec: {resources: {requests: {storage: 512Mi}}}", bound), old) == [
-        forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
-    ]
 
 
 def test_both_names_of_the_data_source_are_filled_in() -> None:

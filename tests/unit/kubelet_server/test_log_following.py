@@ -14,31 +14,11 @@ from podling import clock
 from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.log_sources import open_log
 from podling.kubelet.logs import LogOptions, read_log
-from podling.runtime.base import ContainerSpec, Runtime, SandboxSpec
 from podling.runtime.process import ProcessRuntime
 from podling.runtime.sim import ContainerScript, LogScript, Run, SimRuntime
-from podling.runtime.sim.script import ANNOTATION_PREFIX, annotation
+from tests.support.runtimes import start_app
 
 REAL = pytest.mark.asyncio(loop_factories=["real"])
-
-
-async def start(
-    runtime: Runtime, logs: Path, *, script: ContainerScript | None = None, shell: str = ""
-) -> str:
-    sandbox = await runtime.run_sandbox(
-        SandboxSpec(pod_uid="uid", pod_name="web", pod_namespace="default", log_directory=logs)
-    )
-    image = await runtime.images.pull("podling.local/host")
-    spec = ContainerSpec(
-        name="app",
-        image=image.id,
-        command=("sh", "-c", shell),
-        log_path=logs / "0.log",
-        annotations={ANNOTATION_PREFIX + "app": annotation(script or ContainerScript())},
-    )
-    container_id = await runtime.create_container(sandbox.id, spec)
-    await runtime.start_container(container_id)
-    return container_id
 
 
 async def test_a_followed_log_grows_and_ends_with_its_container(tmp_path: Path) -> None:
@@ -46,7 +26,7 @@ async def test_a_followed_log_grows_and_ends_with_its_container(tmp_path: Path) 
     script = ContainerScript(
         runs=(Run(seconds=3600),), logs=(LogScript(text="tick", every=600), LogScript(text="bye", after=3599))
     )
-    container_id = await start(runtime, tmp_path, script=script)
+    container_id = await start_app(runtime, tmp_path, script=script)
     began, times = clock.now(), []
     async with open_log(runtime, container_id, str(tmp_path / "0.log"), FileWatch(), follow=True) as log:
         async for chunk in read_log(log, LogOptions(follow=True)):
@@ -59,7 +39,7 @@ async def test_a_followed_log_grows_and_ends_with_its_container(tmp_path: Path) 
 async def test_the_log_of_one_that_is_over_is_read_to_its_end(tmp_path: Path) -> None:
     runtime = SimRuntime()
     script = ContainerScript(runs=(Run(seconds=1),), logs=(LogScript(text="said"),))
-    container_id = await start(runtime, tmp_path, script=script)
+    container_id = await start_app(runtime, tmp_path, script=script)
     await clock.sleep(5)
     for follow in (False, True):
         async with open_log(
@@ -88,7 +68,7 @@ async def test_a_file_is_followed_across_its_rotation(tmp_path: Path) -> None:
     shell = f"echo one; read a < {gate}; echo two; read b < {gate}; echo three"
     async with processes(tmp_path) as runtime:
         os.mkfifo(gate)
-        container_id = await start(runtime, tmp_path / "logs", shell=shell)
+        container_id = await start_app(runtime, tmp_path / "logs", shell=shell)
         watch, seen = FileWatch(), b""
         async with open_log(runtime, container_id, str(path), watch, follow=True) as log:
             async for chunk in read_log(log, LogOptions(follow=True)):

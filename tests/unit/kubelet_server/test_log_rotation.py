@@ -12,8 +12,8 @@ from podling.kubelet.file_watch import FileWatch
 from podling.kubelet.log_rotation import LogRotation, plan_rotation, remove_log_files
 from podling.kubelet.log_sources import open_log
 from podling.kubelet.logs import LogOptions, read_log
-from podling.runtime.base import ContainerSpec, SandboxSpec
 from podling.runtime.process import ProcessRuntime
+from tests.support.runtimes import start_app
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -54,18 +54,7 @@ async def test_only_a_log_above_the_limit_is_rotated(tmp_path: Path) -> None:
     runtime = ProcessRuntime(tmp_path / "state")
     await runtime.start()
     logs = tmp_path / "logs"
-    sandbox = await runtime.run_sandbox(
-        SandboxSpec(pod_uid="uid", pod_name="web", pod_namespace="default", log_directory=logs)
-    )
-    image = await runtime.images.pull("podling.local/host")
-    spec = ContainerSpec(
-        name="app",
-        image=image.id,
-        command=("sh", "-c", "seq 1 1000; exec sleep 3600"),
-        log_path=logs / "0.log",
-    )
-    container_id = await runtime.create_container(sandbox.id, spec)
-    await runtime.start_container(container_id)
+    container_id = await start_app(runtime, logs, shell="seq 1 1000; exec sleep 3600")
     watch = FileWatch()
     async with open_log(runtime, container_id, str(logs / "0.log"), watch, follow=True) as log:
         async for chunk in read_log(log, LogOptions(follow=True)):
@@ -90,5 +79,6 @@ async def test_only_a_log_above_the_limit_is_rotated(tmp_path: Path) -> None:
     remove_log_files(logs / "0.log")
     assert [path.name for path in logs.iterdir()] == ["00.log"]
 
-    await runtime.remove_sandbox(sandbox.id)
+    for sandbox in await runtime.list_sandboxes():
+        await runtime.remove_sandbox(sandbox.id)
     await runtime.close()
