@@ -6,7 +6,7 @@ What it promises, whatever the order of calls:
 * A key is never handed out while a worker still holds it; adding it meanwhile makes it wait again
   as soon as the worker is ``done``. So no change is missed and no two runs of one key overlap.
 * A delayed key is handed out no earlier than asked, and of several delays the earliest counts.
-* Back-off is kept per key and doubles from 5 ms to 1000 s until the key is forgotten.
+* Back-off is kept per key and doubles from 5 ms to 1000 s, or less if so asked, until the key is forgotten.
 
 Constants are those of client-go's ``util/workqueue`` default item limiter. Its overall rate limit is left
 out: that exists to protect a remote API server, which defends itself (429).
@@ -49,7 +49,8 @@ def backoff_seconds(failures: int) -> float:
 class WorkQueue(Generic[K]):
     """Keys that want a run of the reconciler, first come first served."""
 
-    def __init__(self) -> None:
+    def __init__(self, backoff_seconds_max: float = BACKOFF_SECONDS_MAX) -> None:
+        self._backoff_seconds_max = backoff_seconds_max
         self._ready: deque[K] = deque()
         self._dirty: set[K] = set()  # wants a run: waiting, or held and added again
         self._held: dict[K, float] = {}
@@ -111,7 +112,7 @@ class WorkQueue(Generic[K]):
     def add_backoff(self, key: K) -> float:
         """Count a failure of ``key`` and ask for another run after its back-off; returns its seconds."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        delay = backoff_seconds(failures)
+        delay = min(backoff_seconds(failures), self._backoff_seconds_max)
         self.add_after(key, delay)
         return delay
 

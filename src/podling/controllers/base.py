@@ -12,7 +12,7 @@ from podling.client.events import EventRecorder
 from podling.client.informer import revision_number
 from podling.client.informer_factory import InformerFactory
 from podling.client.runner import AwaitChange, RequeueAfter
-from podling.client.workqueue import WorkQueue
+from podling.client.workqueue import BACKOFF_SECONDS_MAX, WorkQueue
 from podling.controllers.status_writes import write_status
 
 T = TypeVar("T", bound=ApiObject)
@@ -34,14 +34,16 @@ class Controller(ABC):
     """A reconciler with its queue. Subclasses subscribe to informers when they are made.
 
     ``name`` is Kubernetes' own name of the controller (``kube-controller-manager --controllers``).
+    What fails is tried again after ``backoff_seconds_max`` at the latest.
     """
 
     name: ClassVar[str]
     workers: ClassVar[int] = 1
+    backoff_seconds_max: ClassVar[float] = BACKOFF_SECONDS_MAX
 
     def __init__(self, context: ControllerContext) -> None:
         self.client = context.client
-        self.queue: WorkQueue[Key] = WorkQueue()
+        self.queue: WorkQueue[Key] = WorkQueue(self.backoff_seconds_max)
         self._written: dict[Key, int] = {}
 
     @abstractmethod

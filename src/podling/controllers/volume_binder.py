@@ -1,7 +1,9 @@
 """Binding claims to persistent volumes, one to one, and releasing volumes whose claim is gone.
 
 Both sides name each other: first the volume names the claim (that reserves it), then the claim the volume.
-Every step can be repeated, and a claim is Bound only once both are written.
+Every step can be repeated, and a claim is Bound only once both are written. Two tries for one claim may each
+reserve a volume, when the first one's answer was lost: once the claim has named its volume, the other is free
+again. Whichever side changes, both ends are looked at, so what was left half done is finished then.
 
 A claim whose class says ``WaitForFirstConsumer`` waits for a pod that uses it to be placed on a node, and
 then gets a volume that this node can reach. A claim whose class has a provisioner waits for that one, which
@@ -18,18 +20,28 @@ from typing import ClassVar
 from msgspec import structs
 
 from podling import clock
-from podling.api.core_v1 import Node, PersistentVolume, PersistentVolumeClaim, Pod
+from podling.api.core_v1 import Node, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod
 from podling.api.storage_v1 import StorageClass
-from podling.client.base import Key
+from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange
 from podling.controllers import volume_rules as rules
 from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.claim_index import BY_CLAIM, claims_used, index_pods_by_claim
+from podling.controllers.claim_index import (
+    BY_CLAIM,
+    BY_VOLUME,
+    claims_used,
+    index_claims_by_volume,
+    index_pods_by_claim,
+    index_volumes_by_claim,
+)
 from podling.controllers.status_writes import write_status
+from podling.machinery.errors import unless_gone
 
+RESYNC_SECONDS = 15.0
+"""Upstream looks at every claim and volume again this often (``--pvclaimbinder-sync-period``); here only what
+failed needs it."""
 NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
 WAITING = "waiting for first consumer to be created before binding"
-LOST = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
 EXTERNAL = (
     "Waiting for a volume to be created either by the external provisioner '{}' or manually by the system "
     "administrator. If volume creation is delayed, please verify that the provisioner is running and "
@@ -41,6 +53,7 @@ class VolumeBinderController(Controller):
     """The keys are claims, and volumes (which have no namespace)."""
 
     name: ClassVar[str] = "persistentvolume-binder-controller"
+    backoff_seconds_max: ClassVar[float] = RESYNC_SECONDS
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
@@ -51,33 +64,32 @@ class VolumeBinderController(Controller):
         self._pods = context.informers.informer(Pod)
         self._nodes = context.informers.informer(Node)
         index_pods_by_claim(self._pods)
-        self._claims.add_handler(self.enqueue, self.enqueue_new, self._claim_gone)
-        self._volumes.add_handler(
-            self._volume_seen, lambda old, new: self._volume_seen(new), self._volume_gone
-        )
+        index_volumes_by_claim(self._volumes)
+        index_claims_by_volume(self._claims)
+        self._claims.add_handler(self._claim_seen, lambda old, new: self._claim_seen(new), self._claim_seen)
+        self._volumes.add_handler(self._volume_seen, lambda old, new: self._volume_seen(new), self._wake_ends)
         self._classes.add_handler(lambda obj: self._wake_pending())
         self._pods.add_handler(self._pod_placed, lambda old, new: self._pod_placed(new))
 
-    def _claim_gone(self, claim: PersistentVolumeClaim) -> None:
-        for volume in self._volumes.values():
-            if rules.is_meant_for(volume, claim):
-                self.enqueue(volume)
-
-    def _volume_changed(self, old: PersistentVolume, new: PersistentVolume) -> None:
-        self._volume_seen(new)
+    def _claim_seen(self, claim: PersistentVolumeClaim) -> None:
+        """A claim came, changed or went: that concerns every volume that names it, too."""
+        self.enqueue(claim)
+        for volume in self._volumes.by_index(BY_CLAIM, str(key_of(claim))):
+            self.enqueue(volume)
 
     def _volume_seen(self, volume: PersistentVolume) -> None:
         self.enqueue(volume)
-        ref = volume.spec.claim_ref
-        if ref is not None:
-            self.queue.add(Key(ref.namespace or "", ref.name or ""))
-        elif volume.status.phase == "Available":
+        self._wake_ends(volume)
+        if volume.spec.claim_ref is None and volume.status.phase == "Available":
             self._wake_pending()
 
-    def _volume_gone(self, volume: PersistentVolume) -> None:
+    def _wake_ends(self, volume: PersistentVolume) -> None:
+        """Look at the claim that the volume names, and at the claims that name the volume."""
         ref = volume.spec.claim_ref
         if ref is not None:
             self.queue.add(Key(ref.namespace or "", ref.name or ""))
+        for claim in self._claims.by_index(BY_VOLUME, volume.metadata.name or ""):
+            self.enqueue(claim)
 
     def _wake_pending(self) -> None:
         for claim in self._claims.values():
@@ -109,12 +121,10 @@ class VolumeBinderController(Controller):
             return
         if claim.spec.volume_name:
             volume = self._volumes.get(Key("", claim.spec.volume_name))
-            free = volume is not None and (volume.spec.claim_ref is None or rules.is_meant_for(volume, claim))
-            why = rules.satisfies(volume, claim) if volume is not None and free else ""
-            if why:
-                text = f'Cannot bind to requested volume "{claim.spec.volume_name}": {why}'
-                self._recorder.event(claim, "Warning", "VolumeMismatch", text)
-            if volume is None or not free or why:
+            refusal = rules.refusal(volume, claim) if volume is not None else None
+            if refusal is not None:
+                self._recorder.event(claim, "Warning", *refusal)
+            if volume is None or refusal is not None:
                 await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
                 return
         else:
@@ -125,6 +135,9 @@ class VolumeBinderController(Controller):
 
     async def _find(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
         """A volume for a claim that names none; tells why there is none."""
+        named = rules.reserved(claim, self._volumes.by_index(BY_CLAIM, str(key_of(claim))))
+        if named is not None:
+            return named
         storage_class = self._classes.get(Key("", rules.class_of(claim)))
         delayed = storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
         node = self._node_of(claim) if delayed else None
@@ -184,11 +197,11 @@ class VolumeBinderController(Controller):
     async def _keep_bound(self, claim: PersistentVolumeClaim) -> None:
         """A claim that was bound stays so, or is lost with its volume."""
         volume = self._volumes.get(Key("", claim.spec.volume_name or ""))
-        if volume is not None and (volume.spec.claim_ref is None or rules.is_meant_for(volume, claim)):
+        loss = rules.loss(volume, claim)
+        if volume is not None and loss is None:
             await self._bind(volume, claim)
-            return
-        if claim.status.phase != "Lost":
-            self._recorder.event(claim, "Warning", "ClaimLost", LOST)
+        elif loss is not None and claim.status.phase != "Lost":
+            self._recorder.event(claim, "Warning", *loss)
             await self._write_claim(claim, rules.with_claim_phase(claim, "Lost"))
 
     async def _write_claim(self, claim: PersistentVolumeClaim, wanted: PersistentVolumeClaim) -> None:
@@ -198,13 +211,33 @@ class VolumeBinderController(Controller):
     # Volumes
 
     async def _sync_volume(self, volume: PersistentVolume) -> None:
-        ref, now = volume.spec.claim_ref, clock.now()
+        ref = volume.spec.claim_ref
         if ref is None or not ref.uid:
-            await self._write_volume(volume, rules.with_volume_phase(volume, "Available", now))
+            await self._write_volume(volume, rules.with_volume_phase(volume, "Available", clock.now()))
             return
+        claim = await self._claim_of(volume, ref)
+        if claim is None:
+            await self._release(volume)
+        elif rules.is_elsewhere(claim, volume):
+            if rules.is_made_for_one(volume):
+                await self._release(volume)
+            else:
+                await self.client.update(rules.unbound(volume))
+        # else the claim's own run, which every change of the volume asks for, completes the binding
+
+    async def _claim_of(self, volume: PersistentVolume, ref: ObjectReference) -> PersistentVolumeClaim | None:
+        """The very claim that the volume names. Before "gone" counts, the server itself is asked: data are
+        given up for it, and our copy of the claims may be behind the one of the volumes."""
         claim = self._claims.get(Key(ref.namespace or "", ref.name or ""))
-        if claim is not None and claim.metadata.uid == ref.uid:
-            return  # the claim's own run completes the binding
+        known = claim is not None and claim.metadata.uid == ref.uid
+        if not known and volume.status.phase not in ("Released", "Failed"):
+            claim = None
+            with unless_gone():
+                claim = await self.client.get(PersistentVolumeClaim, ref.name or "", ref.namespace)
+        return claim if claim is not None and claim.metadata.uid == ref.uid else None
+
+    async def _release(self, volume: PersistentVolume) -> None:
+        now = clock.now()
         if volume.status.phase == "Failed":
             return
         released = rules.with_volume_phase(volume, "Released", now)

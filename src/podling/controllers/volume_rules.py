@@ -52,11 +52,24 @@ def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     return ref is not None and bool(ref.uid) and is_meant_for(volume, claim)
 
 
-def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
-    """Why the volume cannot serve the claim; empty if it can."""
+def is_elsewhere(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether another volume than this one serves the claim. That never changes: a claim names one once."""
+    return bool(claim.spec.volume_name) and claim.spec.volume_name != volume.metadata.name
+
+
+def is_made_for_one(volume: PersistentVolume) -> bool:
+    """Whether a provisioner made the volume for one claim, without which it shall not be."""
+    made = PROVISIONED_BY in volume.metadata.annotations
+    return made and volume.spec.persistent_volume_reclaim_policy == "Delete"
+
+
+def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim, *, of_class: bool = True) -> str:
+    """Why the volume cannot serve the claim; empty if it can. ``of_class``: the classes matter."""
+    if volume.metadata.deletion_timestamp is not None:
+        return f'the volume is marked for deletion "{volume.metadata.name}"'
     if capacity(volume) < requested(claim):
         return "requested PV is too small"
-    if class_of(volume) != class_of(claim):
+    if of_class and class_of(volume) != class_of(claim):
         return "storageClassName does not match"
     if (volume.spec.volume_mode or "Filesystem") != (claim.spec.volume_mode or "Filesystem"):
         return "incompatible volumeMode"
@@ -65,23 +78,50 @@ def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
     return ""
 
 
+def refusal(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
+    """Why the volume that an unbound claim asks for by name is not to be had: reason and message.
+
+    One that names the claim in turn was meant by whoever wrote that, and is not measured.
+    """
+    if is_meant_for(volume, claim):
+        return None
+    if volume.spec.claim_ref is not None:
+        return "FailedBinding", f'volume "{volume.metadata.name}" already bound to a different claim.'
+    why = satisfies(volume, claim)
+    text = f'Cannot bind to requested volume "{volume.metadata.name}": {why}'
+    return ("VolumeMismatch", text) if why else None
+
+
+def loss(volume: PersistentVolume | None, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
+    """Why a claim that was bound has lost its volume, the one it names: reason and message."""
+    if not claim.spec.volume_name:
+        return "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
+    if volume is None:
+        return "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+    if volume.spec.claim_ref is None or is_meant_for(volume, claim):
+        return None
+    return "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly"
+
+
+def reserved(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> PersistentVolume | None:
+    """The first volume that names the claim and can hold what it asks for, whatever their classes are."""
+    meant = (volume for volume in volumes if is_meant_for(volume, claim))
+    return next((volume for volume in meant if not satisfies(volume, claim, of_class=False)), None)
+
+
 def best_match(
     claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], node: Node | None
 ) -> PersistentVolume | None:
-    """A volume reserved for the claim, else the smallest that fits; on ``node``, if one is given."""
+    """The smallest free volume that fits the claim; on ``node``, if one is given."""
     try:
         selector = from_label_selector(claim.spec.selector) if claim.spec.selector is not None else None
     except SelectorError:
         return None
     fitting: list[PersistentVolume] = []
     for volume in volumes:
-        if volume.metadata.deletion_timestamp is not None or satisfies(volume, claim):
+        if volume.spec.claim_ref is not None or volume.status.phase != "Available":
             continue
-        if volume.spec.claim_ref is not None:
-            if is_meant_for(volume, claim):
-                return volume
-            continue
-        if volume.status.phase != "Available":
+        if satisfies(volume, claim):
             continue
         if selector is not None and not selector.matches(volume.metadata.labels):
             continue
@@ -117,6 +157,25 @@ def volume_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persis
     annotations = volume.metadata.annotations
     if volume.spec.claim_ref is None:
         annotations = {**annotations, BOUND_BY_CONTROLLER: YES}
+    return structs.replace(
+        volume,
+        metadata=structs.replace(volume.metadata, annotations=annotations),
+        spec=structs.replace(volume.spec, claim_ref=ref),
+    )
+
+
+def unbound(volume: PersistentVolume) -> PersistentVolume:
+    """``volume`` without the claim that got another one.
+
+    What this controller wrote is taken back. A reservation that somebody else wrote stays one, for the next
+    claim of that name: only the UID goes.
+    """
+    ref = volume.spec.claim_ref
+    annotations = dict(volume.metadata.annotations)
+    if annotations.pop(BOUND_BY_CONTROLLER, None) is not None:
+        ref = None
+    elif ref is not None:
+        ref = structs.replace(ref, uid=None)
     return structs.replace(
         volume,
         metadata=structs.replace(volume.metadata, annotations=annotations),

@@ -92,6 +92,14 @@ def test_backoff_rises_to_a_ceiling(failures: int, seconds: float) -> None:
     assert backoff_seconds(failures) == seconds <= BACKOFF_SECONDS_MAX
 
 
+def test_backoff_may_have_a_lower_ceiling() -> None:
+    async def story() -> None:
+        queue: WorkQueue[str] = WorkQueue(backoff_seconds_max=0.015)
+        assert [queue.add_backoff("a") for _ in range(4)] == [0.005, 0.01, 0.015, 0.015]
+
+    run(story())
+
+
 def test_a_cancelled_worker_does_not_swallow_a_wake_up() -> None:
     async def story() -> None:
         queue: WorkQueue[str] = WorkQueue()
