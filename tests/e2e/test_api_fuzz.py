@@ -33,6 +33,12 @@ AS_KUBERNETES = (
     (500, "failed to create typed patch object"),
     (500, "failed to create typed live object"),
     (500, "the spec replicas field"),
+    (500, "does not contain declared merge key"),
+    (500, "unknown patch type: "),
+    (500, "The order in patch list"),
+    (500, "cannot merge lists without merge key"),
+    (500, "merging lists cannot yet be specified in the patch"),
+    (500, "list element types are not identical"),
     (503, "this server reaches no nodes"),
     (504, "Too large resource version"),
 )

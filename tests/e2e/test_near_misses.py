@@ -163,6 +163,86 @@ BODIES: list[tuple[str, str, Any, str, int, str | None, str]] = [
 ]
 
 
+UNFIT = "the server rejected our request due to an error in our request"
+NO_OBJECT = "json: cannot unmarshal {} into Go value of type {}"
+NO_MAP, NO_OPERATIONS = "map[string]interface {}", "[]handlers.jsonPatchOp"
+MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
+ENDED = "unexpected end of JSON input"
+TWICE = (
+    'failed to create typed patch object (default/a; /v1, Kind=Pod): .spec.containers[name="c"].ports: '
+    'duplicate entries for key [containerPort=80,protocol="TCP"]'
+)
+PORTS = {"name": "c", "image": "i", "ports": [{"containerPort": 80}, {"containerPort": 80, "name": "b"}]}
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
+DECODING_JSON = "error unmarshaling JSON: while decoding JSON"
+
+PATCHES: list[tuple[Any, str, int, str | None, str]] = [
+    ("", MERGE, 400, "BadRequest", f"error decoding patch: {ENDED}"),
+    ("", JSON_PATCH, 400, "BadRequest", f"error decoding patch: {ENDED}"),
+    ("", STRATEGIC, 400, "BadRequest", ENDED),
+    ("[]", STRATEGIC, 400, "BadRequest", NO_OBJECT.format("array", NO_MAP)),
+    (
+        "{}",
+        JSON_PATCH,
+        400,
+        "BadRequest",
+        f"error decoding patch: {NO_OBJECT.format('object', NO_OPERATIONS)}",
+    ),
+    (
+        "[]",
+        APPLY,
+        400,
+        "BadRequest",
+        f"error decoding YAML: {DECODING_JSON}: {NO_OBJECT.format('array', NO_MAP)}",
+    ),
+    ("", APPLY, 400, "BadRequest", "invalid object type: /, Kind="),
+    ({"data": {"$patch": "no"}}, STRATEGIC, 500, None, "unknown patch type: no in map: map[$patch:no]"),
+    ({"data": {"$retainKeys": ["a"], "b": "1"}}, STRATEGIC, 422, "Invalid", UNFIT),
+    ([{"op": "remove", "path": "/metadata/finalizers/-2"}], JSON_PATCH, 422, "Invalid", UNFIT),
+]
+
+
+@pytest.mark.parametrize(("body", "media_type", "code", "reason", "message"), PATCHES)
+async def test_patches(
+    ask: Asker, body: Any, media_type: str, code: int, reason: str | None, message: str
+) -> None:
+    held = {"name": "a", "finalizers": ["example.com/f"]}
+    await ask("POST", MAPS, config_map(metadata=held, data={"c": "1"}))
+    answer = await ask("PATCH", f"{MAPS}/a?fieldManager=m", body, Content_Type=media_type)
+    status = json.loads(answer.body)
+    assert (answer.code, status.get("reason"), status["message"]) == (code, reason, message)
+
+
+async def test_an_intent_names_each_item_once(ask: Asker) -> None:
+    intent = {**POD, "spec": {"containers": [PORTS]}}
+    refused = await ask("PATCH", f"{PODS}/a?fieldManager=m", intent, Content_Type=APPLY)
+    assert (refused.code, json.loads(refused.body)["message"]) == (500, TWICE)
+
+
+async def test_places_in_lists_count_from_behind_too(ask: Asker) -> None:
+    await ask("POST", MAPS, config_map(metadata={"name": "a", "finalizers": ["x.y/a", "x.y/b"]}))
+    last = [{"op": "remove", "path": "/metadata/finalizers/-1"}]
+    answer = await ask("PATCH", f"{MAPS}/a", last, Content_Type=JSON_PATCH)
+    assert json.loads(answer.body)["metadata"]["finalizers"] == ["x.y/a"]
+
+
+async def test_what_an_operation_says_beside_itself(ask: Asker) -> None:
+    await ask("POST", MAPS, config_map())
+    patch = [{"op": "add", "path": "/data", "value": {}, "foo": 1}]
+    strange = 'json patch unknown field "[0].foo"'
+    warned = await ask("PATCH", f"{MAPS}/a", patch, Content_Type=JSON_PATCH)
+    assert (warned.code, warned.headers["warning"]) == (200, '299 - "' + strange.replace('"', '\\"') + '"')
+    refused = await ask("PATCH", f"{MAPS}/a?fieldValidation=Strict", patch, Content_Type=JSON_PATCH)
+    assert refused.code == 422
+    assert json.loads(refused.body)["message"].endswith(f": strict decoding error: {strange}")
+
+
+async def test_a_token_of_nobody(ask: Asker) -> None:
+    asked = {"spec": {"token": "nobody's"}}
+    answer = await ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", asked)
+    assert json.loads(answer.body)["status"]["error"] == "invalid bearer token"
+
+
 @pytest.mark.parametrize(("method", "path", "body", "media_type", "code", "reason", "message"), BODIES)
 async def test_bodies(
     ask: Asker,

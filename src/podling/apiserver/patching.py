@@ -17,6 +17,7 @@ from podling.client.base import PatchType
 from podling.client.local import Patch, Target, WriteOptions
 from podling.machinery import codec, errors
 from podling.machinery.custom import is_custom
+from podling.machinery.plain import json_type
 from podling.machinery.scheme import Resource
 
 
@@ -29,8 +30,13 @@ def patched(old: Any | None, wanted: Patch, target: Target, options: WriteOption
 
 def _named(wanted: Patch, target: Target, old: Any | None) -> Patch:
     """The intent with the name that the URL has. Raises 400 when it says another, or is none."""
+    if wanted.body is None:
+        wanted = replace(wanted, body={})
     if not isinstance(wanted.body, dict):
-        raise errors.bad_request("error decoding YAML: an object is required")
+        raise errors.bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{json_type(wanted.body)} into Go value of type map[string]interface {{}}"
+        )
     metadata = wanted.body.get("metadata") or {}
     if not isinstance(metadata, dict):
         return wanted  # reading it as an object says what is wrong
@@ -103,7 +109,9 @@ def apply_patch(old: Any, wanted: Patch, kind: type[Any], options: WriteOptions)
     looked_at = options.field_validation != "Ignore"
     if looked_at and wanted.type in (PatchType.JSON, PatchType.MERGE):
         patch.check_decodes(wanted.body, "array" if wanted.type is PatchType.JSON else "object")
+    duplicates = wanted.duplicates
     if wanted.type is PatchType.JSON:
+        duplicates = patch.strict_reports(wanted.body, wanted.duplicates)
         result = patch.json_patch(plain, wanted.body)
     elif wanted.type is PatchType.MERGE:
         result = patch.merge_patch(plain, wanted.body)
@@ -112,7 +120,7 @@ def apply_patch(old: Any, wanted: Patch, kind: type[Any], options: WriteOptions)
         strategic = wanted.body
     else:
         raise errors.unsupported_media_type([each.value for each in PatchType if each is not PatchType.APPLY])
-    body = codec.Body(result, wanted.duplicates)
+    body = codec.Body(result, duplicates)
     obj, warnings = patch.patched_object(body, kind, options.field_validation, strategic)
     options.warnings.extend(warnings)
     return obj

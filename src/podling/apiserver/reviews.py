@@ -90,7 +90,7 @@ class Reviews:
         found = verified.user if verified else self._token_user(body.spec.token)
         audiences = tuple(each for each in wanted if verified is None or each in verified.audiences)
         if found is None or not audiences:
-            status = TokenReviewStatus(authenticated=False)
+            status = TokenReviewStatus(authenticated=False, error="invalid bearer token")
         else:
             status = TokenReviewStatus(
                 authenticated=True,

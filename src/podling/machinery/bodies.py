@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -43,8 +45,11 @@ def read_body(data: bytes, content_type: str = JSON, kind: str = "") -> Body:
     ``ApiError``: 415 for other media types, 400 for malformed data.
     """
     media_type = content_type.partition(";")[0].strip().lower()
-    if media_type in ("", JSON) or media_type.endswith("+json"):
-        return _read_json(data, kind)
+    if media_type in ("", JSON):
+        return _read_json(data, partial(_refused, data, kind), kind)
+    if media_type.endswith("+json"):
+        looked_at = "" if media_type.startswith("application/strategic-") else "error decoding patch: "
+        return _read_json(data, lambda message: bad_request(looked_at + message))
     if media_type == YAML or media_type.endswith("+yaml"):
         return _read_yaml(data, kind)
     raise unsupported_media_type(ACCEPTED)
@@ -94,7 +99,7 @@ _parse_lenient = json.JSONDecoder(parse_constant=_refuse_constant).decode
 """Of a key that comes twice the last value counts."""
 
 
-def _read_json(data: bytes, kind: str) -> Body:
+def _read_json(data: bytes, refused: Callable[[str], ApiError], kind: str = "") -> Body:
     # Go reads bytes that are no UTF-8 as the replacement character; so do we.
     text = data.decode(errors="replace")
     repeated = False
@@ -104,11 +109,11 @@ def _read_json(data: bytes, kind: str) -> Body:
         except _RepeatedKey:
             value, repeated = _parse_lenient(text), True
     except RecursionError:
-        raise _refused(data, kind, jsonscan.TOO_DEEP) from None
+        raise refused(jsonscan.TOO_DEEP) from None
     except ValueError as error:
-        raise _refused(data, kind, jsonscan.complaint(text) or str(error)) from None
+        raise refused(jsonscan.complaint(text) or str(error)) from None
     if too_deep(value, data.count(b"{") + data.count(b"[")):
-        raise _refused(data, kind, jsonscan.TOO_DEEP)
+        raise refused(jsonscan.TOO_DEEP)
     _check_object(value, data, kind)
     if _half_character(text):
         value = _whole_characters(value)
@@ -153,7 +158,7 @@ def _read_yaml(data: bytes, kind: str) -> Body:
     if data.lstrip()[:1] == b"{":
         # kubectl sends JSON as YAML when it applies; the short way usually does.
         try:
-            return _read_json(data, kind)
+            return _read_json(data, partial(_refused, data, kind), kind)
         except ApiError:
             pass
     from podling.machinery import yamlread

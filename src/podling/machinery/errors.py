@@ -104,6 +104,14 @@ def bad_request(message: str) -> ApiError:
     return failure(400, "BadRequest", message)
 
 
+def unfit_patch(why: str) -> ApiError:
+    """422 with the one message that Kubernetes has for patches that do not fit; ``why`` stays here."""
+    text = "the server rejected our request due to an error in our request"
+    error = failure(422, "Invalid", text, StatusDetails())
+    error.add_note(why)
+    return error
+
+
 def unauthorized(message: str = "Unauthorized") -> ApiError:
     return failure(401, "Unauthorized", message)
 

@@ -104,7 +104,11 @@ def _walk(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
     if is_leaf(value, shape):
         yield path
         return
+    seen = set[str]()
     for element, item, inner in parts(value, shape, path):
+        if element in seen:
+            raise SchemaError(f"{text_of(path)}: duplicate entries for key {text_of((element,))}")
+        seen.add(element)
         below = (*path, element)
         yield from _walk(item, inner, below)
         # Items of lists and maps are owned as such, structs only through their fields.

@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from podling.api.meta_v1 import StatusDetails
 from podling.machinery import fields, intake
 from podling.machinery.bodies import Body
-from podling.machinery.errors import ApiError, bad_request, failure, invalid, too_large
+from podling.machinery.errors import bad_request, invalid, too_large, unfit_patch
 from podling.machinery.mismatch import Mismatch
 from podling.machinery.plain import copied, equal, go_text
 from podling.machinery.strategic import strategic_merge_patch
@@ -28,7 +27,7 @@ __all__ = ["json_patch", "merge_patch", "patched_object", "strategic_merge_patch
 T = TypeVar("T")
 
 MAX_OPERATIONS = 10_000
-_index = re.compile(r"0|[1-9][0-9]*").fullmatch
+_index = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
 
 
 def patched_object(
@@ -51,7 +50,10 @@ def patched_object(
         raise invalid("", "", "", [fields.invalid(fields.Path("patch"), shown, why)]) from None
 
 
-_GO_TYPES = {"array": "[]interface {}", "object": "map[string]interface {}"}
+_GO_TYPES = {"array": "[]handlers.jsonPatchOp", "object": "map[string]interface {}"}
+
+
+_OPERATION = ("op", "path", "from", "value")
 
 
 def check_decodes(patch: Any, expected: str) -> None:
@@ -62,6 +64,17 @@ def check_decodes(patch: Any, expected: str) -> None:
         raise bad_request(
             f"error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}"
         )
+
+
+def strict_reports(operations: Any, duplicates: tuple[str, ...]) -> tuple[str, ...]:
+    """What a JSON patch that is looked at says beside its operations, or says twice."""
+    strange = (
+        f'unknown field "[{index}].{name}"'
+        for index, operation in enumerate(operations if isinstance(operations, list) else ())
+        for name in (operation if isinstance(operation, dict) else ())
+        if name not in _OPERATION
+    )
+    return tuple(f"json patch {each}" for each in (*strange, *duplicates))
 
 
 def _json_type(value: Any) -> str:
@@ -128,16 +141,8 @@ def json_patch(plain: Any, operations: Any, *, tested: bool = False) -> Any:
     except _Inapplicable as error:
         if tested and isinstance(error, _TestFailed):
             return plain
-        raise _rejected(str(error)) from None
+        raise unfit_patch(str(error)) from None
     return root[""]
-
-
-def _rejected(why: str) -> ApiError:
-    """422 with the one message that Kubernetes has for patches that do not fit; ``why`` stays here."""
-    text = "the server rejected our request due to an error in our request"
-    error = failure(422, "Invalid", text, StatusDetails())
-    error.add_note(why)
-    return error
 
 
 def _perform(root: dict[str, Any], operation: dict[str, Any]) -> None:
@@ -189,9 +194,10 @@ def _entry(value: Any, step: str) -> Any:
 
 
 def _position(step: str, last: int) -> int:
-    if not _index(step) or int(step[:9]) > last:
+    """The place that a step names; one below zero counts from behind, as in Kubernetes' library."""
+    if not _index(step) or not -last - 1 <= int(step[:9]) <= last:
         raise _Inapplicable(f"invalid array index: {step}")
-    return int(step)
+    return int(step) if step[0] != "-" else int(step) + last + 1
 
 
 def _get(root: dict[str, Any], path: list[str]) -> Any:

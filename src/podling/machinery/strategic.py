@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from podling.machinery.errors import ApiError, bad_request, failure
-from podling.machinery.plain import copied, go_text
+from podling.machinery.errors import ApiError, bad_request, failure, unfit_patch
+from podling.machinery.plain import copied, go_text, json_type
 from podling.machinery.shapes import ANYTHING, Kind, Shape, fields_of, shape_of
 
 DIRECTIVE = "$patch"
@@ -36,17 +36,21 @@ _BAD_ORDER = "invalid patch format of setElementOrder list"
 def strategic_merge_patch(plain: Any, patch: Any, type_: type[Any]) -> dict[str, Any]:
     """``plain`` (an object of ``type_``) after ``patch``. Neither is changed.
 
-    Raises ``ApiError``: 400 for a malformed patch (an item without its merge key is one, for which
-    Kubernetes answers 500), 422 for lists of lists.
+    Raises ``ApiError``: 400 for a malformed patch, 422 for one that does not fit, 500 for one that says
+    nonsense.
     """
-    if not isinstance(patch, dict) or not isinstance(plain, dict):
-        raise bad_request("invalid JSON document")
+    if patch is None:
+        return dict(copied(plain))
+    if not isinstance(patch, dict):
+        raise bad_request(
+            f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
+        )
     return _merge_object(copied(plain), patch, shape_of(type_))
 
 
 def _unknown(message: str) -> ApiError:
-    """400: Kubernetes has no name for these errors and answers 500, but it is the patch that is wrong."""
-    return bad_request(message)
+    """500: Kubernetes has no name for these errors, though it is the patch that is wrong."""
+    return failure(500, "", message)
 
 
 def _field(shape: Shape, name: str) -> Shape:
@@ -94,7 +98,7 @@ def _retained(original: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]
         raise bad_request(_BAD_RETAIN_KEYS)
     given = {key for key, value in patch.items() if value is not None and not _is_directive(key)}
     if not given <= set(keep):
-        raise _unknown("patch content doesn't match retainKeys list")
+        raise unfit_patch("patch content doesn't match retainKeys list")
     return {key: value for key, value in original.items() if key in keep}
 
 
@@ -134,7 +138,7 @@ def _merged_items(original: list[Any], patch: list[Any], shape: Shape) -> list[A
 def _holds_objects(original: list[Any], patch: list[Any]) -> bool:
     kinds = {type(item) for item in (*original, *patch)}
     if list in kinds:
-        raise failure(422, "Invalid", "the server rejected our request due to an error in our request")
+        raise unfit_patch("lists of lists are not supported")
     if dict in kinds and len(kinds) > 1:
         raise _unknown("list element types are not identical")
     return dict in kinds

@@ -66,7 +66,13 @@ async def test_a_dry_run_says_what_would_be_and_stores_nothing(cluster: ControlP
             'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: '
             "is required for apply patch",
         ),
-        ([], "me", 400, "error decoding YAML: an object is required"),
+        (
+            [],
+            "me",
+            400,
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
+            "json: cannot unmarshal array into Go value of type map[string]interface {}",
+        ),
         (
             intent() | {"metadata": {"name": "other"}},
             "me",
