@@ -42,6 +42,7 @@ SELECTIONS = (
     Selection(
         lambda key, labels: key[1] == "b", namespace="kube-public", query={"fieldSelector": "metadata.name=b"}
     ),
+    Selection(lambda key, labels: True),
 )
 ANSWER_SECONDS = 60.0
 
@@ -83,6 +84,9 @@ class History:
         for watcher in self._watchers:
             await self._catch_up(watcher)
             watcher.cut()
+
+    def _watcher(self, which: int) -> Watcher:
+        return self._watchers[(which + self._count) % len(self._watchers)]
 
     def _labels(self, choice: int) -> dict[str, str]:
         return {**MINE, "shown": ("yes", "no", "maybe")[choice % 3]}
@@ -131,7 +135,7 @@ class History:
 
     async def _read(self, which: int, count: int, _: int) -> None:
         """A watcher reads on, not always to the end."""
-        await self._catch_up(self._watchers[which], None if count == 3 else count)
+        await self._catch_up(self._watcher(which), None if count == 3 else count)
 
     async def _catch_up(self, watcher: Watcher, count: int | None = None) -> None:
         since = watcher.seen
@@ -143,10 +147,10 @@ class History:
             await watcher.read(count)
 
     async def _cut(self, which: int, _: int, __: int) -> None:
-        self._watchers[which].cut()
+        self._watcher(which).cut()
 
     async def _again(self, which: int, limit: int, stream: int) -> None:
-        await self._watchers[which].list_again(limit, stream=stream % 2 == 1)
+        await self._watcher(which).list_again(limit, stream=stream % 2 == 1)
 
     async def _compact(self, back: int, _: int, __: int) -> None:
         """Forget all history, or all but the last few revisions."""
@@ -154,7 +158,7 @@ class History:
 
     async def _restart(self, reopen: int, _: int, __: int) -> None:
         """A stopped server tells all that happened, so nobody has to be cut off: but somebody always is."""
-        self._watchers[reopen].cut()
+        self._watcher(reopen).cut()
         await self._server.restart(reopen=reopen % 2 == 1)
         for watcher in self._watchers:
             watcher.cut()

@@ -69,7 +69,9 @@ class Model:
 
 async def in_pages(server: ServedHere, selection: Selection, limit: int) -> tuple[int, set[Key]]:
     """A whole list and its revision; every page has to be of that revision, and none shows a thing again."""
-    query, found, revision = {**selection.query, "limit": str(limit)}, set[Key](), ""
+    query, found, revision = {**selection.query}, set[Key](), ""
+    if limit:
+        query["limit"] = str(limit)
     while True:
         url = server.url(collection(selection.namespace))
         async with server.session.get(url, params=query) as response:

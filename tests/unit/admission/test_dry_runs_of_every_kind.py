@@ -11,6 +11,7 @@ from podling.api.core_v1 import Pod, Service
 from podling.api.meta_v1 import DeleteOptions
 from podling.client.local import SYSTEM, Target, WriteOptions
 from podling.machinery import codec, intake
+from podling.machinery.errors import ApiError
 from podling.machinery.scheme import RESOURCES, Resource
 from podling.testing import ControlPlane
 from tests.support.manifests import valid_objects
@@ -57,6 +58,9 @@ async def test_it_answers_the_same_and_writes_nothing(
     assert store.revision == revision
     made = await backend.create(everything, SYSTEM, obj, WriteOptions(field_manager="me"))
     assert plain(would) == plain(made)
+    with pytest.raises(ApiError) as taken:
+        await backend.create(everything, SYSTEM, obj, WriteOptions(dry_run=True))
+    assert taken.value.reason == "AlreadyExists"
 
     labels = {**made.metadata.labels, "changed": "yes"}
     wanted = structs.replace(made, metadata=structs.replace(made.metadata, labels=labels))

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from podling import clock
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.server import ApiServer
@@ -25,6 +26,7 @@ from podling.sim.loop import run
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
 from podling.store.sqlite import SqliteStore
+from podling.testing import ControlPlane
 from tests.support.sequences import sequences
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -181,3 +183,37 @@ def test_on_disk(tmp_path_factory: pytest.TempPathFactory) -> None:
         asyncio.run(live(SqliteStore(folder / "store.db"), steps))
 
     histories()
+
+
+async def test_a_page_that_has_to_read_on_shows_one_moment(cluster: ControlPlane) -> None:
+    """Few of many match, so the store is asked several times for one page, and writes go on in between."""
+    client, names = cluster.client, [f"{number:02}" for number in range(40)]
+    shown: dict[int, set[str]] = {}
+    now = set[str]()
+
+    async def write(name: str, kind: str) -> None:
+        (now.add if kind == "yes" else now.discard)(name)
+        made = await client.update(
+            ConfigMap(metadata=ObjectMeta(name=name, namespace="default", labels={"shown": kind}))
+        )
+        shown[int(made.metadata.resource_version or 0)] = set(now)
+
+    async def write_on() -> None:
+        for count in range(400):
+            await write(names[count * 7 % len(names)], "yes" if count % 9 == 0 else "no")
+            await clock.sleep(0)
+
+    for name in names:
+        await client.create(ConfigMap(metadata=ObjectMeta(name=name, namespace="default")))
+    shown[cluster.store.revision] = set()
+    writing = asyncio.create_task(write_on())
+    pages = 0
+    while not writing.done():
+        page = await client.list(ConfigMap, "default", limit=2, label_selector=SELECTOR)
+        pages += 1
+        expected = sorted(shown[int(page.resource_version)])
+        assert [each.metadata.name for each in page.items] == expected[:2]
+        assert bool(page.continue_token) >= (len(expected) > 2)
+        await clock.sleep(0)
+    await writing
+    assert pages > 10
