@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -123,18 +124,22 @@ class RealCluster:
     def wait_ready(self, pod: str, *arguments: str) -> None:
         self.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", f"--timeout={DEADLINE}", *arguments)
 
+    @cached_property
+    def token(self) -> str:
+        """An administrator's, asked for once: it outlives restarts."""
+        return self.podling("token create").out.strip()
+
     def request(
         self, method: str, path: str, body: bytes = b"", content_type: str = "application/json"
     ) -> tuple[int, dict[str, Any], list[str]]:
         """One raw request as an administrator: status code, decoded JSON body, Warning headers."""
         config = yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]
         authority = base64.b64decode(config["certificate-authority-data"]).decode()
-        token = self.podling("token create").out.strip()
         request = urllib.request.Request(
             config["server"] + path,
             data=body or None,
             method=method,
-            headers={"Authorization": f"Bearer {token}", "Content-Type": content_type},
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": content_type},
         )
         context = ssl.create_default_context(cadata=authority)
         try:
