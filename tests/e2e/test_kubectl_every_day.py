@@ -240,3 +240,16 @@ def test_what_monitors_read(cluster: RealCluster) -> None:
         assert any(line.startswith(start) for line in lines), start
     (size,) = (line for line in lines if line.startswith("apiserver_storage_size_bytes{"))
     assert float(size.split()[-1]) > 0
+
+
+def test_flow_schemas_are_those_of_every_cluster(cluster: RealCluster) -> None:
+    lines = [line.split() for line in cluster.kubectl("get", "flowschemas").splitlines()]
+    columns = "NAME PRIORITYLEVEL MATCHINGPRECEDENCE DISTINGUISHERMETHOD AGE MISSINGPL"
+    assert lines[0] == columns.split()
+    assert ["exempt", "exempt", "1", "<none>", "False"] in [line[:4] + line[5:] for line in lines]
+    assert len(lines) == 1 + 13
+    levels = cluster.kubectl("get", "prioritylevelconfigurations", "--no-headers").splitlines()
+    shown = {line.split()[0]: line.split()[1:6] for line in levels}
+    assert shown["exempt"] == ["Exempt", "0", "<none>", "<none>", "<none>"]
+    assert shown["workload-low"] == ["Limited", "100", "128", "6", "50"]
+    assert shown["catch-all"] == ["Limited", "5", "<none>", "<none>", "<none>"]

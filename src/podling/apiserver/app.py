@@ -181,6 +181,8 @@ class HttpServer:
             if self._streams is None:
                 raise errors.service_unavailable("this server reaches no nodes")
             return await self._streams.serve(request, parsed, verb, user)
+        if self._api.flows.following and isinstance(request, Request):
+            request.flow = self._api.flows.of_target(user, verb, parsed.target)
         return await self._objects.serve(request, parsed, verb, user)
 
     def _verb(self, request: web.BaseRequest, parsed: Parsed) -> str:
@@ -198,6 +200,8 @@ class HttpServer:
         user = self._user(request)
         watch = "watch" in request.query_string and flag(request.query, "watch")
         asked = attributes_of(request.method, request.path, watch=watch)
+        if self._api.flows.following and isinstance(request, Request):
+            request.flow = self._api.flows.of(user, asked)
         decision = self._api.authorizer.decide(user, asked)
         if not decision.allowed:
             raise refusal(user, asked, decision.reason)

@@ -28,6 +28,7 @@ GZIP_WINDOW = 31
 """zlib's window size that writes a gzip header."""
 AUDIT_ID = "Audit-Id"
 CACHE_CONTROL = "Cache-Control"
+FLOW_SCHEMA, PRIORITY_LEVEL = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"
 DEPRECATION = web.RequestKey("deprecation", str)
 WARNINGS = web.RequestKey("warnings", list[str])
 """What was found on the way to an answer: warned of whatever the answer is."""
@@ -53,6 +54,9 @@ def audit_id(request: web.BaseRequest) -> str:
 class Request(web.BaseRequest):
     """A request whose answer says what every answer says, whoever makes it."""
 
+    flow: tuple[str, str] | None = None
+    """Where the request belongs: the UIDs of a flow schema and of its priority level."""
+
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         headers = response.headers
         if headers.get("Server") == SERVER_SOFTWARE:  # ours; one that is passed on stays
@@ -60,6 +64,8 @@ class Request(web.BaseRequest):
         headers[AUDIT_ID] = audit_id(self)
         if CACHE_CONTROL not in headers:
             headers[CACHE_CONTROL] = "no-cache, private"
+        if self.flow is not None:
+            headers[FLOW_SCHEMA], headers[PRIORITY_LEVEL] = self.flow
 
 
 def wants_pretty(request: web.BaseRequest) -> bool:

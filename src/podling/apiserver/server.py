@@ -29,6 +29,8 @@ from podling.apiserver.customresources.lifecycle import Lifecycle
 from podling.apiserver.customresources.watches import CustomWatches
 from podling.apiserver.escalation import PrivilegeEscalation
 from podling.apiserver.eviction import Evictions
+from podling.apiserver.flowcontrol.flows import Flows
+from podling.apiserver.flowcontrol.keeping import Keeping
 from podling.apiserver.health import Check
 from podling.apiserver.kinds.component_statuses import component_statuses
 from podling.apiserver.kinds.registry import rules_for
@@ -96,6 +98,7 @@ class ApiServer:
             ("", "pods", "eviction"): Evictions(self.registry, self.objects).evict,
             ("", "bindings", ""): self._bind,
         })  # fmt: skip
+        self.flows = Flows(store)
         self.aggregation = Aggregation(self.client(), Backend(self.objects, front))
         self.components: dict[str, Check] = {
             "scheduler": _not_here, "controller-manager": _not_here, "etcd-0": lambda: store.trouble
@@ -141,10 +144,13 @@ class ApiServer:
         """Show what another part of the process counts beside our own counts."""
         self.collectors.append(collector)
 
-    def show_services(self) -> None:
-        """Keep APIServices for what the server answers itself, until it stops: for people, who look there."""
+    def show_itself(self) -> None:
+        """Keep what people look for in any cluster, until the server stops: APIServices for what it answers
+        itself, and the flow schemas that its answers name."""
         shown = Registration(self.client(), self.catalogue)
+        flows = Keeping(self.client(), self.flows)
         self._loops["apiservice-registration-controller"] = asyncio.create_task(shown.run())
+        self._loops["priority-and-fairness-config-producer"] = asyncio.create_task(flows.run())
 
     async def announce(self, address: str, port: int) -> None:
         """Tell the cluster where the server listens now (see ``bootstrap.Endpoint``)."""
@@ -158,6 +164,7 @@ class ApiServer:
                 await task
         self._loops = {}
         await self.aggregation.backend.close()
+        self.flows.close()
         self.catalogue.close()
         self.authorizer.close()
         self.objects.close()

@@ -149,7 +149,7 @@ class Cluster:
         )
         await api.start()
         await publish(api.client(), self._pki.ca_pem.decode())
-        api.show_services()
+        api.show_itself()
         self._stack.push_async_callback(api.stop)
         connector = HttpsNodeConnector(self._pki.ca, self._pki.kubelet_client())
         streams = StreamRequests(api.registry, api.objects, connector)

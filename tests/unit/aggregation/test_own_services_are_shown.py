@@ -15,7 +15,7 @@ async def names(cluster: ControlPlane) -> set[str]:
 
 
 async def test_there_is_one_for_everything_that_is_discovered(cluster: ControlPlane) -> None:
-    cluster.server.show_services()
+    cluster.server.show_itself()
     found = await names(cluster)
     groups = {
         f"{version.version}.{group.name}" for group in discovery.groups().groups for version in group.versions
@@ -34,7 +34,7 @@ async def test_there_is_one_for_everything_that_is_discovered(cluster: ControlPl
 
 
 async def test_they_come_back_and_write_nothing_more(cluster: ControlPlane) -> None:
-    cluster.server.show_services()
+    cluster.server.show_itself()
     await names(cluster)
     await cluster.client.delete(APIService, "v1.apps")
     assert "v1.apps" in await names(cluster)
@@ -44,7 +44,7 @@ async def test_they_come_back_and_write_nothing_more(cluster: ControlPlane) -> N
 
 
 async def test_one_of_a_definition_goes_with_it(cluster: ControlPlane) -> None:
-    cluster.server.show_services()
+    cluster.server.show_itself()
     await cluster.client.create(definition())
     assert "v1.example.com" in await names(cluster)
     await cluster.client.delete(CustomResourceDefinition, "widgets.example.com")

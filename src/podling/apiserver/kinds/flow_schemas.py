@@ -1,6 +1,6 @@
 """FlowSchemas: which requests belong to which priority level.
 
-The schemas that Kubernetes itself keeps are not held to their fixed content here: this server has none.
+The schemas that every cluster has are not held to their fixed content here: they get it back.
 
 Upstream: ``pkg/apis/flowcontrol/validation``, ``pkg/apis/flowcontrol/v1/defaults.go``.
 """

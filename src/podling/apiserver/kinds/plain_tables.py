@@ -80,6 +80,17 @@ def _parameters(obj: Any) -> str:
     return f"{found.kind}.{found.api_group}/{found.name}" if found.api_group else f"{found.kind}/{found.name}"
 
 
+def _concurrency(obj: Any) -> tuple[Any, ...]:
+    """The shares of a priority level, and the sizes of its queues."""
+    level = obj.spec.limited or obj.spec.exempt
+    shares = NONE if level is None else level.nominal_concurrency_shares
+    response = obj.spec.limited.limit_response if obj.spec.limited is not None else None
+    queuing = response.queuing if response is not None else None
+    if queuing is None:
+        return shares, NONE, NONE, NONE
+    return shares, queuing.queues, queuing.hand_size, queuing.queue_length_limit
+
+
 TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
     ("", "podtemplates"): (
         (Column("Containers"), Column("Images"), Column("Pod Labels")),
@@ -186,16 +197,31 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
         lambda obj, now: (len(obj.webhooks), age(obj, now)),
     ),
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): (
-        (Column("PriorityLevel"), Column("MatchingPrecedence", type="integer"), AGE),
+        (
+            Column("PriorityLevel"),
+            Column("MatchingPrecedence"),
+            Column("DistinguisherMethod"),
+            AGE,
+            Column("MissingPL"),
+        ),
         lambda obj, now: (
             obj.spec.priority_level_configuration.name,
             obj.spec.matching_precedence or 0,
+            NONE if obj.spec.distinguisher_method is None else obj.spec.distinguisher_method.type,
             age(obj, now),
+            next((each.status for each in obj.status.conditions if each.type == "Dangling"), "?"),
         ),
     ),
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): (
-        (Column("Type"), AGE),
-        lambda obj, now: (obj.spec.type, age(obj, now)),
+        (
+            Column("Type"),
+            Column("NominalConcurrencyShares"),
+            Column("Queues"),
+            Column("HandSize"),
+            Column("QueueLengthLimit"),
+            AGE,
+        ),
+        lambda obj, now: (obj.spec.type, *_concurrency(obj), age(obj, now)),
     ),
     ("resource.k8s.io", "resourceclaims"): (
         (Column("State"), AGE),

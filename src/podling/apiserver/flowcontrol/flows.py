@@ -1,0 +1,107 @@
+"""Tells clients where their requests belong: the UIDs of a flow schema and its priority level."""
+
+from __future__ import annotations
+
+from podling.api.flowcontrol_v1 import FlowSchema, PriorityLevelConfiguration
+from podling.apiserver.flowcontrol.matching import first_match, in_order
+from podling.apiserver.objects import object_of
+from podling.apiserver.rbac import Attributes
+from podling.client.local import Target, User
+from podling.machinery.scheme import resource_of
+from podling.store.base import Entry, EventType, Store, Watch
+
+REMEMBERED = 16_384
+"""Answers remembered before the cache starts afresh."""
+
+Flow = tuple[str, str]
+"""The UIDs of a flow schema and of its priority level."""
+
+_SCHEMAS, _LEVELS = resource_of(FlowSchema).key_prefix, resource_of(PriorityLevelConfiguration).key_prefix
+_PREFIX = _SCHEMAS[: _SCHEMAS.rindex("/", 0, -1) + 1]
+"""What both have in common."""
+
+_NOT_YET: Flow = ("", "")
+
+
+class Flows:
+    """Follows what the store holds, from ``follow`` until ``close``; before, no request belongs anywhere."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._watch: Watch | None = None
+        self._schemas: dict[str, FlowSchema] = {}
+        self._levels: dict[str, str] = {}
+        """The priority levels' UIDs by key."""
+        self._ordered: list[FlowSchema] = []
+        self._found: dict[tuple[object, ...], Flow | None] = {}
+
+    @property
+    def following(self) -> bool:
+        return self._watch is not None
+
+    async def follow(self) -> None:
+        page = await self._store.list(_PREFIX)
+        for entry in page.entries:
+            self._take(entry)
+        self._watch = self._store.watch(_PREFIX, after=page.revision)
+        self._forget()
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def of_target(self, user: User, verb: str, target: Target) -> Flow | None:
+        """Where a request for a resource belongs, if anywhere; which object of it is meant tells nothing."""
+        self._catch_up()
+        namespace = target.name if target.resource.kind == "Namespace" else target.namespace
+        key = (user, verb, target.resource, target.subresource, namespace)
+        found = self._found.get(key, _NOT_YET)
+        if found is not _NOT_YET:
+            return found
+        resource = target.resource
+        asked = Attributes(verb, resource.group, resource.plural, target.subresource, namespace)
+        return self._look(key, user, asked)
+
+    def of(self, user: User, asked: Attributes) -> Flow | None:
+        """Where any request belongs."""
+        self._catch_up()
+        key = (user, asked)
+        found = self._found.get(key, _NOT_YET)
+        return self._look(key, user, asked) if found is _NOT_YET else found
+
+    def _look(self, key: tuple[object, ...], user: User, asked: Attributes) -> Flow | None:
+        if len(self._found) >= REMEMBERED:
+            self._found.clear()
+        found = self._found[key] = self._match(user, asked)
+        return found
+
+    def _match(self, user: User, asked: Attributes) -> Flow | None:
+        schema = first_match(self._ordered, user, asked)
+        if schema is None:
+            return None
+        level = self._levels.get(_LEVELS + schema.spec.priority_level_configuration.name, "")
+        return schema.metadata.uid or "", level
+
+    def _catch_up(self) -> None:
+        if self._watch is None or not self._watch.behind:
+            return
+        for change in self._watch.ready():
+            if change.type is EventType.DELETE:
+                self._schemas.pop(change.entry.key, None)
+                self._levels.pop(change.entry.key, None)
+            else:
+                self._take(change.entry)
+        self._forget()
+
+    def _take(self, entry: Entry) -> None:
+        if entry.key.startswith(_SCHEMAS):
+            self._schemas[entry.key] = object_of(entry, FlowSchema)
+        elif entry.key.startswith(_LEVELS):
+            level: PriorityLevelConfiguration = object_of(entry, PriorityLevelConfiguration)
+            self._levels[entry.key] = level.metadata.uid or ""
+
+    def _forget(self) -> None:
+        """What was found may be otherwise now."""
+        self._ordered = in_order(self._schemas.values())
+        self._found.clear()
