@@ -329,3 +329,67 @@ async def test_new_events_are_selected_by_their_own_names(ask: Asker) -> None:
 async def test_groups_are_listed_by_priority(ask: Asker) -> None:
     groups = json.loads((await ask("GET", "/apis")).body)["groups"]
     assert [each["name"] for each in groups[:3]] == ["apiregistration.k8s.io", "apps", "events.k8s.io"]
+
+
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+NO_REVISION = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        (f"{BUDGETS}/b", {"spec": {"selector": {}, "minAvailable": 1}}, 422),
+        ("/apis/node.k8s.io/v1/runtimeclasses/b", {"handler": "h"}, 422),
+        ("/apis/storage.k8s.io/v1/csidrivers/b", {"spec": {}}, 422),
+        (f"{MAPS}/b", {"data": {"a": "1"}}, 200),
+    ],
+)
+async def test_updates_that_say_no_revision(ask: Asker, path: str, body: dict[str, Any], code: int) -> None:
+    body = {"metadata": {"name": "b"}, **body}
+    await ask("POST", path.removesuffix("/b"), body)
+    answer = await ask("PUT", path, {**body, "metadata": {"name": "b", "labels": {"x": "y"}}})
+    assert answer.code == code
+    assert (NO_REVISION in answer.body.decode()) == (code == 422)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        (f"{DEFAULT}/limitranges/b", {}, 201),
+        (f"{DEFAULT}/services/b", {"spec": {"ports": [{"port": 80}]}}, 201),
+        ("/apis/node.k8s.io/v1/runtimeclasses/b", {"handler": "h"}, 201),
+        (f"{MAPS}/b", {}, 404),
+    ],
+)
+async def test_updates_of_what_is_not_there(ask: Asker, path: str, body: dict[str, Any], code: int) -> None:
+    assert (await ask("PUT", path, {"metadata": {"name": "b"}, **body})).code == code
+
+
+async def test_annotations_of_deployments_count(ask: Asker) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    await ask("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})
+    patch: dict[str, Any] = {"metadata": {"labels": {"l": "1"}, "annotations": {"a": "1"}}}
+    for part, generation, labels in (("/status", 1, None), ("", 2, {"l": "1"})):
+        answer = await ask("PATCH", f"{DEPLOYMENTS}/d{part}", patch, Content_Type=MERGE)
+        found = json.loads(answer.body)["metadata"]
+        assert (found["generation"], found.get("labels"), found["annotations"]["a"]) == (
+            generation,
+            labels,
+            patch["metadata"]["annotations"]["a"],
+        )
+        patch["metadata"]["annotations"]["a"] = "2"
+
+
+async def test_a_status_may_be_written_without_metadata(ask: Asker) -> None:
+    exactly = {"deviceClassName": "d"}
+    claim = {
+        "metadata": {"name": "c"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
+    }
+    assert (await ask("POST", CLAIMS, claim)).code == 201
+    patch = {"metadata": {"labels": {"l": "1"}}}
+    answer = await ask("PATCH", f"{CLAIMS}/c/status", patch, Content_Type=MERGE)
+    assert (answer.code, "labels" in json.loads(answer.body)["metadata"]) == (200, False)

@@ -38,7 +38,6 @@ class ServiceAccountRules(KindRules[ServiceAccount]):
 
 class LeaseRules(KindRules[Lease]):
     create_on_update = True
-    unconditional_update = False
     columns = (NAME, Column("Holder", description="Who holds the lease"), AGE)
 
     def validate(self, obj: Lease, context: Context) -> Errors:

@@ -94,6 +94,9 @@ class KindRules(Generic[T]):
     """Whether ``/status`` exists: then writes to the main resource keep the stored status, and writes
     to ``/status`` keep everything else (but metadata that a status writer may set)."""
 
+    status_alone: bool = False
+    """Whether a write to ``/status`` keeps the metadata, too."""
+
     generation: bool = False
     """Whether ``metadata.generation`` starts at 1 and rises with every change of ``spec``."""
 
@@ -137,6 +140,9 @@ class KindRules(Generic[T]):
 
         Metadata the server owns (name, uid, timestamps, generation) is kept by the generic stage.
         """
+        if context.subresource == "status" and self.status_alone:
+            metadata = structs.replace(old.metadata, managed_fields=new.metadata.managed_fields)
+            return structs.replace(old, metadata=metadata, status=new.status)
         if context.subresource == "status":
             metadata = structs.replace(
                 old.metadata,

@@ -63,6 +63,16 @@ class DeploymentRules(KindRules[Deployment]):
         *POD_TEMPLATE_COLUMNS,
     )
 
+    def prepare_update(self, new: Deployment, old: Deployment, context: Context) -> Deployment:
+        prepared = super().prepare_update(new, old, context)
+        if context.subresource != "status":
+            return prepared
+        return change(prepared, metadata=change(prepared.metadata, labels=old.metadata.labels))
+
+    def intent(self, obj: Deployment) -> Any:
+        """Annotations count, too: they are passed on to the replica sets."""
+        return obj.spec, obj.metadata.annotations
+
     def default(self, obj: Deployment) -> Deployment:
         spec = fill_absent(obj.spec, replicas=1, revision_history_limit=10, progress_deadline_seconds=600)
         spec = change(

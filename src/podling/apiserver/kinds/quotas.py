@@ -67,6 +67,7 @@ _ONLY_EXISTS = (
 
 
 class LimitRangeRules(KindRules[LimitRange]):
+    create_on_update = True
     columns = (NAME, Column("Created At", description="When the object was created"))
 
     def default(self, obj: LimitRange) -> LimitRange:

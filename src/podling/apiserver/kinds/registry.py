@@ -115,9 +115,40 @@ _WITH_GENERATION = frozenset({
     ("networking.k8s.io", "ingressclasses"),
     ("resource.k8s.io", "deviceclasses"),
     ("resource.k8s.io", "resourceslices"),
+    ("storage.k8s.io", "csidrivers"),
 })  # fmt: skip
 """Kinds of ``TableRules`` whose ``metadata.generation`` counts changes of the spec."""
 
+
+_UPDATED_BY_REVISION = frozenset({
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("apiregistration.k8s.io", "apiservices"),
+    ("coordination.k8s.io", "leases"),
+    ("node.k8s.io", "runtimeclasses"),
+    ("policy", "poddisruptionbudgets"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "csistoragecapacities"),
+    ("storage.k8s.io", "volumeattachments"),
+})  # fmt: skip
+"""Kinds whose updates must say which revision they mean (``AllowUnconditionalUpdate`` is false)."""
+
+_STATUS_ALONE = frozenset({
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    ("apiregistration.k8s.io", "apiservices"),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    ("networking.k8s.io", "servicecidrs"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("storage.k8s.io", "volumeattachments"),
+})  # fmt: skip
+"""Kinds whose status is written without their metadata (``ResetObjectMetaForStatus``)."""
 
 _RETURNS_DELETED = frozenset({
     ("", "persistentvolumeclaims"),
@@ -154,6 +185,8 @@ def rules_for(resource: Resource) -> KindRules[Any]:
         rules.status_subresource = "status" in resource.subresources
         rules.generation = key in _WITH_GENERATION
     rules.returns_deleted = key in _RETURNS_DELETED
+    rules.unconditional_update = key not in _UPDATED_BY_REVISION
+    rules.status_alone = key in _STATUS_ALONE
     return rules
 
 

@@ -14,6 +14,8 @@ from podling.machinery.fields import Path
 
 
 class RuntimeClassRules(TableRules[RuntimeClass]):
+    create_on_update = True
+
     def validate(self, obj: RuntimeClass, context: Context) -> Errors:
         errors = checks.dns_label(Path("handler"), obj.handler)
         if obj.overhead is not None:
