@@ -33,6 +33,7 @@ AS_KUBERNETES = (
     (500, "failed to create typed patch object"),
     (500, "failed to create typed live object"),
     (500, "the spec replicas field"),
+    (500, "failed calling webhook"),
     (500, "does not contain declared merge key"),
     (500, "unknown patch type: "),
     (500, "The order in patch list"),

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from random import Random  # noqa: TID251 (seeded: the same nonsense every time)
 from typing import Any
 
+from hypothesis import strategies as st
+
 from podling.machinery.shapes import Kind, Shape, fields_of
+from tests.support.choices import Choices
+
+DECISIONS = 1_500
+blobs = st.binary(min_size=DECISIONS, max_size=DECISIONS)
+"""Enough for two objects."""
 
 WORDS = (
     "", "a", "web", "main", "default", "-", "a/b", "/a", "../a", "a:b", "*", "A B", "ä", "\0", "a" * 300,
@@ -25,37 +31,42 @@ MICRO_TIMES = ("2026-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000001Z")
 DATA = ("", "YQ==", "e30=", "/w==", "YXV0aHM=")
 
 
-def nonsense(random: Random, type_: type[Any], share: float = 0.5, depth: int = 9) -> dict[str, Any]:
+def nonsense(choices: Choices, type_: type[Any], share: float = 0.5, depth: int = 9) -> dict[str, Any]:
     """Plain data that fits ``type_``; about ``share`` of its fields are set, fewer the deeper they are.
 
     Now and then only the name and one more field: many types are a choice of one of their fields.
     """
     fields = fields_of(type_)
-    chosen = [name for name in fields if random.random() < share]
-    if fields and depth < 8 and random.random() < 0.3:
-        chosen = ["name", random.choice(list(fields))]
-    return {name: _value(random, fields[name], share * 0.9, depth) for name in chosen if name in fields}
+    if not fields:
+        return {}
+    names = list(fields)
+    if depth < 8 and choices.chance(0.3):
+        chosen = ["name", choices.one_of(names)]
+    else:
+        first = choices.below(len(names))  # decisions may run out: not always for the same fields
+        chosen = [name for name in names[first:] + names[:first] if choices.chance(share)]
+    return {name: _value(choices, fields[name], share * 0.9, depth) for name in chosen if name in fields}
 
 
-def mixed(random: Random, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def mixed(choices: Choices, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Some fields of the one, some of the other: a change that leaves something as it was."""
-    found = {**one, **{name: value for name, value in other.items() if random.random() < 0.3}}
-    for name in one.keys() & other.keys():
+    found = {**one, **{name: value for name, value in other.items() if choices.chance(0.3)}}
+    for name in sorted(one.keys() & other.keys()):
         if isinstance(one[name], dict) and isinstance(other[name], dict):
-            found[name] = mixed(random, one[name], other[name])
+            found[name] = mixed(choices, one[name], other[name])
     return found
 
 
-def _value(random: Random, shape: Shape, share: float, depth: int) -> Any:
+def _value(choices: Choices, shape: Shape, share: float, depth: int) -> Any:
     if shape.kind is Kind.STRUCT and shape.struct is not None:
-        return nonsense(random, shape.struct, share, depth - 1) if depth else {}
+        return nonsense(choices, shape.struct, share, depth - 1) if depth else {}
     if shape.kind is Kind.LIST and shape.element is not None:
-        count = random.choice((0, 1, 1, 2, 3)) if depth else 0
-        return [_value(random, shape.element, share, depth - 1) for _ in range(count)]
+        count = choices.one_of((0, 1, 1, 2, 3)) if depth else 0
+        return [_value(choices, shape.element, share, depth - 1) for _ in range(count)]
     if shape.kind is Kind.MAP and shape.element is not None:
-        keys = random.sample(WORDS, random.choice((0, 1, 2))) if depth else ()
-        return {key: _value(random, shape.element, share, depth - 1) for key in keys}
-    return random.choice(MICRO_TIMES if shape.micro else _SCALARS[shape.kind])
+        keys = [choices.one_of(WORDS) for _ in range(choices.below(3))] if depth else ()
+        return {key: _value(choices, shape.element, share, depth - 1) for key in keys}
+    return choices.one_of(MICRO_TIMES if shape.micro else _SCALARS[shape.kind])
 
 
 _SCALARS: dict[Kind, tuple[Any, ...]] = {

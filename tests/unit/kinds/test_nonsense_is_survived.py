@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from random import Random  # noqa: TID251 (seeded: the same nonsense every time)
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 from msgspec import structs
 
 from podling.api.meta_v1 import ObjectMeta
@@ -13,11 +13,12 @@ from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.registry import rules_for
 from podling.machinery import codec, errors, intake
 from podling.machinery.scheme import RESOURCES, Resource
+from tests.support.choices import Choices
 from tests.support.manifests import NOW
-from tests.support.nonsense import mixed, nonsense
+from tests.support.nonsense import blobs, mixed, nonsense
 
 STORED = [each for each in RESOURCES if each.stored]
-ROUNDS = 30
+ROUNDS = 25
 
 
 def made(resource: Resource, plain: dict[str, Any]) -> Any:
@@ -28,15 +29,16 @@ def made(resource: Resource, plain: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("resource", STORED, ids=lambda each: f"{each.group_resource}-{each.version}")
-def test_nonsense_is_judged(resource: Resource) -> None:
-    rules, random = rules_for(resource), Random(resource.kind)
-    for _ in range(ROUNDS):
-        kind, share = resource.storage_resource.type, random.choice((0.2, 0.5, 0.8))
-        first, second = nonsense(random, kind, share), nonsense(random, kind, share)
-        old = taken(rules, made(resource, first))
-        wanted = made(resource, mixed(random, first, second))
-        for subresource in ("", *resource.subresources):
-            changed(rules, structs.replace(wanted, metadata=old.metadata), old, subresource)
+@settings(max_examples=ROUNDS, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(blob=blobs)
+def test_nonsense_is_judged(resource: Resource, blob: bytes) -> None:
+    rules, choices, kind = rules_for(resource), Choices(blob), resource.storage_resource.type
+    share = choices.one_of((0.2, 0.5, 0.8))
+    first, second = nonsense(choices, kind, share), nonsense(choices, kind, share)
+    old = taken(rules, made(resource, first))
+    wanted = made(resource, mixed(choices, first, second))
+    for subresource in ("", *resource.subresources):
+        changed(rules, structs.replace(wanted, metadata=old.metadata), old, subresource)
 
 
 def taken(rules: KindRules[Any], thing: Any) -> Any:
