@@ -16,7 +16,7 @@ from podling.runtime.process.records import Ended, Started
 
 BOOTSTRAP = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from podling.runtime.monitor.serve import main; main(sys.argv[2])"
+    "from podling.runtime.monitor.begin import main; main(sys.argv[2])"
 )
 """The monitor's beginning: a bare interpreter that knows nothing but where our code is."""
 CODE = str(Path(podling.__file__).parent.parent)
