@@ -285,9 +285,7 @@ class PodWorker:
     def _schedule(self, wake_at: datetime | None, now: datetime) -> None:
         """Set when to look again without being told to."""
         frequency = self._services.deps.config.sync_frequency
-        after = (
-            clock.now()
-        )  # a pass may have taken long: what it has just done is not to be done at once again
+        after = clock.now()  # a pass may have taken long: what it has just done is not due at once again
         if self._resync_at is None or after >= self._resync_at:
             self._resync_at = after + timedelta(seconds=ids.uniform(frequency, 1.5 * frequency))
         until = active_until(self.record.pod, self.record.status)
