@@ -259,12 +259,12 @@ def _spoil(plain: Any, keys: tuple[str, ...], choices: Choices) -> None:
     while isinstance(plain, dict):
         inner = [value for value in plain.values() if value and isinstance(value, dict | list)]
         if not inner or choices.chance(0.3):
-            plain[choices.one_of((*keys, *plain))] = choices.one_of(DIRECTIVE_VALUES)
+            plain[choices.one_of((*keys, *plain))] = copied(choices.one_of(DIRECTIVE_VALUES))
             return
         plain = choices.one_of(inner)
         if isinstance(plain, list):
             if choices.chance(0.3):
-                plain.append(choices.one_of((*WRONG, {"$patch": "delete"}, {"$patch": "replace"})))
+                plain.append(copied(choices.one_of((*WRONG, {"$patch": "delete"}, {"$patch": "replace"}))))
                 return
             plain = choices.one_of(plain)
 
