@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import jwt
 import pytest
 
 from tests.support.wire import Asker
@@ -159,3 +160,21 @@ async def test_nothing_is_written_across_all_namespaces(ask: Asker) -> None:
     assert (await ask("DELETE", "/api/v1/configmaps")).code == 405
     assert (await ask("POST", "/api/v1/configmaps", config_map("b"))).code == 405
     assert len(json.loads((await ask("GET", "/api/v1/configmaps")).body)["items"]) == 1
+
+
+async def test_who_signs_the_tokens_of_accounts(ask: Asker) -> None:
+    accounts = f"{NAMESPACE}/serviceaccounts"
+    await ask("POST", accounts, {"metadata": {"name": "a"}})
+    made = await ask("POST", f"{accounts}/a/token", {"spec": {"audiences": ["me"]}})
+    token = json.loads(made.body)["status"]["token"]
+    described = await ask("GET", "/.well-known/openid-configuration")
+    configuration = json.loads(described.body)
+    assert described.headers["cache-control"] == "public, max-age=3600"
+    assert configuration["jwks_uri"].endswith("/openid/v1/jwks")
+    answer = await ask("GET", "/openid/v1/jwks")
+    assert answer.headers["content-type"] == "application/jwk-set+json"
+    keys = jwt.PyJWKSet.from_dict(json.loads(answer.body))
+    key = keys[jwt.get_unverified_header(token)["kid"]]
+    algorithms = configuration["id_token_signing_alg_values_supported"]
+    claims = jwt.decode(token, key, algorithms, audience="me", issuer=configuration["issuer"])
+    assert claims["sub"] == "system:serviceaccount:default:a"

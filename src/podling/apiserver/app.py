@@ -17,7 +17,7 @@ from typing import Any
 from aiohttp import web
 
 from podling import clock
-from podling.apiserver import impersonation
+from podling.apiserver import impersonation, issuer
 from podling.apiserver.aggregation.backend import AGGREGATOR
 from podling.apiserver.aggregation.services import External
 from podling.apiserver.authn import ANONYMOUS, Authenticator
@@ -28,7 +28,7 @@ from podling.apiserver.metrics import Labels, RequestMetrics, path_labels, store
 from podling.apiserver.object_requests import ObjectRequests
 from podling.apiserver.options import flag
 from podling.apiserver.pki import KeyPair
-from podling.apiserver.replies import Request, reply_error
+from podling.apiserver.replies import CACHE_CONTROL, Request, reply, reply_error
 from podling.apiserver.request_info import attributes_of
 from podling.apiserver.requests import Parsed, parse_path, verb_of
 from podling.apiserver.server import ApiServer
@@ -219,6 +219,10 @@ class HttpServer:
         elsewhere = self._api.aggregation.described_by(request.path)
         if elsewhere is not None:
             return await self._api.aggregation.backend.serve(request, elsewhere, AGGREGATOR)
+        if (media_type := issuer.MEDIA_TYPES.get(request.path)) is not None:
+            address = f"{self._serving.host}:{self.port}"
+            body = issuer.document(request.path, address, self._api.tokens.public_key)
+            return await reply(request, body, media_type=media_type, headers={CACHE_CONTROL: issuer.KEPT})
         return await self._documents.serve(request)
 
     def _user(self, request: web.BaseRequest) -> User:

@@ -12,7 +12,7 @@ import msgspec
 from aiohttp import web
 
 from podling import clock
-from podling.apiserver import discovery, metrics
+from podling.apiserver import discovery, issuer, metrics
 from podling.apiserver.health import PLAIN, TEXT, Check, Health
 from podling.apiserver.replies import CACHE_CONTROL, reply
 from podling.apiserver.request_info import attributes_of
@@ -146,7 +146,7 @@ class Documents:
         for each in discovery.groups(self._discovered()).groups:
             found += [f"/apis/{each.name}", *(f"/apis/{version.group_version}" for version in each.versions)]
         found += [*self._health.paths(), "/metrics", "/metrics/slis"]
-        found += ["/openapi/v2", "/openapi/v3", "/version"]
+        found += ["/openapi/v2", "/openapi/v3", "/version", *issuer.MEDIA_TYPES]
         return await reply(request, msgspec.json.encode({"paths": sorted(found)}))
 
     async def _openapi_v2(self, request: web.BaseRequest) -> web.Response:

@@ -160,6 +160,14 @@ _PLAIN_ROLES: dict[str, tuple[PolicyRule, ...]] = {
     "cluster-admin": (rule("*", "*", "*"), PolicyRule(verbs=("*",), non_resource_urls=("*",))),
     "system:discovery": (paths(*_DISCOVERY, *_HEALTH),),
     "system:public-info-viewer": (paths(*_HEALTH),),
+    "system:service-account-issuer-discovery": (
+        paths(
+            "/.well-known/openid-configuration",
+            "/.well-known/openid-configuration/",
+            "/openid/v1/jwks",
+            "/openid/v1/jwks/",
+        ),
+    ),
     "system:monitoring": (
         paths(
             "/healthz",
@@ -214,6 +222,11 @@ _BINDINGS = (
         "system:public-info-viewer",
         "system:public-info-viewer",
         (("Group", "system:authenticated"), ("Group", "system:unauthenticated")),
+    ),
+    (
+        "system:service-account-issuer-discovery",
+        "system:service-account-issuer-discovery",
+        (("Group", "system:serviceaccounts"),),
     ),
     ("system:monitoring", "system:monitoring", (("Group", "system:monitoring"),)),
     ("system:node", "system:node", ()),

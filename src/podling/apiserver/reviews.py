@@ -31,6 +31,7 @@ from podling.api.authorization_v1 import (
     SubjectRulesReviewStatus,
 )
 from podling.apiserver.authz import MASTERS, RbacAuthorizer
+from podling.apiserver.issuer import ISSUER
 from podling.apiserver.kinds.access_review_validation import (
     access_errors,
     local_access_errors,
@@ -38,7 +39,7 @@ from podling.apiserver.kinds.access_review_validation import (
 )
 from podling.apiserver.rbac import Attributes
 from podling.apiserver.rest import Handler
-from podling.apiserver.tokens import ISSUER, Tokens
+from podling.apiserver.tokens import Tokens
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.fields import FieldError

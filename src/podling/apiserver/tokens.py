@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -20,15 +21,14 @@ from podling import clock, ids
 from podling.api.authentication_v1 import BoundObjectReference, TokenRequest, TokenRequestStatus
 from podling.api.core_v1 import Node, Pod, Secret, ServiceAccount
 from podling.apiserver.admission.base import Objects
+from podling.apiserver.issuer import ALGORITHM, ISSUER, key_id
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors, fields
 from podling.machinery.fields import FieldError, Path
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
 
-ISSUER = "https://kubernetes.default.svc.cluster.local"
-ALGORITHM = "ES256"
 DEFAULT_SECONDS = 3600
 MIN_SECONDS = 600
 MAX_SECONDS = 1 << 32
@@ -159,7 +159,15 @@ class Tokens:
     def _sign(self, claims: Mapping[str, Any]) -> str:
         import jwt
 
-        return jwt.encode(dict(claims), self._private_key(), ALGORITHM)
+        return jwt.encode(dict(claims), self._private_key(), ALGORITHM, headers={"kid": self._key_id})
+
+    def public_key(self) -> EllipticCurvePublicKey:
+        """What everybody may know: with it tokens are checked."""
+        return self._private_key().public_key()
+
+    @cached_property
+    def _key_id(self) -> str:
+        return key_id(self.public_key())
 
     def _private_key(self) -> EllipticCurvePrivateKey:
         from cryptography.hazmat.primitives import serialization
@@ -180,9 +188,7 @@ class Tokens:
 
         options: Any = {"verify_exp": False, "verify_nbf": False, "verify_iat": False, "verify_aud": False}
         try:
-            claims = jwt.decode(
-                token, self._private_key().public_key(), [ALGORITHM], options=options, issuer=ISSUER
-            )
+            claims = jwt.decode(token, self.public_key(), [ALGORITHM], options=options, issuer=ISSUER)
         except jwt.PyJWTError:
             return None
         if datetime.fromtimestamp(claims.get("nbf", 0), UTC) - LEEWAY > now:
