@@ -27,7 +27,7 @@ from podling.api.authorization_v1 import (
 from podling.api.core_v1 import Container, Pod, PodSpec, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.authn import Authenticator
-from podling.apiserver.tokens import ISSUER
+from podling.apiserver.issuer import ISSUER
 from podling.client.local import User
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
