@@ -1,4 +1,5 @@
-"""Dry runs of every kind: the answer is that of the real thing, and nothing at all is written."""
+"""What holds for every kind: dry runs answer what the real thing answers and write nothing; each part of an
+object is changed through its own door."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from msgspec import json, structs
 
 from podling.api.core_v1 import Pod, Service
 from podling.api.meta_v1 import DeleteOptions
-from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.client.base import PatchType
+from podling.client.local import SYSTEM, Patch, Target, WriteOptions
 from podling.machinery import codec, intake
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import RESOURCES, Resource
@@ -17,6 +19,32 @@ from podling.testing import ControlPlane
 from tests.support.manifests import valid_objects
 
 STORED = {(each.group_version, each.kind): each for each in RESOURCES if each.stored}
+DOCUMENTS = valid_objects()
+CONDITION = {
+    "type": "Example",
+    "status": "True",
+    "reason": "Seen",
+    "message": "it was seen",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+TELLING: dict[str, dict[str, Any]] = {
+    "PersistentVolume": {"phase": "Available"},
+    "ResourceQuota": {"used": {"pods": "1"}},
+    "CronJob": {"lastScheduleTime": "2026-01-01T00:00:00Z"},
+    "HorizontalPodAutoscaler": {"currentReplicas": 2, "desiredReplicas": 2},
+    "Ingress": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}},
+    "VolumeAttachment": {"attached": True},
+    "ResourceClaim": {"allocation": {"allocationTimestamp": "2026-01-01T00:00:00Z"}},
+}
+"""Something to say in the statuses of those that have no conditions."""
+
+
+def named(document: dict[str, Any]) -> str:
+    return f"{document['apiVersion']}-{document['kind']}"
+
+
+def resource_of(document: dict[str, Any]) -> Resource:
+    return STORED[document["apiVersion"], document["kind"]]
 
 
 def sent(resource: Resource, document: dict[str, Any]) -> Any:
@@ -44,11 +72,11 @@ def plain(obj: Any) -> Any:
     return found
 
 
-@pytest.mark.parametrize("document", valid_objects(), ids=lambda each: f"{each['apiVersion']}-{each['kind']}")
-async def test_it_answers_the_same_and_writes_nothing(
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+async def test_a_dry_run_answers_the_same_and_writes_nothing(
     cluster: ControlPlane, document: dict[str, Any]
 ) -> None:
-    resource = STORED[document["apiVersion"], document["kind"]]
+    resource = resource_of(document)
     obj, backend, store = sent(resource, document), cluster.backend, cluster.store
     everything = Target(resource, obj.metadata.namespace or "")
     target = Target(resource, everything.namespace, obj.metadata.name)
@@ -76,3 +104,29 @@ async def test_it_answers_the_same_and_writes_nothing(
     assert store.revision == revision
     assert plain(await backend.get(target, SYSTEM)) == plain(changed)
     assert plain(would) == plain(await backend.delete(target, SYSTEM, DeleteOptions()))
+
+
+WITH_STATUS = [each for each in DOCUMENTS if "status" in resource_of(each).subresources]
+
+
+@pytest.mark.parametrize("document", WITH_STATUS, ids=named)
+async def test_a_status_has_a_door_of_its_own(cluster: ControlPlane, document: dict[str, Any]) -> None:
+    resource = resource_of(document)
+    obj, backend = sent(resource, document), cluster.backend
+    collection = Target(resource, obj.metadata.namespace or "")
+    target = Target(resource, collection.namespace, obj.metadata.name)
+    made = await backend.create(collection, SYSTEM, obj, WriteOptions())
+    status = TELLING.get(resource.kind, {"conditions": [CONDITION]})
+    said = Patch(PatchType.MERGE, {"metadata": {"labels": {"seen": "yes"}}, "spec": None, "status": status})
+
+    through = Target(resource, target.namespace, target.name, "status")
+    told = await backend.patch(through, SYSTEM, said, WriteOptions())
+    assert told.spec == made.spec
+    assert told.status != made.status
+    assert told.metadata.generation == made.metadata.generation
+
+    reset = Patch(PatchType.MERGE, {"metadata": {"labels": {"main": "yes"}}, "status": None})
+    changed = await backend.patch(target, SYSTEM, reset, WriteOptions())
+    assert changed.status == told.status
+    assert changed.metadata.labels["main"] == "yes"
+    assert changed.metadata.generation == told.metadata.generation
