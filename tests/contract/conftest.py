@@ -1,9 +1,28 @@
-"""Contracts of runtimes are told in files that are no test modules; their asserts explain themselves too."""
+"""What contracts share: both ways to a client, and asserts that explain themselves in files beside tests."""
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
+
+from podling.sim.loop import run
+from tests.contract.client_stories import Play, Story, in_process, over_tls
 
 pytest.register_assert_rewrite(
     "tests.contract.runtime_lives", "tests.contract.runtime_programs", "tests.contract.runtime_streams"
 )
+
+
+@pytest.fixture(params=["in process", "over TLS"])
+def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
+    """Tells a story to one of the two."""
+    if request.param == "in process":
+        return lambda story: run(in_process(story))
+
+    def real(story: Story) -> None:
+        with asyncio.Runner() as runner:
+            runner.run(over_tls(story, tmp_path))
+
+    return real

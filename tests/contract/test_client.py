@@ -6,8 +6,6 @@ Each story runs twice: in process on virtual time, and over real TLS sockets wit
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -17,87 +15,25 @@ from podling.api.coordination_v1 import Lease, LeaseSpec
 from podling.api.core_v1 import (
     Binding,
     ConfigMap,
-    Container,
-    Namespace,
     Node,
     ObjectReference,
     Pod,
-    PodSpec,
     ServiceAccount,
 )
 from podling.api.meta_v1 import ObjectMeta, Status
 from podling.api.policy_v1 import Eviction
-from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.authn import Authenticator
-from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
-from podling.apiserver.pki import Pki
 from podling.apiserver.tokens import Tokens
-from podling.client.base import Client, Key, PatchType, Unreachable, WatchEvent, WatchEventType
-from podling.client.http import HttpClient
-from podling.client.informer import Informer
-from podling.machinery.errors import ApiError, is_conflict, is_expired, is_not_found
-from podling.sim.loop import run
+from podling.client.base import Client, PatchType, Unreachable
+from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.testing import ControlPlane, memory_cluster
-
-Story = Callable[[ControlPlane, Client], Awaitable[None]]
-Play = Callable[[Story], None]
-
-DEADLINE_SECONDS = 20
-
-
-async def in_process(story: Story) -> None:
-    async with memory_cluster() as cluster:
-        await story(cluster, cluster.client)
-
-
-async def over_tls(story: Story, folder: Path) -> None:
-    async with memory_cluster() as cluster, serving(cluster, folder) as (_, client):
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            await story(cluster, client)
-
-
-@asynccontextmanager
-async def serving(cluster: ControlPlane, folder: Path) -> AsyncIterator[tuple[HttpServer, HttpClient]]:
-    """The cluster's API server on a real socket, and a client with an administrator's kubeconfig."""
-    pki = Pki(folder / "pki")
-    authenticator = Authenticator(Tokens(cluster.server.objects))
-    certificate = pki.server("test", ["127.0.0.1"])
-    listening = Serving(port=0, certificate=certificate, client_ca=pki.ca)
-    server = HttpServer(cluster.server, authenticator, listening)
-    await server.start()
-    url = f"https://127.0.0.1:{server.port}"
-    path = folder / "kubeconfig"
-    write_kubeconfig(path, kubeconfig(url, pki.ca_pem, pki.admin(), user="admin", name="test"))
-    client = HttpClient.from_kubeconfig(path)
-    try:
-        yield server, client
-    finally:
-        await client.close()
-        await server.stop()
-
-
-@pytest.fixture(params=["in process", "over TLS"])
-def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
-    """Tells a story to one of the two."""
-    if request.param == "in process":
-        return lambda story: run(in_process(story))
-
-    def real(story: Story) -> None:
-        with asyncio.Runner() as runner:
-            runner.run(over_tls(story, tmp_path))
-
-    return real
-
-
-def config_map(name: str, **data: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default", labels={"app": name}), data=data)
-
-
-def pod(name: str) -> Pod:
-    spec = PodSpec(
-        containers=(Container(name="main", image="busybox"),), automount_service_account_token=False
-    )
-    return Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=spec)
+from tests.contract.client_stories import (
+    DEADLINE_SECONDS,
+    Play,
+    config_map,
+    pod,
+    serving,
+    take,
+)
 
 
 def test_what_is_created_can_be_read_changed_and_deleted(play: Play) -> None:
@@ -213,68 +149,6 @@ def test_a_listed_object_knows_its_kind(play: Play) -> None:
     play(story)
 
 
-async def take(stream: AsyncIterator[WatchEvent[ConfigMap]], count: int) -> list[tuple[str, str]]:
-    seen: list[tuple[str, str]] = []
-    async for event in stream:
-        if event.type is not WatchEventType.BOOKMARK:
-            seen.append((event.type.value, event.object.metadata.name or ""))
-        if len(seen) == count:
-            break
-    return seen
-
-
-def test_a_watch_tells_every_change_after_its_start(play: Play) -> None:
-    async def story(cluster: ControlPlane, client: Client) -> None:
-        await client.create(config_map("before"))
-        start = (await client.list(ConfigMap, "default")).resource_version
-        await client.create(config_map("a"))
-        await client.patch(ConfigMap, "a", {"data": {"x": "1"}}, "default")
-        await client.delete(ConfigMap, "a", "default")
-        stream = client.watch(ConfigMap, "default", resource_version=start)
-        assert await take(stream, 3) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
-
-    play(story)
-
-
-def test_a_watch_follows_its_selection(play: Play) -> None:
-    async def story(cluster: ControlPlane, client: Client) -> None:
-        start = (await client.list(ConfigMap, "default")).resource_version
-        await client.create(config_map("a"))
-        await client.create(config_map("b"))
-        await client.patch(ConfigMap, "b", {"metadata": {"labels": {"app": "other"}}}, "default")
-        stream = client.watch(ConfigMap, "default", resource_version=start, label_selector="app=b")
-        assert await take(stream, 2) == [("ADDED", "b"), ("DELETED", "b")]
-
-    play(story)
-
-
-def test_a_watch_carries_objects_of_any_size(play: Play) -> None:
-    async def story(cluster: ControlPlane, client: Client) -> None:
-        start = (await client.list(ConfigMap, "default")).resource_version
-        big = "x" * 600_000
-        await client.create(config_map("big", text=big))
-        async for event in client.watch(ConfigMap, "default", resource_version=start):
-            if event.type is WatchEventType.ADDED:
-                assert event.object.data == {"text": big}
-                break
-
-    play(story)
-
-
-def test_a_watch_from_a_forgotten_revision_says_so(play: Play) -> None:
-    async def story(cluster: ControlPlane, client: Client) -> None:
-        start = (await client.list(ConfigMap, "default")).resource_version
-        for number in range(3):
-            await client.create(config_map(f"m{number}"))
-        await cluster.store.compact(cluster.store.revision)
-        with pytest.raises(ApiError) as gone:
-            await take(client.watch(ConfigMap, "default", resource_version=start), 1)
-        assert is_expired(gone.value)
-        assert gone.value.code == 410
-
-    play(story)
-
-
 def test_errors_carry_the_servers_reasons(play: Play) -> None:
     async def story(cluster: ControlPlane, client: Client) -> None:
         bad = ConfigMap(metadata=ObjectMeta(name="Not Allowed", namespace="default"))
@@ -339,22 +213,6 @@ def test_moments_keep_their_precision(play: Play) -> None:
         assert created.spec.renew_time == now
         assert created.metadata.creation_timestamp is not None
         assert created.metadata.creation_timestamp.microsecond == 0
-
-    play(story)
-
-
-def test_an_informer_follows(play: Play) -> None:
-    async def story(cluster: ControlPlane, client: Client) -> None:
-        informer = Informer(client, Namespace)
-        arrived = asyncio.Event()
-        informer.add_handler(lambda obj: arrived.set() if obj.metadata.name == "team" else None)
-        task = asyncio.create_task(informer.run())
-        await informer.synced()
-        assert informer.get(Key("", "default")) is not None
-        await client.create(Namespace(metadata=ObjectMeta(name="team")))
-        await arrived.wait()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
     play(story)
 
