@@ -6,23 +6,9 @@ import asyncio
 
 import pytest
 
-from podling.runtime.base import (
-    ContainerEventType,
-    ContainerState,
-    LinuxResources,
-    NotFound,
-    RuntimeFailure,
-)
+from podling.runtime.base import ContainerEventType, ContainerState, LinuxResources, NotFound, RuntimeFailure
 from podling.runtime.sim import ContainerScript
-from tests.contract.runtime_harness import (
-    SLEEPER,
-    STUBBORN,
-    Harness,
-    Program,
-    Recorder,
-    exiting,
-    serving,
-)
+from tests.contract.runtime_harness import SLEEPER, STUBBORN, Harness, Program, Recorder, exiting, serving
 
 
 class LivesContract:

@@ -9,17 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podling.runtime.base import (
-    Mount,
-    RuntimeFailure,
-)
-from tests.contract.runtime_harness import (
-    SLEEPER,
-    Harness,
-    Program,
-    Recorder,
-    exiting,
-)
+from podling.runtime.base import Mount, RuntimeFailure
+from tests.contract.runtime_harness import SLEEPER, Harness, Program, Recorder, exiting
 from tests.support.images import busybox_archive
 
 

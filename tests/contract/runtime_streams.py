@@ -6,23 +6,9 @@ import asyncio
 
 import pytest
 
-from podling.runtime.base import (
-    ContainerState,
-    ExecTimeout,
-    ImageFailure,
-    NotFound,
-    RuntimeFailure,
-)
+from podling.runtime.base import ContainerState, ExecTimeout, ImageFailure, NotFound, RuntimeFailure
 from podling.runtime.sim import ContainerScript, ExecScript, LogScript, PortScript, Run
-from tests.contract.runtime_harness import (
-    SLEEPER,
-    Harness,
-    Program,
-    Record,
-    Recorder,
-    exiting,
-    serving,
-)
+from tests.contract.runtime_harness import SLEEPER, Harness, Program, Record, Recorder, exiting, serving
 
 CAT = Program("cat", ContainerScript(echo=True))
 

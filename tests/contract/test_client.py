@@ -12,28 +12,14 @@ import pytest
 
 from podling.api.authentication_v1 import TokenRequest, TokenRequestSpec
 from podling.api.coordination_v1 import Lease, LeaseSpec
-from podling.api.core_v1 import (
-    Binding,
-    ConfigMap,
-    Node,
-    ObjectReference,
-    Pod,
-    ServiceAccount,
-)
+from podling.api.core_v1 import Binding, ConfigMap, Node, ObjectReference, Pod, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta, Status
 from podling.api.policy_v1 import Eviction
 from podling.apiserver.tokens import Tokens
 from podling.client.base import Client, PatchType, Unreachable
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.testing import ControlPlane, memory_cluster
-from tests.contract.client_stories import (
-    DEADLINE_SECONDS,
-    Play,
-    config_map,
-    pod,
-    serving,
-    take,
-)
+from tests.contract.client_stories import DEADLINE_SECONDS, Play, config_map, pod, serving, take
 
 
 def test_what_is_created_can_be_read_changed_and_deleted(play: Play) -> None:

@@ -6,20 +6,13 @@ import asyncio
 
 import pytest
 
-from podling.api.core_v1 import (
-    ConfigMap,
-    Namespace,
-)
+from podling.api.core_v1 import ConfigMap, Namespace
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client, Key, WatchEventType
 from podling.client.informer import Informer
 from podling.machinery.errors import ApiError, is_expired
 from podling.testing import ControlPlane
-from tests.contract.client_stories import (
-    Play,
-    config_map,
-    take,
-)
+from tests.contract.client_stories import Play, config_map, take
 
 
 def test_a_watch_tells_every_change_after_its_start(play: Play) -> None:

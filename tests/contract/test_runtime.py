@@ -13,15 +13,10 @@ from pathlib import Path
 import pytest
 
 from podling import ids
-from podling.runtime.base import (
-    Runtime,
-)
+from podling.runtime.base import Runtime
 from podling.runtime.process import ProcessRuntime
 from podling.runtime.sim import SimRuntime
-from tests.contract.runtime_harness import (
-    Harness,
-    NoNetwork,
-)
+from tests.contract.runtime_harness import Harness, NoNetwork
 from tests.contract.runtime_lives import LivesContract
 from tests.contract.runtime_programs import ProgramsContract
 from tests.contract.runtime_streams import StreamsContract

@@ -10,13 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podling.runtime.base import (
-    ContainerState,
-    ExecTimeout,
-    LinuxResources,
-    NamespaceOptions,
-    RuntimeFailure,
-)
+from podling.runtime.base import ContainerState, ExecTimeout, LinuxResources, NamespaceOptions, RuntimeFailure
 from tests.support.oci_node import DEADLINE_SECONDS, Node, missing, node
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]

@@ -17,13 +17,7 @@ from typing import Any
 
 from podling import ids
 from podling.network.pod_network import BridgeNetwork, Names
-from podling.runtime.base import (
-    Container,
-    ContainerSpec,
-    Sandbox,
-    SandboxSpec,
-    Streams,
-)
+from podling.runtime.base import Container, ContainerSpec, Sandbox, SandboxSpec, Streams
 from podling.runtime.images.store import ImageStore
 from podling.runtime.oci import detect
 from podling.runtime.oci.cgroups import Cgroups

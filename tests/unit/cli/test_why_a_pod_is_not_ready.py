@@ -7,17 +7,7 @@ from typing import Any
 import pytest
 
 from podling.cli.why import paragraph
-from tests.support.ailing_pods import (
-    BOUND,
-    EARLIER,
-    NOW,
-    PROBE,
-    STARTABLE,
-    ask,
-    container,
-    ended,
-    waiting,
-)
+from tests.support.ailing_pods import BOUND, EARLIER, NOW, PROBE, STARTABLE, ask, container, ended, waiting
 
 UNPLACED = {
     "0/1 nodes are available: 1 Insufficient memory.": "Lower the pod's requests for memory, free",

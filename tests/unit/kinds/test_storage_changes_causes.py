@@ -15,12 +15,7 @@ from podling.api.storage_v1 import (
     VolumeAttachment,
     VolumeAttributesClass,
 )
-from tests.support.causes import (
-    Cause,
-    KindRow,
-    forbidden,
-    invalid,
-)
+from tests.support.causes import Cause, KindRow, forbidden, invalid
 from tests.support.manifests import change_causes, created, obj
 from tests.support.storage_objects import VALID
 

@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from podling.api.admissionregistration_v1 import (
-    MutatingWebhookConfiguration,
-    ValidatingWebhookConfiguration,
-)
+from podling.api.admissionregistration_v1 import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from podling.machinery import codec
 from tests.support.causes import Cause, duplicate, invalid, required, too_many, unsupported
 from tests.support.manifests import NOW, change_causes, created, creation_causes, obj, rules

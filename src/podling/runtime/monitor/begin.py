@@ -10,11 +10,7 @@ import socket
 import time  # noqa: TID251  a process of its own, with no event loop to take time from
 
 from podling.runtime.monitor.serve import Monitor
-from podling.runtime.monitor.spawn import (
-    CANNOT_START,
-    PR_SET_CHILD_SUBREAPER,
-    prctl,
-)
+from podling.runtime.monitor.spawn import CANNOT_START, PR_SET_CHILD_SUBREAPER, prctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing alone would cost a megabyte in every monitor

@@ -15,12 +15,7 @@ import termios
 import time  # noqa: TID251  a process of its own, with no event loop to take time from
 
 from podling.runtime.monitor.log import Log
-from podling.runtime.monitor.spawn import (
-    CANNOT_START,
-    kill_strays,
-    open_streams,
-    spawn,
-)
+from podling.runtime.monitor.spawn import CANNOT_START, kill_strays, open_streams, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing alone would cost a megabyte in every monitor
