@@ -46,8 +46,8 @@ def fields(**properties: Any) -> dict[str, Any]:
         ),
         pytest.param(
             fields(e={"type": "object", "x-kubernetes-embedded-resource": True, **fields(s=STRING)}),
-            {"e": {"kind": "K", "metadata": {"x": 1}, "z": 1}},
-            {"e": {"kind": "K", "metadata": {"x": 1}}},
+            {"e": {"kind": "K", "metadata": {"name": "n", "x": 1}, "z": 1}},
+            {"e": {"kind": "K", "metadata": {"name": "n"}}},
             id="embedded",
         ),
         pytest.param(
@@ -65,6 +65,8 @@ def test_unknown_fields_are_told_with_their_places() -> None:
     root = spec(fields(list={"type": "array", "items": fields(a=STRING)}))
     told = root.unknown_fields({"spec": {"list": [{"a": "x"}, {"b": 1}], "c": 1}, "other": 1})
     assert told == ["spec.list[1].b", "spec.c", "other"]
+    inside = spec({"type": "object", "x-kubernetes-embedded-resource": True, **OPEN})
+    assert inside.unknown_fields({"spec": {"metadata": {"x": 1}, "y": 1}}) == ["spec.metadata.x"]
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from podling.api.meta_v1 import ObjectMeta
 from podling.machinery.custom import DEDUCED, HEAD
 from podling.machinery.plain import copied
-from podling.machinery.shapes import Kind, Shape
+from podling.machinery.shapes import Kind, Shape, fields_of
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
@@ -139,7 +140,8 @@ def _pruned_field(
     name: str, item: Any, schema: Schema | None, dropped: list[str], path: str, *, root: bool
 ) -> Any:
     if root and name in HEAD:
-        return item
+        embedded = path != name and name == "metadata" and isinstance(item, dict)
+        return _pruned_metadata(item, dropped, path) if embedded else item
     if schema is not None:
         part = schema.properties.get(name)
         if part is None and (schema.values is not None or schema.any_values):
@@ -152,6 +154,13 @@ def _pruned_field(
         return pruned(item, part, dropped, path, root=part is not None and part.embedded)
     dropped.append(path)
     return _GONE
+
+
+def _pruned_metadata(item: dict[str, Any], dropped: list[str], path: str) -> dict[str, Any]:
+    """The metadata of an object inside of another, which no schema can widen."""
+    known = fields_of(ObjectMeta)
+    dropped += [f"{path}.{name}" for name in item if name not in known]
+    return {name: value for name, value in item.items() if name in known}
 
 
 def defaulted(value: Any, schema: Schema) -> Any:
