@@ -46,15 +46,18 @@ PLAIN = Wanted()
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str, *, tables: bool = True) -> Wanted:
-    """The form that ``accept`` asks for, of those that there are. Raises 406."""
+def negotiate(accept: str, *, tables: bool = True, streamed: bool = False) -> Wanted:
+    """The form that ``accept`` asks for, of those that there are. Raises 406.
+
+    ``streamed``: the answer is a watch, whose events are JSON in every form.
+    """
     if not accept:
         return PLAIN
     for clause in accept.split(","):
         media_type, *parameters = (part.strip() for part in clause.split(";"))
         if media_type in WILDCARDS:
             media_type = JSON
-        if media_type not in ACCEPTED:
+        if media_type not in ACCEPTED or (streamed and media_type != JSON):
             continue
         asked = dict(_pair(parameter) for parameter in parameters)
         form = _form(asked)
@@ -62,7 +65,7 @@ def negotiate(accept: str, *, tables: bool = True) -> Wanted:
             return Wanted(media_type=media_type)
         if form is not None and (tables or form is not Form.TABLE):
             return Wanted(form, media_type, asked["v"])
-    raise errors.not_acceptable(ACCEPTED)
+    raise errors.not_acceptable((f"{JSON};stream=watch",) if streamed else ACCEPTED)
 
 
 def check_form(wanted: Wanted, resource: Resource, *, listed: bool) -> None:

@@ -121,7 +121,7 @@ class ObjectRequests:
         return await replies.reply_pieces(request, chain(begun, pieces), wanted.media_type)
 
     async def _watch(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
-        wanted = negotiate(request.headers.get("Accept", ""))
+        wanted = negotiate(request.headers.get("Accept", ""), streamed=True)
         renderer = self._renderer(target, wanted, request.query)
         options = _watch_options(request.query, target.name)
         try:
