@@ -88,7 +88,7 @@ class HttpServer:
             lambda: (self._metrics, *api.collectors),
             api.catalogue.resources,
             api.discovered,
-            api.aggregation.documents,
+            api.aggregation,
         )
         self._server = web.Server(
             self._handle,

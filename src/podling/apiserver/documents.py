@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from email.utils import format_datetime
 from functools import lru_cache, partial
+from typing import Protocol
 
 import msgspec
 from aiohttp import web
 
 from podling import clock
 from podling.apiserver import discovery, issuer, metrics
+from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.health import PLAIN, TEXT, Check, Health
 from podling.apiserver.replies import CACHE_CONTROL, reply
 from podling.apiserver.request_info import attributes_of
@@ -33,6 +35,18 @@ SLASH_MAY_FOLLOW = ("api", "apis", "version")
 Collectors = Callable[[], Iterable[metrics.Collector]]
 
 
+class Elsewhere(Protocol):
+    """The OpenAPI documents of other servers, as of now."""
+
+    def documents(self) -> Mapping[str, str]:
+        """Those of version 3: name to URL."""
+        ...
+
+    def parts(self) -> tuple[bytes, ...]:
+        """What those of version 2 say of their own groups."""
+        ...
+
+
 class Documents:
     """Answers for every path that is not a resource.
 
@@ -42,7 +56,7 @@ class Documents:
         collectors: everybody who counts, as of now.
         custom: the resources that are served beside the built-in ones, as of now.
         discovered: those and what other servers serve.
-        elsewhere: the OpenAPI documents that other servers have, as of now: name to URL.
+        elsewhere: the OpenAPI documents that other servers have.
     """
 
     def __init__(
@@ -52,7 +66,7 @@ class Documents:
         collectors: Collectors,
         custom: Callable[[], tuple[CustomResource, ...]],
         discovered: Callable[[], tuple[Resource, ...]],
-        elsewhere: Callable[[], Mapping[str, str]],
+        elsewhere: Elsewhere,
     ) -> None:
         self._address = address
         self._health = Health(checks)
@@ -154,10 +168,11 @@ class Documents:
 
         media = _openapi_media(request, ASKED_AS)
         make = _openapi_v2 if media == OPENAPI_MEDIA else _openapi_v2_as_protobuf
-        return await _tagged(request, await asyncio.to_thread(make, self._custom()), media)
+        body = await asyncio.to_thread(make, self._custom(), self._elsewhere.parts())
+        return await _tagged(request, body, media)
 
     async def _openapi_v3_index(self, request: web.BaseRequest) -> web.Response:
-        urls = {**self._elsewhere(), **_openapi_v3_urls(self._custom())}
+        urls = {**self._elsewhere.documents(), **_openapi_v3_urls(self._custom())}
         index = {"paths": {path: {"serverRelativeURL": url} for path, url in urls.items()}}
         return await _tagged(request, msgspec.json.encode(index), OPENAPI_MEDIA)
 
@@ -234,22 +249,22 @@ def _aggregated(custom: tuple[Resource, ...], *, core: bool, version: str) -> by
 
 
 @lru_cache(maxsize=1)
-def _openapi_v2(custom: tuple[CustomResource, ...]) -> bytes:
+def _openapi_v2(custom: tuple[CustomResource, ...], parts: tuple[bytes, ...]) -> bytes:
     from podling.machinery import openapi  # loaded when first asked for, like the descriptions in it
 
-    built_in = openapi.v2_document()
-    if not custom:
-        return built_in
-    from podling.apiserver.customresources import openapi_documents
+    found = openapi.v2_document()
+    if custom:
+        from podling.apiserver.customresources import openapi_documents
 
-    return openapi_documents.with_custom(built_in, custom)
+        found = openapi_documents.with_custom(found, custom)
+    return openapi_parts.with_parts(found, parts) if parts else found
 
 
 @lru_cache(maxsize=1)
-def _openapi_v2_as_protobuf(custom: tuple[CustomResource, ...]) -> bytes:
+def _openapi_v2_as_protobuf(custom: tuple[CustomResource, ...], parts: tuple[bytes, ...]) -> bytes:
     from podling.machinery import openapi_proto
 
-    return openapi_proto.v2_document(_openapi_v2(custom))
+    return openapi_proto.v2_document(_openapi_v2(custom, parts))
 
 
 @lru_cache(maxsize=8)

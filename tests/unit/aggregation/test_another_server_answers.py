@@ -20,6 +20,7 @@ from podling.api.discovery_v1 import Endpoint, EndpointConditions, EndpointPort,
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.aggregation.backend import without_ours
+from podling.apiserver.aggregation.openapi_parts import Unusable, part_of, with_parts
 from podling.apiserver.app import HttpServer, Serving, tls_context
 from podling.apiserver.pki import Pki
 from podling.apiserver.server import ApiServer
@@ -28,6 +29,7 @@ from podling.client.local import LocalClient, User
 from podling.cluster.components import CONTROLLER_MANAGER
 from podling.controllers.conditions import find
 from podling.controllers.namespace import NamespaceController
+from podling.machinery import openapi
 from podling.node.machine import primary_address
 from podling.store.memory import MemoryStore
 from tests.support.control_loops import running
@@ -66,6 +68,50 @@ OPENAPI = {
 }
 
 
+META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+SWAGGER: dict[str, Any] = {
+    "swagger": "2.0",
+    "info": {"title": "Far", "version": "1"},
+    "paths": {
+        f"/{STARS}/stars": {
+            "get": {
+                "responses": {"200": {"schema": {"$ref": "#/definitions/example.Star"}, "description": "OK"}}
+            }
+        },
+        "/apis/apps/v1/deployments": {"get": {"responses": {"200": {"description": "forged"}}}},
+    },
+    "definitions": {
+        "example.Star": {"type": "object", "properties": {"metadata": {"$ref": f"#/definitions/{META}"}}},
+        META: {"type": "object", "description": "another one"},
+        "example.Unused": {"type": "object"},
+    },
+}
+
+
+def test_of_a_document_counts_what_its_own_group_needs() -> None:
+    part = part_of(json.dumps(SWAGGER).encode(), "far.example.com", "v1")
+    assert json.loads(part)["definitions"].keys() == {"example.Star", META}
+    ours = openapi.v2_document()
+    whole, before = json.loads(with_parts(ours, [part])), json.loads(ours)
+    assert whole["definitions"].keys() - before["definitions"].keys() == {"example.Star"}
+    assert whole["paths"].keys() - before["paths"].keys() == {f"/{STARS}/stars"}
+    assert whole["definitions"][META] == before["definitions"][META], "what is shared is ours already"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"not JSON",
+        b"[]",
+        b'{"paths": {"/apis/g/v1/a": {"get": {"$ref": "#/definitions/None"}}}}',
+        b'{"paths": {"/apis/g/v1/a": {"novelty": {}}}}',
+    ],
+)
+def test_documents_that_cannot_be_part_of_ours(document: bytes) -> None:
+    with pytest.raises(Unusable):
+        part_of(document, "g", "v1")
+
+
 def test_nobody_else_says_who_asks() -> None:
     sent = {"X-Remote-User": "root", "X-Remote-Extra-A": "b", "Impersonate-User": "root", "Accept": "a"}
     assert without_ours(sent) == [("Accept", "a")]
@@ -90,6 +136,8 @@ class Far:
             async for message in socket:
                 await socket.send_str(f"{message.data}, {request.headers['X-Remote-User']}")
             return socket
+        if request.path == "/openapi/v2":
+            return web.json_response(SWAGGER)
         if request.path.startswith("/openapi/v3"):
             return web.json_response({"of": request.path_qs} if "/apis/" in request.path else OPENAPI)
         if request.path.endswith("/v1"):
@@ -252,6 +300,9 @@ async def test_its_openapi_document_is_among_ours(tmp_path: Path) -> None:
         there = index["paths"][STARS]["serverRelativeURL"]
         assert await get(f"{url}{there}", "root") == (200, {"of": there})
         assert far.asked[-1][1] == "system:kube-aggregator", "a document is the same for everybody"
+        _, whole = await get(f"{url}/openapi/v2", "root")
+        assert whole["paths"][f"/{STARS}/stars"] == SWAGGER["paths"][f"/{STARS}/stars"]
+        assert whole["definitions"]["example.Star"] == SWAGGER["definitions"]["example.Star"]
         code, _ = await get(f"{url}{there}", "ann")
         assert code == 403
 

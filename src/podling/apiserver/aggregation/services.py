@@ -8,7 +8,9 @@ Upstream: ``kube-aggregator/pkg/controllers/status/remote``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+import logging
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,12 +21,15 @@ from podling import clock
 from podling.api.apiregistration_v1 import APIService, APIServiceCondition
 from podling.api.core_v1 import Service
 from podling.api.meta_v1 import APIResourceList
+from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.aggregation.backend import Backend, Unavailable
 from podling.apiserver.loops import changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery import errors
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.machinery.resource import Resource, Subresource
+
+log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 30.0
 AVAILABLE = "Available"
@@ -41,6 +46,8 @@ class External:
     resources: tuple[Resource, ...] = ()
     document: str = ""
     """The URL of its OpenAPI v3 document, if it has one: below ``/openapi/v3``, there as here."""
+    part: bytes = b""
+    """What its OpenAPI v2 document says of the group and version, if it has one (see ``openapi_parts``)."""
 
     @property
     def group_version(self) -> tuple[str, str]:
@@ -125,6 +132,10 @@ class Aggregation:
         found = self._externals.values()
         return {f"apis/{'/'.join(each.group_version)}": each.document for each in found if each.document}
 
+    def parts(self) -> tuple[bytes, ...]:
+        """What the OpenAPI v2 documents of other servers say of their own groups and versions."""
+        return tuple(each.part for each in self._externals.values() if each.part)
+
     def described_by(self, path: str) -> APIService | None:
         """The APIService whose OpenAPI document ``path`` is."""
         if not self._externals or not path.startswith("/openapi/v3/apis/"):
@@ -188,7 +199,8 @@ class Aggregation:
             failed = f"failing or missing response: {error}"
             return external, ("False", "FailedDiscoveryCheck", failed)
         document = await self._document(service, f"apis/{group}/{version}")
-        return External(service, True, resources_of(listed, group, version), document), PASSED
+        found = External(service, True, resources_of(listed, group, version), document)
+        return replace(found, part=await self._part(found)), PASSED
 
     async def _document(self, service: APIService, name: str) -> str:
         """Where the server has its OpenAPI document; empty when it has none."""
@@ -198,6 +210,28 @@ class Aggregation:
             return ""
         found = index.paths.get(name)
         return found.url if found is not None and found.url.startswith(f"/openapi/v3/{name}") else ""
+
+    async def _part(self, now: External) -> bytes:
+        """The server's part of the OpenAPI v2 document; read anew only when something else has changed."""
+        old = self._externals.get(now.group_version)
+        if (
+            old is not None
+            and old.part
+            and (old.document, *map(_identity, old.resources))
+            == (
+                now.document,
+                *map(_identity, now.resources),
+            )
+        ):
+            return old.part
+        try:
+            document = await self.backend.read(now.service, "/openapi/v2")
+            return await asyncio.to_thread(openapi_parts.part_of, document, *now.group_version)
+        except (ApiError, Unavailable):
+            return b""
+        except openapi_parts.Unusable as error:
+            log.warning("OpenAPI v2 of %s: %s", now.service.metadata.name, error)
+            return b""
 
 
 def _identity(resource: Resource) -> tuple[Any, ...]:
