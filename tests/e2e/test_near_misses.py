@@ -394,3 +394,22 @@ async def test_a_status_may_be_written_without_metadata(ask: Asker) -> None:
     patch = {"metadata": {"labels": {"l": "1"}}}
     answer = await ask("PATCH", f"{CLAIMS}/c/status", patch, Content_Type=MERGE)
     assert (answer.code, "labels" in json.loads(answer.body)["metadata"]) == (200, False)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("creationTimestamp", "2001-01-01T00:00:00Z", 200),
+        ("generation", 7, 200),
+        ("selfLink", "/x", 200),
+        ("deletionTimestamp", "2001-01-01T00:00:00Z", 422),
+        ("deletionGracePeriodSeconds", 4, 422),
+        ("uid", "x", 422),
+    ],
+)
+async def test_what_an_update_says_of_the_servers_own(ask: Asker, field: str, value: Any, code: int) -> None:
+    made = json.loads((await ask("POST", MAPS, config_map())).body)
+    answer = await ask("PATCH", f"{MAPS}/a", {"metadata": {field: value}}, Content_Type=MERGE)
+    assert answer.code == code
+    now = json.loads((await ask("GET", f"{MAPS}/a")).body)
+    assert now == made

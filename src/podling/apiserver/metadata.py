@@ -66,8 +66,8 @@ def carry_over(new: Any, old: Any) -> Any:
     metadata = structs.replace(
         given,
         uid=given.uid or kept.uid,
-        creation_timestamp=given.creation_timestamp or kept.creation_timestamp,
-        deletion_timestamp=given.deletion_timestamp or kept.deletion_timestamp,
+        creation_timestamp=kept.creation_timestamp or given.creation_timestamp,
+        deletion_timestamp=kept.deletion_timestamp or given.deletion_timestamp,
         deletion_grace_period_seconds=kept.deletion_grace_period_seconds
         if given.deletion_grace_period_seconds is None
         else given.deletion_grace_period_seconds,
@@ -146,8 +146,9 @@ def check_change(new: ObjectMeta, old: ObjectMeta, *, bare_finalizers: bool) -> 
     )
     if not unchanged:
         found += _check_common(new)
-    if not bare_finalizers and new.finalizers != old.finalizers:
-        found += _check_domains(new.finalizers)
+    if new.finalizers != old.finalizers:
+        found += _check_finalizers(new.finalizers, METADATA.child("finalizers"))
+        found += [] if bare_finalizers else _check_domains(new.finalizers)
     return found
 
 
