@@ -198,7 +198,12 @@ class Documents:
     async def _show_metrics(self, collectors: Collectors, request: web.BaseRequest) -> web.Response:
         """The counts of ``collectors``; with everybody's come those of the process."""
         own = collectors is self._collectors
-        body = metrics.exposition(collectors(), process=own)
+        families = []
+        for collector in collectors():
+            for family in collector.collect():
+                families.append(family)
+                await clock.sleep(0)  # others get a turn
+        body = await asyncio.to_thread(metrics.exposition, families, process=own)
         return await reply(request, body, media_type=metrics.CONTENT_TYPE)
 
 

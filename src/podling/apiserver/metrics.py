@@ -6,7 +6,7 @@ somebody asks for ``/metrics``. Source of names and labels: ``apiserver/pkg/endp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from podling.apiserver.requests import CONNECTS
@@ -148,13 +148,25 @@ class Collector(Protocol):
         ...
 
 
-def exposition(collectors: Iterable[Collector], *, process: bool = True) -> bytes:
-    """What these count, in Prometheus' text format; with what the library counts of the ``process``."""
+class _Collected:
+    """Families that were collected already, as the library asks for them."""
+
+    def __init__(self, families: Sequence[Any]) -> None:
+        self._families = families
+
+    def collect(self) -> Sequence[Any]:
+        return self._families
+
+
+def exposition(families: Sequence[Any], *, process: bool = True) -> bytes:
+    """These families in Prometheus' text format; with what the library counts of the ``process``.
+
+    It takes a while where there is much to tell: not on the event loop.
+    """
     from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
-    for each in collectors:
-        registry.register(cast("Any", each))
+    registry.register(cast("Any", _Collected(families)))
     text = generate_latest(registry) + (generate_latest(REGISTRY) if process else b"")
     for name in COUNTERS_WITHOUT_TOTAL:
         text = text.replace(f"{name}_total".encode(), name.encode())

@@ -308,7 +308,7 @@ async def test_what_they_say_is_counted(plane: ControlPlane, hook: Hook) -> None
     refused = ("a.example.com", "CREATE", "validating", "no_error", "403")
     assert counted("rejection_count_total") == {refused: 1}
     assert counted("fail_open_count_total") == {("b.example.com", "validating"): 2}
-    text = exposition(plane.server.collectors)
+    text = exposition([each for one in plane.server.collectors for each in one.collect()])
     assert b"# TYPE apiserver_admission_webhook_rejection_count counter" in text, (
         "Kubernetes' name, in the end"
     )

@@ -53,7 +53,7 @@ async def test_what_waits_and_what_is_worked_on(cluster: ControlPlane) -> None:
 async def test_they_are_shown_with_everything_else(cluster: ControlPlane) -> None:
     async with running(cluster.client, Slow) as manager:
         cluster.server.count(manager)
-        text = exposition(cluster.server.collectors).decode()
+        text = exposition([each for one in cluster.server.collectors for each in one.collect()]).decode()
     for line in (
         'workqueue_depth{name="slow"} 0.0',
         "# TYPE workqueue_adds_total counter",
