@@ -81,7 +81,7 @@ class TestPatches:
             ),
             ("json", '[{"op":"remove","path":"/spec/none"}]', "rejected our request due to an error in our"),
             ("json", '[{"op":"replace","path":"/spec/replicas","value":-1}]', "greater than or equal to 0"),
-            ("json", "{}", "cannot unmarshal object into Go value of type []interface {}"),
+            ("json", "{}", "cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
             ("merge", "[]", "error decoding patch: json: cannot unmarshal array into Go value of type map"),
             ("merge", '{"spec":{"selector":{"matchLabels":{"a":"b"}}}}', "field is immutable"),
             ("merge", '{"metadata":{"resourceVersion":"1"}}', "the object has been modified"),
