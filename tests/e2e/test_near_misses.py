@@ -413,3 +413,23 @@ async def test_what_an_update_says_of_the_servers_own(ask: Asker, field: str, va
     assert answer.code == code
     now = json.loads((await ask("GET", f"{MAPS}/a")).body)
     assert now == made
+
+
+async def test_templates_of_daemons_are_counted(ask: Asker) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    body = {
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
+    }
+    sets, counts = DEPLOYMENTS.replace("deployments", "daemonsets"), []
+    counts.append(await ask("POST", sets, body))
+    counts.append(await ask("PUT", f"{sets}/d", body))
+    template["spec"] = {"containers": [{"name": "c", "image": "j"}]}
+    counts.append(await ask("PUT", f"{sets}/d", body))
+    told = [json.loads(each.body)["metadata"] for each in counts]
+    annotation = "deprecated.daemonset.template.generation"
+    assert [(each["annotations"][annotation], each["generation"]) for each in told] == [
+        ("1", 1),
+        ("1", 1),
+        ("2", 2),
+    ]

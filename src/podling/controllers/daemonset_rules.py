@@ -34,7 +34,7 @@ from podling.controllers.node_matching import NODE_NAME_FIELD, selects_node
 from podling.controllers.pod_control import pod_from_template
 from podling.controllers.pod_state import is_available
 from podling.controllers.revisions import REVISION_LABEL
-from podling.machinery.pods import is_ready, is_terminal
+from podling.machinery.pods import TEMPLATE_GENERATION, is_ready, is_terminal
 
 _TOLERATED = (
     (taints.NOT_READY, taints.NO_EXECUTE),
@@ -47,6 +47,9 @@ _TOLERATED = (
 
 
 # Where pods belong
+
+
+GENERATION_LABEL = "pod-template-generation"
 
 
 def daemon_spec(spec: PodSpec) -> PodSpec:
@@ -69,6 +72,8 @@ def pod_for(daemon_set: DaemonSet, node: str, revision_hash: str) -> Pod:
     )
     spec = structs.replace(daemon_spec(pod.spec), affinity=structs.replace(affinity, node_affinity=placed))
     labels = {**pod.metadata.labels, REVISION_LABEL: revision_hash}
+    if (generation := daemon_set.metadata.annotations.get(TEMPLATE_GENERATION)) is not None:
+        labels[GENERATION_LABEL] = generation
     return structs.replace(pod, spec=spec, metadata=structs.replace(pod.metadata, labels=labels))
 
 

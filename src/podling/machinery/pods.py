@@ -22,6 +22,9 @@ BEST_EFFORT = "BestEffort"
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 """Priorities from here on are critical: such pods may preempt others at the kubelet's door."""
 
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""The annotation of a DaemonSet that counts its templates."""
+
 HIGHEST_USER_PRIORITY = 1_000_000_000
 """The highest value a PriorityClass that users make may have."""
 

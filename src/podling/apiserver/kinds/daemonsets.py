@@ -36,6 +36,7 @@ from podling.apiserver.kinds.workloads import (
 )
 from podling.machinery import codec, fields
 from podling.machinery.fields import Path
+from podling.machinery.pods import TEMPLATE_GENERATION
 from podling.machinery.tables import Column
 
 ON_DELETE = "OnDelete"
@@ -60,6 +61,13 @@ class DaemonSetRules(KindRules[DaemonSet]):
         AGE,
         *POD_TEMPLATE_COLUMNS,
     )
+
+    def prepare_create(self, obj: DaemonSet, context: Context) -> DaemonSet:
+        return _counted(super().prepare_create(obj, context), _count(obj))
+
+    def prepare_update(self, new: DaemonSet, old: DaemonSet, context: Context) -> DaemonSet:
+        prepared = super().prepare_update(new, old, context)
+        return _counted(prepared, _count(old) + (prepared.spec.template != old.spec.template))
 
     def default(self, obj: DaemonSet) -> DaemonSet:
         spec = fill_absent(obj.spec, revision_history_limit=10)
@@ -137,3 +145,14 @@ def _strategy_errors(path: Path, strategy: DaemonSetUpdateStrategy) -> Errors:
         text = "may not be set when maxUnavailable is non-zero"
         errors.append(fields.invalid(surge, rolling.max_surge, text))
     return errors
+
+
+def _count(obj: DaemonSet) -> int:
+    """How many templates there have been, as the object says; 1 if it says nothing that is a number."""
+    said = obj.metadata.annotations.get(TEMPLATE_GENERATION, "")
+    return max(1, int(said[:18])) if said.isascii() and said.isdigit() else 1
+
+
+def _counted(obj: DaemonSet, number: int) -> DaemonSet:
+    annotations = {**obj.metadata.annotations, TEMPLATE_GENERATION: str(number)}
+    return change(obj, metadata=change(obj.metadata, annotations=annotations))
