@@ -123,6 +123,21 @@ async def test_a_full_store_fails_writes_and_keeps_what_it_has(path: Path) -> No
     await again.close()
 
 
+async def test_the_oldest_state_that_is_kept_outlives_the_process(path: Path, store: SqliteStore) -> None:
+    """The revision that history goes back to can be read, and what the next one replaced is known."""
+    for revision, value in enumerate((b"forgotten", b"kept", b"now")):
+        await put(store, "/a", value, expect=revision)
+    await store.compact(2)
+    await store.close()
+    again = SqliteStore(path)
+    page = await again.list("/", revision=2)
+    assert [entry.value for entry in page.entries] == [b"kept"]
+    (event,) = again.watch("/", after=2).ready()
+    assert event.previous is not None
+    assert event.previous.value == b"kept"
+    await again.close()
+
+
 async def test_compaction_gives_space_back(path: Path, store: SqliteStore) -> None:
     revision = 0
     for _ in range(50):
