@@ -25,6 +25,8 @@ __all__ = [
 ]
 
 _BY_PATH = {(each.group, each.version, each.plural): each for each in RESOURCES}
+_BY_TYPE: dict[type[Any], Resource] = {}
+"""The types of built-in kinds, as they are first asked about."""
 _BY_KIND = {(each.group, each.version, each.kind): each for each in RESOURCES}
 
 
@@ -40,6 +42,9 @@ def by_kind(group: str, version: str, kind: str) -> Resource | None:
 
 def resource_of(type_: type[Any]) -> Resource:
     """The resource of a struct type. Raises LookupError for types that no resource has."""
+    known = _BY_TYPE.get(type_)
+    if known is not None:
+        return known
     own: Resource | None = getattr(type_, "custom_resource", None)
     if own is not None:
         return own
@@ -47,6 +52,7 @@ def resource_of(type_: type[Any]) -> Resource:
     found = _BY_KIND.get(group_version_kind)
     if found is None:
         raise LookupError(f"{type_.__name__} is not the kind of a resource")
+    _BY_TYPE[type_] = found
     return found
 
 

@@ -10,6 +10,7 @@ Upstream: ``pkg/apis/core/v1/defaults.go`` and, for image tags, ``pkg/util/parse
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TypeVar
 
 from podling.api.core_v1 import (
@@ -47,13 +48,24 @@ _IMAGE = re.compile(
 )
 
 
+REMEMBERED_LENGTH = 512
+"""The policies of images with names of up to this length are remembered: they are few, and in many pods."""
+
+
 def image_pull_policy(image: str) -> str:
     """``Always`` for the moving tag ``latest`` (also when no tag is given), else ``IfNotPresent``."""
+    return _policy_of_known(image) if len(image) <= REMEMBERED_LENGTH else _policy_of(image)
+
+
+def _policy_of(image: str) -> str:
     match = _IMAGE.fullmatch(image)
     if match is None:
         return "IfNotPresent"
     tag = match["tag"] or ("" if match["digest"] else "latest")
     return "Always" if tag == "latest" else "IfNotPresent"
+
+
+_policy_of_known = lru_cache(1024)(_policy_of)
 
 
 def default_pod(pod: Pod) -> Pod:

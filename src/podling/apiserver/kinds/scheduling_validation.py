@@ -6,6 +6,8 @@ neighbours in ``pkg/apis/core/validation/validation.go``.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from podling.api.core_v1 import (
     Affinity,
     NodeSelector,
@@ -156,8 +158,15 @@ def _match_keys(path: Path, term: PodAffinityTerm) -> Errors:
 def validate_tolerations(path: Path, tolerations: tuple[Toleration, ...]) -> Errors:
     errors: Errors = []
     for position, toleration in enumerate(tolerations):
-        errors += _toleration(path.index(position), toleration)
+        if not _is_sound(toleration):
+            errors += _toleration(path.index(position), toleration)
     return errors
+
+
+@lru_cache(1024)
+def _is_sound(toleration: Toleration) -> bool:
+    """Every pod has the same few tolerations."""
+    return not _toleration(Path(), toleration)
 
 
 def _toleration(path: Path, toleration: Toleration) -> Errors:
