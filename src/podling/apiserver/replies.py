@@ -31,8 +31,8 @@ CACHE_CONTROL = "Cache-Control"
 FLOW_SCHEMA, PRIORITY_LEVEL = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"
 DEPRECATION = web.RequestKey("deprecation", str)
 WARNINGS = web.RequestKey("warnings", list[str])
-"""What was found on the way to an answer: warned of whatever the answer is."""
-"""Where a request has what its client is warned of, whatever the answer."""
+"""Where a request has what its client is warned of, whatever the answer: for what it asks, and for what was
+found on the way."""
 STUCK_SECONDS = 60.0
 """How long one write to a reader may take before the reader is cut off."""
 

@@ -33,8 +33,8 @@ UPDATE = "Update"
 BEFORE_FIRST_APPLY = "before-first-apply"
 ANCIENT_CHANGES = "ancient-changes"
 MAX_UPDATE_MANAGERS = 10
-SHARED_MAX = 4096
-"""So many different trees of fields are kept once for all the objects that have them."""
+SHARED_MAX, SHARED_BYTES = 4096, 4096
+"""So many different trees of fields of up to this size are kept once for all the objects that have them."""
 
 _HEAD = frozenset({"apiVersion", "kind", "metadata"})
 _HEAD_OF_METADATA = frozenset({
@@ -157,8 +157,13 @@ def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntr
         subresource=writer.subresource or None,
         time=writer.now.replace(microsecond=0),
         fields_type="FieldsV1",
-        fields_v1=_shared(codec.encode(fields)),
+        fields_v1=_kept_once(fields),
     )
+
+
+def _kept_once(fields: dict[str, Any]) -> dict[str, Any]:
+    written = codec.encode(fields)
+    return _shared(written) if len(written) <= SHARED_BYTES else fields
 
 
 @lru_cache(SHARED_MAX)

@@ -451,6 +451,16 @@ def test_the_first_entry_is_what_any_write_of_a_new_object_records(intent: Any) 
     assert ([] if entry is None else [codec.to_plain(entry)]) == recorded.get("managedFields", [])
 
 
+@pytest.mark.parametrize(("labels", "shared"), [(3, True), (1_000, False)])
+def test_equal_records_are_kept_once_unless_they_are_large(labels: int, shared: bool) -> None:
+    obj = deployment(1)
+    obj["metadata"]["labels"] = {f"label-{number}": "x" for number in range(labels)}
+    first, second = (first_entry(obj, apps_v1.Deployment, writer("me")) for _ in range(2))
+    assert first is not None
+    assert first == second
+    assert (first.fields_v1 is second.fields_v1) is shared
+
+
 def test_a_new_object_whose_items_lack_their_keys_has_no_first_entry() -> None:
     nameless = deployment(1, **containers({"image": "1"}))
     assert first_entry(nameless, apps_v1.Deployment, writer("me")) is None

@@ -158,15 +158,23 @@ def _match_keys(path: Path, term: PodAffinityTerm) -> Errors:
 def validate_tolerations(path: Path, tolerations: tuple[Toleration, ...]) -> Errors:
     errors: Errors = []
     for position, toleration in enumerate(tolerations):
-        if not _is_sound(toleration):
+        try:
+            _check_sound(toleration)
+        except _Unsound:
             errors += _toleration(path.index(position), toleration)
     return errors
 
 
+class _Unsound(Exception):
+    """Something is wrong with a toleration."""
+
+
 @lru_cache(1024)
-def _is_sound(toleration: Toleration) -> bool:
-    """Every pod has the same few tolerations."""
-    return not _toleration(Path(), toleration)
+def _check_sound(toleration: Toleration) -> None:
+    """Every pod has the same few tolerations, so these are remembered. Unsound ones may be of any size: what
+    raises is not."""
+    if _toleration(Path(), toleration):
+        raise _Unsound
 
 
 def _toleration(path: Path, toleration: Toleration) -> Errors:
