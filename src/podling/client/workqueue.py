@@ -52,11 +52,10 @@ class WorkQueue(Generic[K]):
     def __init__(self, backoff_seconds_max: float = BACKOFF_SECONDS_MAX) -> None:
         self._backoff_seconds_max = backoff_seconds_max
         self._ready: deque[K] = deque()
-        self._dirty: set[K] = set()  # wants a run: waiting, or held and added again
+        self._dirty: dict[K, float] = {}
+        """Since when each key wants a run: it waits, or it is held and was added again."""
         self._held: dict[K, float] = {}
         """Since when a worker has each key."""
-        self._added: dict[K, float] = {}
-        """Since when each key wants a run."""
         self.adds, self.retries = 0, 0
         self.waited, self.worked = Histogram(WORK_SECONDS), Histogram(WORK_SECONDS)
         """How long keys waited for a worker, and how long workers had them, in seconds."""
@@ -87,9 +86,8 @@ class WorkQueue(Generic[K]):
         """Ask for a run of ``key`` as soon as possible."""
         if self._closed or key in self._dirty:
             return
-        self._dirty.add(key)
+        self._dirty[key] = clock.monotonic()
         self.adds += 1
-        self._added[key] = clock.monotonic()
         if key not in self._held:
             self._ready.append(key)
             self._wake_one()
@@ -142,9 +140,8 @@ class WorkQueue(Generic[K]):
                 if waiter in self._waiters:
                     self._waiters.remove(waiter)
         key = self._ready.popleft()
-        self._dirty.discard(key)
         now = self._held[key] = clock.monotonic()
-        self.waited.observe(now - self._added.pop(key))
+        self.waited.observe(now - self._dirty.pop(key))
         return key
 
     def done(self, key: K) -> None:
