@@ -121,6 +121,42 @@ def test_what_every_answer_carries(served: ServedCluster, method: str, path: str
     assert "server" not in answer.headers, "what it is made of is nobody's business"
 
 
+@pytest.mark.parametrize("path", [MAPS, f"{MAPS}/none", "/healthz", "/version"])
+@pytest.mark.parametrize(
+    "line", ["GET {} HTTP/1.1", "GET {} HTTP/1.1\r\nConnection: close", "GET {} HTTP/1.0", "POST {} HTTP/1.1"]
+)
+def test_the_usual_request_is_answered_like_any_other(served: ServedCluster, path: str, line: str) -> None:
+    """Most answers take a short way; a client that names its request takes the long one."""
+    (answer,) = served.ask(line.format(path), "Host: here")
+    (expected,) = served.ask(line.format(path), "Host: here", "Audit-Id: mine")
+    assert (answer.code, answer.body) == (expected.code, expected.body)
+    changing = {"date": "", "audit-id": ""}
+    assert {**answer.headers, **changing} == {**expected.headers, **changing}
+    assert answer.headers["content-length"] == str(len(answer.body))
+
+
+def test_a_head_has_no_body(served: ServedCluster) -> None:
+    (answer,) = served.ask("HEAD /healthz HTTP/1.1", "Host: here")
+    assert (answer.code, answer.body, answer.headers["content-length"]) == (200, b"", "2")
+
+
+@pytest.mark.parametrize(
+    ("line", "said", "answers"),
+    [
+        ("GET /version HTTP/1.1", None, 2),
+        ("GET /version HTTP/1.1\r\nConnection: close", "close", 1),
+        ("GET /version HTTP/1.0", None, 1),
+        ("GET /version HTTP/1.0\r\nConnection: keep-alive", "keep-alive", 2),
+    ],
+)
+def test_a_connection_goes_on_as_its_client_wishes(
+    served: ServedCluster, line: str, said: str | None, answers: int
+) -> None:
+    found = served.ask(line, "Host: here", times=2)
+    assert len(found) == answers
+    assert found[0].headers.get("connection") == said
+
+
 def test_health_version_and_metrics(served: ServedCluster) -> None:
     for path in ("/healthz", "/livez", "/readyz"):
         assert served.request("GET", path).body == b"ok"

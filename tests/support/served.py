@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Coroutine, Mapping
@@ -42,6 +43,11 @@ class Answer:
 
 
 DEADLINE_SECONDS = 30.0
+
+
+def _answer(response: http.client.HTTPResponse) -> Answer:
+    headers = {name.lower(): value for name, value in response.getheaders()}
+    return Answer(response.status, headers, response.read())
 
 
 class ServedCluster:
@@ -96,10 +102,7 @@ class ServedCluster:
 
         Headers are named as Python names things: ``content_type="application/json"``.
         """
-        context = ssl.create_default_context(cadata=self._pki.ca_pem.decode())
-        if known:
-            admin = self._pki.admin()
-            context.load_cert_chain(admin.certificate, admin.key)
+        context = self._tls(known=known)
         connection = http.client.HTTPSConnection(
             "127.0.0.1", self._port, context=context, timeout=DEADLINE_SECONDS
         )
@@ -107,10 +110,31 @@ class ServedCluster:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, body or None, named)
             response = connection.getresponse()
-            found = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, found, response.read())
+            return _answer(response)
         finally:
             connection.close()
+
+    def ask(self, *lines: str, times: int = 1) -> list[Answer]:
+        """The same request, byte for byte, ``times`` times over one connection, as long as that goes on."""
+        found: list[Answer] = []
+        plain = socket.create_connection(("127.0.0.1", self._port), DEADLINE_SECONDS)
+        with self._tls().wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+            try:
+                for _ in range(times):
+                    connection.sendall("\r\n".join([*lines, "", ""]).encode())
+                    response = http.client.HTTPResponse(connection, method=lines[0].partition(" ")[0])
+                    response.begin()
+                    found.append(_answer(response))
+            except (http.client.BadStatusLine, ConnectionError, ssl.SSLError):
+                assert found, "the first request must be answered"
+        return found
+
+    def _tls(self, *, known: bool = True) -> ssl.SSLContext:
+        context = ssl.create_default_context(cadata=self._pki.ca_pem.decode())
+        if known:
+            admin = self._pki.admin()
+            context.load_cert_chain(admin.certificate, admin.key)
+        return context
 
     async def _listen(self) -> None:
         certificate = self._pki.server("served", ["127.0.0.1"])

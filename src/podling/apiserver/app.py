@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 
@@ -23,12 +23,13 @@ from podling.apiserver.aggregation.services import External
 from podling.apiserver.authn import ANONYMOUS, Authenticator
 from podling.apiserver.authz import refusal
 from podling.apiserver.documents import Documents
+from podling.apiserver.exchange import CACHE_CONTROL, Request
 from podling.apiserver.health import Check
 from podling.apiserver.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
 from podling.apiserver.object_requests import ObjectRequests
 from podling.apiserver.options import flag
 from podling.apiserver.pki import KeyPair
-from podling.apiserver.replies import CACHE_CONTROL, Request, reply, reply_error
+from podling.apiserver.replies import reply, reply_error
 from podling.apiserver.request_info import attributes_of
 from podling.apiserver.requests import Parsed, parse_path, verb_of
 from podling.apiserver.server import ApiServer
@@ -91,7 +92,7 @@ class HttpServer:
             api.aggregation,
         )
         self._server = web.Server(
-            self._handle,
+            cast("Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]", self._handle),
             request_factory=_request,
             handler_cancellation=True,
             access_log=None,
@@ -129,7 +130,7 @@ class HttpServer:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _handle(self, request: Request) -> web.StreamResponse:
         started = clock.monotonic()
         labels: Labels | None = None
         try:
@@ -171,21 +172,21 @@ class HttpServer:
         self._metrics.begin(labels)
         return labels
 
-    def _labels(self, request: web.BaseRequest, verb: str, parsed: Parsed) -> Labels:
+    def _labels(self, request: Request, verb: str, parsed: Parsed) -> Labels:
         applies = verb == "patch" and request.headers.get("Content-Type", "").startswith(APPLY)
         return target_labels(verb, parsed.target, applies=applies, dry_run="dryRun" in request.query_string)
 
-    async def _resource(self, request: web.BaseRequest, parsed: Parsed, verb: str) -> web.StreamResponse:
+    async def _resource(self, request: Request, parsed: Parsed, verb: str) -> web.StreamResponse:
         user = self._user(request)
         if parsed.target.subresource in STREAMS:
             if self._streams is None:
                 raise errors.service_unavailable("this server reaches no nodes")
             return await self._streams.serve(request, parsed, verb, user)
-        if self._api.flows.following and isinstance(request, Request):
+        if self._api.flows.following:
             request.flow = self._api.flows.of_target(user, verb, parsed.target)
         return await self._objects.serve(request, parsed, verb, user)
 
-    def _verb(self, request: web.BaseRequest, parsed: Parsed) -> str:
+    def _verb(self, request: Request, parsed: Parsed) -> str:
         """What is asked of a resource. Raises 405, but to nobody who may not ask."""
         by_query = not parsed.target.name and "watch" in request.query_string
         watch = parsed.watch or (by_query and flag(request.query, "watch"))
@@ -195,26 +196,26 @@ class HttpServer:
             self._authorized(request)
             raise
 
-    def _authorized(self, request: web.BaseRequest) -> User:
+    def _authorized(self, request: Request) -> User:
         """Who sends a request, if its path and method alone say that they may. Raises 401 and 403."""
         user = self._user(request)
         watch = "watch" in request.query_string and flag(request.query, "watch")
         asked = attributes_of(request.method, request.path, watch=watch)
-        if self._api.flows.following and isinstance(request, Request):
+        if self._api.flows.following:
             request.flow = self._api.flows.of(user, asked)
         decision = self._api.authorizer.decide(user, asked)
         if not decision.allowed:
             raise refusal(user, asked, decision.reason)
         return user
 
-    async def _external(self, request: web.BaseRequest, external: External) -> web.StreamResponse:
+    async def _external(self, request: Request, external: External) -> web.StreamResponse:
         """What another server answers, to whoever may ask it."""
         user = self._authorized(request)
         if not external.available:
             raise errors.service_unavailable("service unavailable")
         return await self._api.aggregation.backend.serve(request, external.service, user)
 
-    async def _document(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _document(self, request: Request) -> web.StreamResponse:
         self._authorized(request)
         elsewhere = self._api.aggregation.described_by(request.path)
         if elsewhere is not None:
@@ -225,7 +226,7 @@ class HttpServer:
             return await reply(request, body, media_type=media_type, headers={CACHE_CONTROL: issuer.KEPT})
         return await self._documents.serve(request)
 
-    def _user(self, request: web.BaseRequest) -> User:
+    def _user(self, request: Request) -> User:
         transport = request.transport
         certificate = None
         if transport is not None and transport.get_extra_info("peercert"):
@@ -239,9 +240,7 @@ class HttpServer:
         return impersonation.impersonated(user, request.headers, self._api.authorizer)
 
 
-def _request(
-    message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]
-) -> web.BaseRequest:
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]) -> Request:
     """A request whose body may be as large as Kubernetes allows."""
     loop = asyncio.get_running_loop()
     return Request(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)

@@ -15,8 +15,9 @@ from aiohttp import web
 from podling import clock
 from podling.apiserver import discovery, issuer, metrics
 from podling.apiserver.aggregation import openapi_parts
+from podling.apiserver.exchange import CACHE_CONTROL, Request
 from podling.apiserver.health import PLAIN, TEXT, Check, Health
-from podling.apiserver.replies import CACHE_CONTROL, reply
+from podling.apiserver.replies import reply
 from podling.apiserver.request_info import attributes_of
 from podling.machinery import errors
 from podling.machinery.custom import CustomResource
@@ -75,7 +76,7 @@ class Documents:
         self._discovered = discovered
         self._elsewhere = elsewhere
 
-    async def serve(self, request: web.BaseRequest) -> web.Response:
+    async def serve(self, request: Request) -> web.StreamResponse:
         """Raises 404 for paths that nobody knows but the groups that they are in, 405 for wrong methods."""
         parts = request.path.split("/")[1:]
         if len(parts) > 1 and not parts[-1] and parts[0] in SLASH_MAY_FOLLOW:
@@ -87,7 +88,7 @@ class Documents:
             raise errors.no_such_method()
         return await answer(request)
 
-    async def _unknown(self, request: web.BaseRequest, parts: list[str]) -> web.Response:
+    async def _unknown(self, request: Request, parts: list[str]) -> web.StreamResponse:
         """How far a path leads before it is lost decides in what words that is said."""
         if parts[0] == "apis" and len(parts) > 3:
             asked = attributes_of(request.method, request.path, watch=False)
@@ -108,7 +109,7 @@ class Documents:
             return len(parts) > 2 and bool(discovery.group(parts[1]))
         return parts[0] in GET_ONLY
 
-    def _find(self, parts: list[str]) -> Callable[[web.BaseRequest], Awaitable[web.Response]] | None:
+    def _find(self, parts: list[str]) -> Callable[[Request], Awaitable[web.StreamResponse]] | None:
         match parts:
             case ["api" | "apis"]:
                 return self._root
@@ -136,7 +137,7 @@ class Documents:
                 return partial(self._health.serve, parts=parts)
         return None
 
-    async def _root(self, request: web.BaseRequest) -> web.Response:
+    async def _root(self, request: Request) -> web.StreamResponse:
         core = request.path.rstrip("/") == "/api"
         version = discovery.aggregated_version(request.headers.get("Accept", ""))
         if version:
@@ -145,17 +146,17 @@ class Documents:
         document = discovery.core_versions(self._address()) if core else discovery.groups(self._discovered())
         return await reply(request, msgspec.json.encode(document))
 
-    async def _group(self, name: str, request: web.BaseRequest) -> web.Response:
+    async def _group(self, name: str, request: Request) -> web.StreamResponse:
         return await reply(request, msgspec.json.encode(discovery.group(name, self._discovered())))
 
-    async def _resources(self, group: str, version: str, request: web.BaseRequest) -> web.Response:
+    async def _resources(self, group: str, version: str, request: Request) -> web.StreamResponse:
         found = discovery.resources(group, version, self._custom())
         return await reply(request, msgspec.json.encode(found))
 
-    async def _version(self, request: web.BaseRequest) -> web.Response:
+    async def _version(self, request: Request) -> web.StreamResponse:
         return await reply(request, msgspec.json.encode(discovery.version()))
 
-    async def _paths(self, request: web.BaseRequest) -> web.Response:
+    async def _paths(self, request: Request) -> web.StreamResponse:
         found = ["/api", "/api/v1", "/apis"]
         for each in discovery.groups(self._discovered()).groups:
             found += [f"/apis/{each.name}", *(f"/apis/{version.group_version}" for version in each.versions)]
@@ -163,7 +164,7 @@ class Documents:
         found += ["/openapi/v2", "/openapi/v3", "/version", *issuer.MEDIA_TYPES]
         return await reply(request, msgspec.json.encode({"paths": sorted(found)}))
 
-    async def _openapi_v2(self, request: web.BaseRequest) -> web.Response:
+    async def _openapi_v2(self, request: Request) -> web.StreamResponse:
         from podling.machinery.openapi_proto import ASKED_AS
 
         media = _openapi_media(request, ASKED_AS)
@@ -171,12 +172,12 @@ class Documents:
         body = await asyncio.to_thread(make, self._custom(), self._elsewhere.parts())
         return await _tagged(request, body, media)
 
-    async def _openapi_v3_index(self, request: web.BaseRequest) -> web.Response:
+    async def _openapi_v3_index(self, request: Request) -> web.StreamResponse:
         urls = {**self._elsewhere.documents(), **_openapi_v3_urls(self._custom())}
         index = {"paths": {path: {"serverRelativeURL": url} for path, url in urls.items()}}
         return await _tagged(request, msgspec.json.encode(index), OPENAPI_MEDIA)
 
-    async def _openapi_v3(self, group_version: str, request: web.BaseRequest) -> web.Response:
+    async def _openapi_v3(self, group_version: str, request: Request) -> web.StreamResponse:
         """A document; who asks for it by its hash may keep it for ever, or is shown the newer one."""
         from podling.machinery.openapi_v3_proto import ASKED_AS
 
@@ -195,7 +196,7 @@ class Documents:
         expires = format_datetime(clock.now() + KEPT, usegmt=True)
         return await _tagged(request, body, media, cache="public, immutable", expires=expires)
 
-    async def _show_metrics(self, collectors: Collectors, request: web.BaseRequest) -> web.Response:
+    async def _show_metrics(self, collectors: Collectors, request: Request) -> web.StreamResponse:
         """The counts of ``collectors``; with everybody's come those of the process."""
         own = collectors is self._collectors
         families = []
@@ -207,12 +208,12 @@ class Documents:
         return await reply(request, body, media_type=metrics.CONTENT_TYPE)
 
 
-async def lost(request: web.BaseRequest) -> web.Response:
+async def lost(request: Request) -> web.StreamResponse:
     """The answer for a path that leads nowhere."""
     return await reply(request, LOST, code=404, media_type=TEXT, headers=PLAIN)
 
 
-def _openapi_media(request: web.BaseRequest, protobuf: Sequence[str]) -> str:
+def _openapi_media(request: Request, protobuf: Sequence[str]) -> str:
     """The first form that the client accepts: JSON, or what the last of ``protobuf`` names. Raises 406."""
     for clause in request.headers.get("Accept", "").split(","):
         wanted = clause.partition(";")[0].strip()
@@ -224,8 +225,8 @@ def _openapi_media(request: web.BaseRequest, protobuf: Sequence[str]) -> str:
 
 
 async def _tagged(
-    request: web.BaseRequest, body: bytes, media_type: str, *, cache: str = "", expires: str = ""
-) -> web.Response:
+    request: Request, body: bytes, media_type: str, *, cache: str = "", expires: str = ""
+) -> web.StreamResponse:
     """A document that clients keep: 304 when they have it already."""
     headers = {"ETag": _etag(body), "Vary": "Accept"}
     headers |= {CACHE_CONTROL: cache} if cache else {}

@@ -13,6 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
+from podling.apiserver.exchange import Request
 from podling.apiserver.replies import reply
 from podling.machinery.histograms import counters, gauges
 
@@ -45,7 +46,7 @@ class Health:
         endpoint, _, name = "/".join(parts).partition("/")
         return endpoint in ENDPOINTS and (parts == [endpoint] or name in self._checks)
 
-    async def serve(self, request: web.BaseRequest, parts: list[str]) -> web.Response:
+    async def serve(self, request: Request, parts: list[str]) -> web.StreamResponse:
         endpoint, _, name = "/".join(parts).partition("/")
         if name:
             wrong = self._checks[name]()

@@ -14,13 +14,14 @@ from podling import clock, ids
 from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
 from podling.apiserver import listing, protobuf, replies
 from podling.apiserver import options as request_options
+from podling.apiserver.exchange import Request
 from podling.apiserver.kept_lists import KeptLists
 from podling.apiserver.kinds.base import KindRules
 from podling.apiserver.metrics import RequestMetrics
 from podling.apiserver.negotiation import JSON, PLAIN, Form, Wanted, check_form, negotiate
 from podling.apiserver.objects import entry_of
 from podling.apiserver.patching import check_named
-from podling.apiserver.replies import reply, reply_object
+from podling.apiserver.replies import reply
 from podling.apiserver.representations import Renderer
 from podling.apiserver.requests import Parsed
 from podling.apiserver.rest import Registry
@@ -70,12 +71,10 @@ class ObjectRequests:
         for watch in tuple(self._watches):
             watch.close()
 
-    async def serve(
-        self, request: web.BaseRequest, parsed: Parsed, verb: str, user: User
-    ) -> web.StreamResponse:
+    async def serve(self, request: Request, parsed: Parsed, verb: str, user: User) -> web.StreamResponse:
         target = parsed.target
         if deprecation := self._registry.rules_for(target.resource).deprecation:
-            request[replies.DEPRECATION] = deprecation
+            request.deprecation = deprecation
         act = self._verbs[verb]
         several_writes = (bool(target.subresource) and verb in WRITES) or verb == "deletecollection"
         if not several_writes:
@@ -83,13 +82,13 @@ class ObjectRequests:
         # A client that goes away does not stop several of them half-way.
         return await asyncio.shield(act(request, target, user))
 
-    async def _get(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+    async def _get(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         if "resourceVersion" in request.query_string:
             listing.check_not_older(request.query.get("resourceVersion", ""), self._registry.store.revision)
         accept = request.headers.get("Accept", "")
         wanted = PLAIN if accept == JSON else negotiate(accept)
         if target.subresource and self._registry.view(target):
-            return await self._answer(request, target, await self._registry.get(target, user), wanted, [])
+            return await self._answer(request, target, await self._registry.get(target, user), wanted)
         entry = self._registry.authorized_entry(target, user)
         if target.resource.storage:
             entry = entry_of(await self._registry.get(target, user))
@@ -99,7 +98,7 @@ class ObjectRequests:
         body = self._renderer(target, wanted, request.query).one(entry, clock.now())
         return await reply(request, body, media_type=wanted.media_type)
 
-    async def _list(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
+    async def _list(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""))
         kept = target.resource.stored and target.resource.storage is None
         whole = wanted == PLAIN and not request.query_string and kept
@@ -120,7 +119,7 @@ class ObjectRequests:
             self._lists.keep(target, selected.revision, begun[0])
         return await replies.reply_pieces(request, chain(begun, pieces), wanted.media_type)
 
-    async def _watch(self, request: web.BaseRequest, target: Target, user: User) -> web.StreamResponse:
+    async def _watch(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""), streamed=True)
         renderer = self._renderer(target, wanted, request.query)
         options = _watch_options(request.query, target.name)
@@ -131,9 +130,7 @@ class ObjectRequests:
                 raise
             # Too old a start is told as an event, where clients look for it.
             return await reply(request, b'{"type":"ERROR","object":' + codec.encode(error.status) + b"}\n")
-        response = web.StreamResponse(headers={"Content-Type": JSON})
-        replies.warn(request, response)
-        response.enable_chunked_encoding()
+        response = replies.streamed(request, JSON)
         self._watches[watch] = None
         if self._closed:
             watch.close()
@@ -149,7 +146,7 @@ class ObjectRequests:
         return response
 
     async def _send_events(
-        self, request: web.BaseRequest, response: web.StreamResponse, watch: ObjectWatch, renderer: Renderer
+        self, request: Request, response: web.StreamResponse, watch: ObjectWatch, renderer: Renderer
     ) -> None:
         """Every event until the watch ends; what is ready together is sent together."""
         resource, first = renderer.resource, True
@@ -174,7 +171,7 @@ class ObjectRequests:
             if lines:
                 await _send(request.transport, response, lines)
 
-    async def _create(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+    async def _create(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         tables = target.resource.stored and not target.subresource  # questions and deeds have no rows
         wanted = self._write_answer(request, tables=tables)
         options = _write_options(request, "create")
@@ -182,9 +179,9 @@ class ObjectRequests:
         body, found = codec.convert(await _read(request, kind), kind, options.field_validation)
         options.warnings.extend(found)
         made = await self._registry.create(target, user, body, options)
-        return await self._answer(request, target, made, wanted, options.warnings, code=201)
+        return await self._answer(request, target, made, wanted, 201)
 
-    async def _update(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+    async def _update(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted, options = self._write_answer(request), _write_options(request, "update")
         kind = _body_type(target)
         body, found = codec.convert(await _read(request, kind), kind, options.field_validation)
@@ -192,13 +189,13 @@ class ObjectRequests:
         check_named(body.metadata.name, target)
         code = self._code_of_change(target)
         changed = await self._registry.update(target, user, body, options)
-        return await self._answer(request, target, changed, wanted, options.warnings, code=code)
+        return await self._answer(request, target, changed, wanted, code)
 
     def _code_of_change(self, target: Target) -> int:
         """What a change answers that is carried out now: 201 if it comes upon nothing, and so creates."""
         return 200 if self._registry.reads.exists(target) else 201
 
-    async def _patch(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+    async def _patch(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted = self._write_answer(request)
         media_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
         patch_type = PATCH_TYPES.get(media_type)
@@ -209,52 +206,49 @@ class ObjectRequests:
         code = self._code_of_change(target)
         patch = Patch(patch_type, body.value, body.duplicates)
         changed = await self._registry.patch(target, user, patch, options)
-        return await self._answer(request, target, changed, wanted, options.warnings, code=code)
+        return await self._answer(request, target, changed, wanted, code)
 
-    async def _delete(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+    async def _delete(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted = self._write_answer(request)
         options = request_options.delete_options(request.query, await _delete_body(request))
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
-        request[replies.WARNINGS] = warnings
+        request.warnings = warnings
         result = await self._registry.delete(target, user, options, warnings)
         stays = options.orphan_dependents is False and self._registry.reads.exists(target)
-        return await self._answer(request, target, result, wanted, warnings, code=202 if stays else 200)
+        return await self._answer(request, target, result, wanted, 202 if stays else 200)
 
-    async def _delete_collection(self, request: web.BaseRequest, target: Target, user: User) -> web.Response:
+    async def _delete_collection(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted = self._write_answer(request)
         selected = request_options.list_options(request.query)
         options = request_options.delete_options(request.query, await _delete_body(request))
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
-        request[replies.WARNINGS] = warnings
+        request.warnings = warnings
         found = await self._registry.delete_collection(target, user, selected, options, warnings)
         revision = ListMeta(resource_version=str(self._registry.store.revision))
         renderer = self._renderer(target, wanted, request.query)
         body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
-        return await reply(request, body, media_type=wanted.media_type, warnings=warnings)
+        return await reply(request, body, media_type=wanted.media_type)
 
-    def _write_answer(self, request: web.BaseRequest, *, tables: bool = True) -> Wanted:
+    def _write_answer(self, request: Request, *, tables: bool = True) -> Wanted:
         """How the answer to a write shall look; asked first, so that nothing is written for a 406."""
         return negotiate(request.headers.get("Accept", ""), tables=tables)
 
     async def _answer(
         self,
-        request: web.BaseRequest,
+        request: Request,
         target: Target,
         obj: Any,
         wanted: Wanted,
-        warnings: list[str],
-        *,
         code: int = 200,
-    ) -> web.Response:
+    ) -> web.StreamResponse:
         view = self._registry.view(target)
         own = view.body if view else (target.resource.type, CustomObject)
         shows_itself = not target.subresource or isinstance(obj, own)
         if wanted.form is Form.OBJECT or isinstance(obj, Status) or not shows_itself:
-            return await reply_object(
-                request, obj, code=code, warnings=warnings, media_type=wanted.media_type
-            )
-        body = self._renderer(target, wanted, request.query).one(entry_of(obj), clock.now())
-        return await reply(request, body, code=code, warnings=warnings, media_type=wanted.media_type)
+            body = codec.encode(obj)
+        else:
+            body = self._renderer(target, wanted, request.query).one(entry_of(obj), clock.now())
+        return await reply(request, body, code=code, media_type=wanted.media_type)
 
     def _renderer(self, target: Target, wanted: Wanted, query: Mapping[str, str]) -> Renderer:
         """Makes answers about ``target``, which may be a view of its object."""
@@ -285,10 +279,10 @@ def _watch_options(query: Mapping[str, str], name: str) -> ListOptions:
     return replace(options, timeout_seconds=seconds)
 
 
-def _write_options(request: web.BaseRequest, verb: str, patch_type: PatchType | None = None) -> WriteOptions:
+def _write_options(request: Request, verb: str, patch_type: PatchType | None = None) -> WriteOptions:
     agent = request.headers.get("User-Agent", "")
     options = request_options.write_options(request.query, verb, patch_type, agent)
-    request[replies.WARNINGS] = options.warnings
+    request.warnings = options.warnings
     return options
 
 
@@ -302,7 +296,7 @@ def _body_type(target: Target) -> type[Any]:
     return type_of(part.group, part.version, part.kind)
 
 
-async def _read(request: web.BaseRequest, kind: type[Any]) -> codec.Body:
+async def _read(request: Request, kind: type[Any]) -> codec.Body:
     return read_any(await request.read(), request.headers.get("Content-Type", JSON), kind.__name__)
 
 
@@ -313,7 +307,7 @@ def read_any(data: bytes, content_type: str, kind: str = "") -> codec.Body:
     return codec.read_body(data, content_type, kind)
 
 
-async def _delete_body(request: web.BaseRequest) -> DeleteOptions | None:
+async def _delete_body(request: Request) -> DeleteOptions | None:
     if not request.can_read_body:
         return None
     data = await request.read()

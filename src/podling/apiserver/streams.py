@@ -23,6 +23,7 @@ from podling.api.meta_v1 import Status
 from podling.apiserver import replies
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.connect_options import connect_options, encoded, query_of
+from podling.apiserver.exchange import Request
 from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
 from podling.apiserver.pki import KeyPair
 from podling.apiserver.proxying import Proxy
@@ -56,9 +57,7 @@ class NodeConnector(Protocol):
         """Ask a kubelet something; the answer may go on for ever."""
         ...
 
-    async def pass_upgrade(
-        self, node: Node, path: str, query: str, request: web.BaseRequest
-    ) -> web.StreamResponse:
+    async def pass_upgrade(self, node: Node, path: str, query: str, request: Request) -> web.StreamResponse:
         """Join a client's connection to one to a kubelet until either ends: neither is HTTP any more."""
         ...
 
@@ -118,9 +117,7 @@ class HttpsNodeConnector:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.internal(f"error dialing backend: {error}") from None
 
-    async def pass_upgrade(
-        self, node: Node, path: str, query: str, request: web.BaseRequest
-    ) -> web.StreamResponse:
+    async def pass_upgrade(self, node: Node, path: str, query: str, request: Request) -> web.StreamResponse:
         url = kubelet_url(node) + quote(path) + (f"?{query}" if query else "")
         try:
             return await pass_upgrade(request, url, self._context(), forwarded(request.headers).items())
@@ -167,16 +164,14 @@ class StreamRequests:
         await self._connector.close()
         await self._proxy_to.close()
 
-    async def serve(
-        self, request: web.BaseRequest, parsed: Parsed, verb: str, user: User
-    ) -> web.StreamResponse:
+    async def serve(self, request: Request, parsed: Parsed, verb: str, user: User) -> web.StreamResponse:
         target = parsed.target
         self._registry.authorize(user, verb, target)
         if target.subresource == "log":
             return await self._log(request, self._pod(target))
         asked = connect_options(parsed, request.query, request.path)
         options = WriteOptions()
-        request[replies.WARNINGS] = options.warnings
+        request.warnings = options.warnings
         admitted = await self._registry.connect(target, user, asked, options)
         if target.subresource == "proxy":
             if admitted != asked:
@@ -200,7 +195,7 @@ class StreamRequests:
             raise errors.not_found("nodes", "", name)
         return node
 
-    async def _log(self, request: web.BaseRequest, pod: Pod) -> web.StreamResponse:
+    async def _log(self, request: Request, pod: Pod) -> web.StreamResponse:
         metadata = pod.metadata
         check_log_options(metadata.name or "", request.query)
         container = container_of(pod, request.query.get("container", ""))
@@ -211,7 +206,7 @@ class StreamRequests:
         body = await self._connector.request(node, "GET", path, request.rel_url.raw_query_string, b"")
         return await self._pass_on(request, body)
 
-    async def _pass_on(self, request: web.BaseRequest, body: Body) -> web.StreamResponse:
+    async def _pass_on(self, request: Request, body: Body) -> web.StreamResponse:
         """A kubelet's answer to the client, chunk by chunk."""
         if body.status >= 400:
             raise await refusal(body)
@@ -229,7 +224,7 @@ class StreamRequests:
         return response
 
     async def _stream(
-        self, request: web.BaseRequest, pod: Pod, target: Target, query: Mapping[str, str], raw: str
+        self, request: Request, pod: Pod, target: Target, query: Mapping[str, str], raw: str
     ) -> web.StreamResponse:
         """exec, attach and port-forward. ``raw``: the query for the kubelet."""
         metadata, kind = pod.metadata, target.subresource
@@ -248,9 +243,7 @@ class StreamRequests:
             raise errors.bad_request("Upgrade request required")
         return await self._pass_upgrade(request, node, path, raw)
 
-    async def _pass_upgrade(
-        self, request: web.BaseRequest, node: Node, path: str, raw: str
-    ) -> web.StreamResponse:
+    async def _pass_upgrade(self, request: Request, node: Node, path: str, raw: str) -> web.StreamResponse:
         task = asyncio.current_task()
         assert task is not None
         self._open[task] = None
@@ -259,7 +252,7 @@ class StreamRequests:
         finally:
             del self._open[task]
 
-    async def _proxy(self, request: web.BaseRequest, parsed: Parsed) -> web.StreamResponse:
+    async def _proxy(self, request: Request, parsed: Parsed) -> web.StreamResponse:
         """``nodes/{name}/proxy``: whatever else a kubelet serves. Pods and services answer for themselves."""
         target = parsed.target
         if target.resource.plural != "nodes":

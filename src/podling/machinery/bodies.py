@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from podling.machinery import jsonscan
@@ -99,7 +100,28 @@ _parse_lenient = json.JSONDecoder(parse_constant=_refuse_constant).decode
 """Of a key that comes twice the last value counts."""
 
 
+_encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode
+
+
+def _read_plainly(data: bytes) -> Any:
+    """The value of JSON as Go's clients write it: compact, and every key once. None for all other data.
+
+    Such a text is what its value is written as, so that nothing can have been lost or changed in reading it.
+    """
+    text = data.rstrip(b"\n")
+    try:
+        value = _decode(text)
+        return value if _encode(value) == text else None
+    except (ValueError, RecursionError):
+        return None
+
+
 def _read_json(data: bytes, refused: Callable[[str], ApiError], kind: str = "") -> Body:
+    if data.count(b"{") + data.count(b"[") <= jsonscan.MAX_DEPTH:
+        value = _read_plainly(data)
+        if value is not None:
+            _check_object(value, data, kind)
+            return Body(value)
     # Go reads bytes that are no UTF-8 as the replacement character; so do we.
     text = data.decode(errors="replace")
     repeated = False

@@ -1,8 +1,8 @@
 """``fieldsV1`` of a whole new object: what its creator comes to own (server-side apply).
 
-Everything that the object says and an empty one does not. A type is compiled once into the path element of
-each field and what to do inside of it, because every created object is walked. Leaves are one shared empty
-dict: objects are never changed.
+Everything that the object says and an empty one does not. Because every created object is walked, what
+follows from a type and from which fields are there is worked out once. Leaves are one shared empty dict, and
+trees may be shared, too: objects are never changed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ Make = Callable[[Any], Tree]
 
 DESCRIBED_MAX = 512
 """So many structs of schemas are kept compiled; those of types all are."""
+PLANS_MAX = 256
+"""For so many sets of fields that a struct comes with, what follows from them is kept."""
 
 _LEAF: Tree = {}
 _ITSELF = "."
@@ -28,11 +30,21 @@ _ITSELF = "."
 
 
 class _Step(NamedTuple):
+    """A field that is not just a leaf."""
+
+    name: str
     element: str
     make: Make | None
     """Looks inside; None for what is always a leaf."""
     start: Any
     """What an empty struct has here: nobody's doing. None if it has nothing."""
+
+
+class _Plan(NamedTuple):
+    """What all structs with the same fields have in common: their tree in order, and where it may differ."""
+
+    tree: Tree
+    steps: tuple[_Step, ...]
 
 
 def maker_of(shape: Shape, *, given: bool = False) -> Make | None:
@@ -70,26 +82,37 @@ def _described(shape: Shape) -> Make:
 
 
 def _struct_maker(fields: Mapping[str, Shape], rest: Shape | None, start: Mapping[str, Any]) -> Make:
-    steps: dict[str, _Step] = {}
+    # Compiled when first met: types may hold themselves.
+    plans: dict[tuple[str, ...], _Plan] = {}
 
     def step_to(name: str) -> _Step:
-        # Compiled when first met: types may hold themselves.
         shape = fields.get(name, rest)
         if shape is None:
             raise undeclared((f"f:{name}",))
-        step = _Step(f"f:{name}", maker_of(shape, given=name in start), start.get(name))
-        if name in fields:
-            steps[name] = step
-        return step
+        return _Step(name, f"f:{name}", maker_of(shape, given=name in start), start.get(name))
+
+    def plan_of(names: tuple[str, ...]) -> _Plan:
+        steps = [step_to(name) for name in sorted(names)]
+        tree = dict.fromkeys((step.element for step in steps), _LEAF)
+        plan = _Plan(tree, tuple(step for step in steps if step.make is not None or step.start is not None))
+        if rest is None and len(plans) < PLANS_MAX:
+            plans[names] = plan
+        return plan
 
     def make(value: Any) -> Tree:
-        tree: Tree = {}
-        for name in sorted(value) if isinstance(value, dict) else ():
-            element, inside, before = steps.get(name) or step_to(name)
+        if not isinstance(value, dict):
+            return {}
+        names = tuple(value)
+        common, steps = plans.get(names) or plan_of(names)
+        if not steps:
+            return common
+        tree = common.copy()
+        for name, element, inside, before in steps:
             item = value[name]
-            if item != before:
-                own = before is None
-                tree[element] = _LEAF if inside is None else _below(item, inside, itself=own)
+            if item == before:
+                del tree[element]
+            elif inside is not None:
+                tree[element] = _below(item, inside, itself=before is None)
         return tree
 
     return make
@@ -113,7 +136,7 @@ def _list_maker(shape: Shape) -> Make:
 
     def make(items: Any) -> Tree:
         tree: Tree = {}
-        for index, item in enumerate(items if isinstance(items, list) else ()):
+        for index, item in enumerate(items if isinstance(items, list | tuple) else ()):
             element = item_element(item, index, shape, ())
             # Two items with one key are together one leaf.
             if inside is None or element in tree:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -224,9 +225,23 @@ plain = st.recursive(
 )
 
 
-@given(plain)
-def test_json_is_read_as_it_was_written(value: Any) -> None:
-    assert read_body(json.dumps(value).encode()).value == value
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+@given(plain, st.sampled_from([json.dumps, compact, lambda value: compact(value) + "\n"]))
+def test_json_is_read_as_it_was_written(value: Any, write: Callable[[Any], str]) -> None:
+    found = read_body(write(value).encode(errors="replace")).value
+    assert repr(found) == repr(json.loads(write(value).encode(errors="replace"))), "types are told apart, too"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", '":', "\\"]), plain), max_size=4))
+def test_a_key_that_comes_twice_is_found_in_compact_json(pairs: list[tuple[str, Any]]) -> None:
+    text = "{" + ",".join(f"{compact(key)}:{compact(value)}" for key, value in pairs) + "}"
+    body = read_body(text.encode(errors="replace"))
+    repeated = {key for key, _ in pairs if [each for each, _ in pairs].count(key) > 1}
+    assert len(body.duplicates) == len(repeated)
+    assert list(body.value) == list(dict.fromkeys(key for key, _ in pairs))
 
 
 @given(plain)

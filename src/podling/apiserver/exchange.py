@@ -1,0 +1,135 @@
+"""One request over HTTP and its answer, as this server has them: what every answer says, whoever makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from http import HTTPStatus
+from itertools import count
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.helpers import rfc822_formatted_time
+from aiohttp.http import SERVER_SOFTWARE, HttpVersion11
+
+from podling import ids
+
+AUDIT_ID = "Audit-Id"
+CACHE_CONTROL = "Cache-Control"
+NOT_KEPT = "no-cache, private"
+FLOW_SCHEMA, PRIORITY_LEVEL = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"
+WAITS_FROM_BYTES = 64 * 1024
+"""With so much on its way to a reader, the next request waits until it has been read."""
+
+_numbers = count(1)
+
+
+@cache
+def _process_id() -> str:
+    return ids.uid()[:24]
+
+
+def _new_audit_id() -> str:
+    """Random per process, then counted."""
+    return f"{_process_id()}{next(_numbers):012x}"
+
+
+def audit_id(request: web.BaseRequest) -> str:
+    """The client's own identifier of the request, or a new one."""
+    return request.headers.get(AUDIT_ID) or _new_audit_id()
+
+
+class Request(web.BaseRequest):
+    """A request whose answer says what every answer says."""
+
+    _whole: bytes | None = None
+    flow: tuple[str, str] | None = None
+    """Where the request belongs: the UIDs of a flow schema and of its priority level."""
+    deprecation: str = ""
+    warnings: Sequence[str] = ()
+    """What its client is warned of, whatever the answer: what it asks for, and what is found on the way."""
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether an ``Answer`` may answer it."""
+        if self.version != HttpVersion11 or self.method == "HEAD":
+            return False
+        return self.keep_alive and AUDIT_ID not in self.headers
+
+    async def read(self) -> bytes:
+        """The body; most came with the head and need not be waited for. Raises 413 (``HTTPException``)."""
+        content = self.content
+        if self._whole is None:
+            here = content.is_eof() and content.total_bytes <= self.client_max_size
+            self._whole = content.read_nowait() if here else await super().read()
+        return self._whole
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        headers = response.headers
+        if headers.get("Server") == SERVER_SOFTWARE:  # ours; one that is passed on stays
+            del headers["Server"]
+        headers[AUDIT_ID] = audit_id(self)
+        if CACHE_CONTROL not in headers:
+            headers[CACHE_CONTROL] = NOT_KEPT
+        if self.flow is not None:
+            headers[FLOW_SCHEMA], headers[PRIORITY_LEVEL] = self.flow
+
+
+class Answer(web.StreamResponse):
+    """The answer to a usual request, when it is nothing but a body: head and body in one write.
+
+    The general way of ``web.Response`` through headers that may be anything takes longer than reading an
+    object. ``request`` must be usual.
+    """
+
+    def __init__(self, request: Request, body: bytes, code: int, media_type: str) -> None:
+        # What the base keeps is for the general way, which is not gone here.
+        self._said = body, code, media_type
+        self._asked: Request | None = request
+        self._last = False
+
+    @property
+    def prepared(self) -> bool:
+        return self._asked is None
+
+    @property
+    def status(self) -> int:
+        return self._said[1]
+
+    @property
+    def keep_alive(self) -> bool:
+        return not self._last
+
+    def force_close(self) -> None:
+        self._last = True
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        if self._asked is None:
+            return None
+        asked, self._asked = self._asked, None
+        transport = asked.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        transport.write(self._head(asked.flow) + self._said[0])
+        if transport.get_write_buffer_size() > WAITS_FROM_BYTES:
+            await asked.writer.drain()
+        return None
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Everything has been said."""
+
+    def _head(self, flow: tuple[str, str] | None) -> bytes:
+        body, code, media_type = self._said
+        more = "Connection: close\r\n" if self._last else ""
+        if flow is not None:
+            more += f"{FLOW_SCHEMA}: {flow[0]}\r\n{PRIORITY_LEVEL}: {flow[1]}\r\n"
+        return (
+            f"HTTP/1.1 {code} {_phrase(code)}\r\nDate: {rfc822_formatted_time()}\r\n"
+            f"Content-Type: {media_type}\r\nContent-Length: {len(body)}\r\n"
+            f"{AUDIT_ID}: {_new_audit_id()}\r\n{CACHE_CONTROL}: {NOT_KEPT}\r\n{more}\r\n"
+        ).encode()
+
+
+@cache
+def _phrase(code: int) -> str:
+    return HTTPStatus(code).phrase
