@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec import structs
 
-from podling.api import autoscaling_v1, autoscaling_v2, core_v1, events_v1
+from podling.api import core_v1, events_v1
+from podling.apiserver.autoscaler_views import autoscaler_in, autoscaler_out
 from podling.machinery.custom import CustomObject
 from podling.machinery.scheme import Resource
 
@@ -94,70 +95,7 @@ def _event_out(event: core_v1.Event) -> events_v1.Event:
     )
 
 
-def _autoscaler_in(scaler: autoscaling_v1.HorizontalPodAutoscaler) -> autoscaling_v2.HorizontalPodAutoscaler:
-    spec, status = scaler.spec, scaler.status
-    cpu = spec.target_cpu_utilization_percentage
-    metrics = () if cpu is None else (_cpu_metric(cpu),)
-    current = status.current_cpu_utilization_percentage
-    return autoscaling_v2.HorizontalPodAutoscaler(
-        metadata=scaler.metadata,
-        spec=autoscaling_v2.HorizontalPodAutoscalerSpec(
-            scale_target_ref=_reference(autoscaling_v2.CrossVersionObjectReference, spec.scale_target_ref),
-            min_replicas=spec.min_replicas,
-            max_replicas=spec.max_replicas,
-            metrics=metrics,
-        ),
-        status=autoscaling_v2.HorizontalPodAutoscalerStatus(
-            observed_generation=status.observed_generation,
-            last_scale_time=status.last_scale_time,
-            current_replicas=status.current_replicas,
-            desired_replicas=status.desired_replicas,
-            current_metrics=() if current is None else (_cpu_status(current),),
-        ),
-    )
-
-
-def _autoscaler_out(scaler: autoscaling_v2.HorizontalPodAutoscaler) -> autoscaling_v1.HorizontalPodAutoscaler:
-    spec, status = scaler.spec, scaler.status
-    target = next((m.resource.target for m in spec.metrics if m.resource and m.resource.name == "cpu"), None)
-    current = next(
-        (m.resource.current for m in status.current_metrics if m.resource and m.resource.name == "cpu"), None
-    )
-    return autoscaling_v1.HorizontalPodAutoscaler(
-        metadata=scaler.metadata,
-        spec=autoscaling_v1.HorizontalPodAutoscalerSpec(
-            scale_target_ref=_reference(autoscaling_v1.CrossVersionObjectReference, spec.scale_target_ref),
-            min_replicas=spec.min_replicas,
-            max_replicas=spec.max_replicas,
-            target_cpu_utilization_percentage=target.average_utilization if target else None,
-        ),
-        status=autoscaling_v1.HorizontalPodAutoscalerStatus(
-            observed_generation=status.observed_generation,
-            last_scale_time=status.last_scale_time,
-            current_replicas=status.current_replicas or 0,
-            desired_replicas=status.desired_replicas,
-            current_cpu_utilization_percentage=current.average_utilization if current else None,
-        ),
-    )
-
-
-def _reference(kind: Any, ref: Any) -> Any:
-    return kind(api_version=ref.api_version, kind=ref.kind, name=ref.name)
-
-
-def _cpu_metric(percent: int) -> autoscaling_v2.MetricSpec:
-    target = autoscaling_v2.MetricTarget(type="Utilization", average_utilization=percent)
-    source = autoscaling_v2.ResourceMetricSource(name="cpu", target=target)
-    return autoscaling_v2.MetricSpec(type="Resource", resource=source)
-
-
-def _cpu_status(percent: int) -> autoscaling_v2.MetricStatus:
-    current = autoscaling_v2.MetricValueStatus(average_utilization=percent)
-    source = autoscaling_v2.ResourceMetricStatus(name="cpu", current=current)
-    return autoscaling_v2.MetricStatus(type="Resource", resource=source)
-
-
 _CONVERSIONS = {
     ("events.k8s.io", "v1", "Event"): _Conversion(_event_in, _event_out),
-    ("autoscaling", "v1", "HorizontalPodAutoscaler"): _Conversion(_autoscaler_in, _autoscaler_out),
+    ("autoscaling", "v1", "HorizontalPodAutoscaler"): _Conversion(autoscaler_in, autoscaler_out),
 }

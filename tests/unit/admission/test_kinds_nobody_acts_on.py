@@ -15,7 +15,7 @@ from tests.support.manifests import obj
 
 SCALER = """
 metadata: {name: web, namespace: default}
-spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: web}}
+spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
 """
 
 

@@ -28,7 +28,10 @@ RBAC = "rbac.authorization.k8s.io"
 VALID: dict[type[Any], dict[str, Any]] = {
     HorizontalPodAutoscaler: {
         "metadata": META,
-        "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"}},
+        "spec": {
+            "maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        },
     },
     PodDisruptionBudget: {"metadata": META, "spec": {"minAvailable": 1}},
     Lease: {"metadata": META, "spec": {"leaseDurationSeconds": 15}},
@@ -44,11 +47,18 @@ VALID: dict[type[Any], dict[str, Any]] = {
 }
 M0, UP, RULE = "spec.metrics[0]", "spec.behavior.scaleUp", "spec.rules[0]"
 METRICS = ("ContainerResource", "External", "Object", "Pods", "Resource")
+NO_GROUP = "apiVersion must specify API group"
 NO_TARGET = "must set either a target raw value or a target utilization"
 TWO_TARGETS = "may not set both a target raw value and a target utilization"
 NEEDS_SOURCE = "must populate information for the given metric source"
 STANDARD = "must be a standard resource type or fully qualified"
 WRITER = f'{{"apiGroup":"{RBAC}","kind":"Role","name":"writer"}}'
+
+
+SCALED_TO_NOTHING = forbidden(
+    "spec.metrics",
+    "must specify at least one Object or External metric to support scaling to zero replicas",
+)
 
 
 def measured(text: str) -> str:
@@ -67,10 +77,7 @@ SCALING: list[KindRow] = [
         [
             invalid("spec.minReplicas", "0", "must be greater than or equal to 1"),
             invalid("spec.maxReplicas", "0", "must be greater than 0"),
-            forbidden(
-                "spec.metrics",
-                "must specify at least one Object or External metric to support scaling to zero replicas",
-            ),
+            SCALED_TO_NOTHING,
         ],
     ),
     (
@@ -91,6 +98,40 @@ SCALING: list[KindRow] = [
             required("spec.scaleTargetRef.kind"),
             invalid("spec.scaleTargetRef.name", '"a/b"', "may not contain '/'"),
         ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        "spec: {scaleTargetRef: {apiVersion: null}}",
+        [invalid("spec.scaleTargetRef.apiVersion", '""', NO_GROUP)],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        "spec: {scaleTargetRef: {apiVersion: v1}}",
+        [invalid("spec.scaleTargetRef.apiVersion", '"v1"', NO_GROUP)],
+    ),
+    (HorizontalPodAutoscaler, "spec: {scaleTargetRef: {apiVersion: v1, kind: ReplicationController}}", []),
+    (
+        HorizontalPodAutoscaler,
+        "spec: {scaleTargetRef: {apiVersion: a/b/c, kind: ReplicationController}}",
+        [invalid("spec.scaleTargetRef.apiVersion", '"a/b/c"', "unexpected GroupVersion string: a/b/c")],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        measured("type: Object, object: {describedObject: {apiVersion: a/b/c, kind: Ingress, name: i}, "
+                 "metric: {name: m}, target: {type: Value, value: 1}}"),
+        [
+            invalid(
+                f"{M0}.object.describedObject.apiVersion",
+                '"a/b/c"',
+                "unexpected GroupVersion string: a/b/c",
+            )
+        ],
+    ),
+    (
+        HorizontalPodAutoscaler,
+        measured("type: Object, object: {describedObject: {kind: Node, name: n}, metric: {name: m}, "
+                 "target: {type: Value, value: 1}}"),
+        [],
     ),
     (
         HorizontalPodAutoscaler,
@@ -319,3 +360,34 @@ def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
 def test_changes(kind: type[Any], text: str, subresource: str, expected: list[Cause]) -> None:
     old = created(obj(kind, "", VALID[kind]))
     assert change_causes(obj(kind, text, VALID[kind]), old, subresource) == expected
+
+
+MALFORMED = "{apiVersion: a/b/c, kind: Deployment, name: web}"
+DESCRIBED = measured(
+    "type: Object, object: {describedObject: {apiVersion: a/b/c, kind: Ingress, name: i}, metric: {name: m}, "
+    "target: {type: Value, value: 1}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (
+            f"spec: {{scaleTargetRef: {MALFORMED}}}",
+            f"spec: {{maxReplicas: 9, scaleTargetRef: {MALFORMED}}}",
+            [],
+        ),
+        (
+            f"spec: {{scaleTargetRef: {MALFORMED}}}",
+            "spec: {scaleTargetRef: {apiVersion: '', kind: Deployment, name: web}}",
+            [invalid("spec.scaleTargetRef.apiVersion", '""', NO_GROUP)],
+        ),
+        (DESCRIBED, DESCRIBED, []),
+        ("spec: {minReplicas: 0}", "spec: {minReplicas: 0, metrics: []}", [SCALED_TO_NOTHING]),
+    ],
+)
+def test_what_was_wrong_before_may_stay(before: str, after: str, expected: list[Cause]) -> None:
+    """Of what a change leaves alone, the version of the target, of described objects, and no replicas."""
+    kind = HorizontalPodAutoscaler
+    old, new = (created(obj(kind, text, VALID[kind])) for text in (before, after))
+    assert change_causes(new, old) == expected

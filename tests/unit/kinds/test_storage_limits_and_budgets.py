@@ -92,7 +92,8 @@ CAUSES: list[KindRow] = [
     ),
     (
         HorizontalPodAutoscaler,
-        "spec: {scaleTargetRef: {kind: Deployment, name: web}, minReplicas: 3, maxReplicas: 2}",
+        "spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, "
+        "minReplicas: 3, maxReplicas: 2}",
         [invalid("spec.maxReplicas", "2", "must be greater than or equal to `minReplicas`")],
     ),
     (
@@ -168,7 +169,7 @@ def test_a_limit_is_also_the_default_request() -> None:
 
 
 def test_an_autoscaler_watches_the_cpu_by_default() -> None:
-    text = "spec: {scaleTargetRef: {kind: Deployment, name: web}, maxReplicas: 3}"
+    text = "spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, maxReplicas: 3}"
     spec = codec.to_plain(created(obj(HorizontalPodAutoscaler, text)).spec)
     assert spec["minReplicas"] == 1
     assert spec["metrics"] == [
@@ -220,7 +221,8 @@ ROWS: list[tuple[type[Any], str, list[Any]]] = [
     ),
     (
         HorizontalPodAutoscaler,
-        "spec: {scaleTargetRef: {kind: Deployment, name: web}, minReplicas: 1, maxReplicas: 3, metrics: "
+        "spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, "
+        "minReplicas: 1, maxReplicas: 3, metrics: "
         "[{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}",
         ["x", "Deployment/web", "cpu: <unknown>/80%", "1", 3, 0, "5m"],
     ),

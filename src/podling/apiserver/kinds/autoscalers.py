@@ -12,26 +12,31 @@ from typing import Any
 from podling.api.autoscaling_v2 import (
     HorizontalPodAutoscaler,
     HorizontalPodAutoscalerBehavior,
+    HorizontalPodAutoscalerSpec,
     HPAScalingPolicy,
     HPAScalingRules,
     MetricSpec,
     MetricStatus,
     MetricTarget,
     MetricValueStatus,
-    ResourceMetricSource,
 )
+from podling.apiserver.autoscaler_views import DEFAULT_UTILIZATION, cpu_metric, without_round_trip
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, NONE, UNKNOWN, UNSET, age, as_stored
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, fill_absent
-from podling.apiserver.kinds.metric_validation import behavior_errors, metric_errors, reference_errors
+from podling.apiserver.kinds.metric_validation import (
+    behavior_errors,
+    group_version_error,
+    metric_errors,
+    reference_errors,
+)
 from podling.machinery import fields
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
 SPEC, STATUS = Path("spec"), Path("status")
-DEFAULT_UTILIZATION = 80
 SHOWN_METRICS = 2
 
 
@@ -50,42 +55,19 @@ class AutoscalerRules(KindRules[HorizontalPodAutoscaler]):
     def default(self, obj: HorizontalPodAutoscaler) -> HorizontalPodAutoscaler:
         spec = fill_absent(obj.spec, min_replicas=1)
         if not spec.metrics:
-            spec = change(spec, metrics=(_cpu_metric(),))
+            spec = change(spec, metrics=(cpu_metric(DEFAULT_UTILIZATION),))
         if spec.behavior is not None:
             spec = change(spec, behavior=_default_behavior(spec.behavior))
-        return change(obj, spec=spec)
+        return change(obj, spec=spec, metadata=without_round_trip(obj.metadata))
 
     def validate(self, obj: HorizontalPodAutoscaler, context: Context) -> Errors:
-        return self._errors(obj, 1)
-
-    def _errors(self, obj: HorizontalPodAutoscaler, fewest: int) -> Errors:
-        """``fewest``: what ``minReplicas`` must be at least."""
-        spec = obj.spec
-        errors: Errors = []
-        least, where = spec.min_replicas, SPEC.child("maxReplicas")
-        if least is not None and least < fewest:
-            text = f"must be greater than or equal to {fewest}"
-            errors.append(fields.invalid(SPEC.child("minReplicas"), least, text))
-        if spec.max_replicas < 1:
-            errors.append(fields.invalid(where, spec.max_replicas, "must be greater than 0"))
-        if least is not None and spec.max_replicas < least:
-            text = "must be greater than or equal to `minReplicas`"
-            errors.append(fields.invalid(where, spec.max_replicas, text))
-        errors += reference_errors(SPEC.child("scaleTargetRef"), spec.scale_target_ref)
-        for position, metric in enumerate(spec.metrics):
-            errors += metric_errors(SPEC.child("metrics").index(position), metric)
-        if least == 0 and not any(metric.type in ("Object", "External") for metric in spec.metrics):
-            text = "must specify at least one Object or External metric to support scaling to zero replicas"
-            errors.append(fields.forbidden(SPEC.child("metrics"), text))
-        if spec.behavior is not None:
-            errors += behavior_errors(SPEC.child("behavior"), spec.behavior)
-        return errors
+        return _spec_errors(obj.spec, None)
 
     def validate_update(
         self, new: HorizontalPodAutoscaler, old: HorizontalPodAutoscaler, context: Context
     ) -> Errors:
         if context.subresource != "status":
-            return self._errors(new, 0 if old.spec.min_replicas == 0 else 1)
+            return _spec_errors(new.spec, old.spec)
         errors = checks.non_negative(STATUS.child("currentReplicas"), new.status.current_replicas)
         return errors + checks.non_negative(STATUS.child("desiredReplicas"), new.status.desired_replicas)
 
@@ -105,9 +87,47 @@ class AutoscalerRules(KindRules[HorizontalPodAutoscaler]):
         )
 
 
-def _cpu_metric() -> MetricSpec:
-    target = MetricTarget(type="Utilization", average_utilization=DEFAULT_UTILIZATION)
-    return MetricSpec(type="Resource", resource=ResourceMetricSource(name="cpu", target=target))
+def _spec_errors(spec: HorizontalPodAutoscalerSpec, old: HorizontalPodAutoscalerSpec | None) -> Errors:
+    """``old`` is the stored spec: versions that were malformed before, and no replicas at all, may stay."""
+    fewest = 0 if old is not None and old.min_replicas == 0 else 1
+    any_version = old is not None and any(map(_malformed, old.metrics))
+    errors: Errors = []
+    least, where = spec.min_replicas, SPEC.child("maxReplicas")
+    if least is not None and least < fewest:
+        text = f"must be greater than or equal to {fewest}"
+        errors.append(fields.invalid(SPEC.child("minReplicas"), least, text))
+    if spec.max_replicas < 1:
+        errors.append(fields.invalid(where, spec.max_replicas, "must be greater than 0"))
+    if least is not None and spec.max_replicas < least:
+        text = "must be greater than or equal to `minReplicas`"
+        errors.append(fields.invalid(where, spec.max_replicas, text))
+    errors += _target_errors(spec, old)
+    for position, metric in enumerate(spec.metrics):
+        errors += metric_errors(SPEC.child("metrics").index(position), metric, any_version=any_version)
+    if least == 0 and not any(metric.type in ("Object", "External") for metric in spec.metrics):
+        text = "must specify at least one Object or External metric to support scaling to zero replicas"
+        errors.append(fields.forbidden(SPEC.child("metrics"), text))
+    if spec.behavior is not None:
+        errors += behavior_errors(SPEC.child("behavior"), spec.behavior)
+    return errors
+
+
+def _target_errors(spec: HorizontalPodAutoscalerSpec, old: HorizontalPodAutoscalerSpec | None) -> Errors:
+    """Nothing but a ReplicationController can be scaled in the group without a name."""
+    target, before = spec.scale_target_ref, old.scale_target_ref if old is not None else None
+    return reference_errors(
+        SPEC.child("scaleTargetRef"),
+        target,
+        in_group=target.kind != "ReplicationController",
+        any_version=before is not None
+        and (before.api_version, before.kind) == (target.api_version, target.kind),
+    )
+
+
+def _malformed(metric: MetricSpec) -> bool:
+    """Whether a stored metric describes an object of a version that is none."""
+    source = metric.object if metric.type == "Object" else None
+    return source is not None and bool(group_version_error(source.described_object.api_version or ""))
 
 
 def _default_behavior(behavior: HorizontalPodAutoscalerBehavior) -> HorizontalPodAutoscalerBehavior:

@@ -6,7 +6,6 @@ Upstream: ``validateMetrics`` and ``validateBehavior`` in ``pkg/apis/autoscaling
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from podling.api.autoscaling_v2 import (
     ContainerResourceMetricSource,
@@ -37,18 +36,35 @@ TARGET_TYPES = ("Utilization", "Value", "AverageValue")
 _NOT_POSITIVE = "must be positive"
 
 
-def reference_errors(path: Path, reference: CrossVersionObjectReference) -> Errors:
+def reference_errors(
+    path: Path, reference: CrossVersionObjectReference, *, in_group: bool = False, any_version: bool = False
+) -> Errors:
+    """``in_group``: whether the version must name a group; ``any_version``: whether it may be anything."""
     errors: Errors = []
     for name, value in (("kind", reference.kind), ("name", reference.name)):
         here = path.child(name)
         if not value:
             errors.append(fields.required(here))
         errors += checks.invalid_each(here, value, names.path_segment_errors(value))
-    return errors
+    version = reference.api_version or ""
+    text = "" if any_version else group_version_error(version, in_group=in_group)
+    return [*errors, fields.invalid(path.child("apiVersion"), version, text)] if text else errors
 
 
-def metric_errors(path: Path, metric: MetricSpec) -> Errors:
-    """Exactly the source that the type names must be there; of several only the first is looked into."""
+def group_version_error(version: str, *, in_group: bool = False) -> str:
+    """What is wrong with an ``apiVersion``; it may be empty, unless it must name a group."""
+    if version.count("/") > 1:
+        return f"unexpected GroupVersion string: {version}"
+    if in_group and not version.rpartition("/")[0]:
+        return "apiVersion must specify API group"
+    return ""
+
+
+def metric_errors(path: Path, metric: MetricSpec, *, any_version: bool = False) -> Errors:
+    """Exactly the source that the type names must be there; of several only the first is looked into.
+
+    ``any_version``: whether a described object may be of a malformed version.
+    """
     errors: Errors = []
     where = path.child("type")
     if not metric.type:
@@ -59,7 +75,8 @@ def metric_errors(path: Path, metric: MetricSpec) -> Errors:
     present = [name for name, (attribute, _) in _SOURCES.items() if getattr(metric, attribute) is not None]
     for name in present[:1]:
         attribute, check = _SOURCES[name]
-        errors += check(path.child(name), getattr(metric, attribute))
+        options = {"any_version": any_version} if name == "object" else {}
+        errors += check(path.child(name), getattr(metric, attribute), **options)
     expected = metric.type[:1].lower() + metric.type[1:]
     if not known:
         errors.append(fields.not_supported(where, metric.type, METRIC_TYPES))
@@ -72,8 +89,9 @@ def metric_errors(path: Path, metric: MetricSpec) -> Errors:
     return errors
 
 
-def _object_errors(path: Path, source: ObjectMetricSource) -> Errors:
-    errors = reference_errors(path.child("describedObject"), source.described_object)
+def _object_errors(path: Path, source: ObjectMetricSource, *, any_version: bool) -> Errors:
+    described = path.child("describedObject")
+    errors = reference_errors(described, source.described_object, any_version=any_version)
     errors += _identifier_errors(path.child("metric"), source.metric)
     here = path.child("target")
     errors += _target_errors(here, source.target)
@@ -122,7 +140,7 @@ def _container_resource_errors(path: Path, source: ContainerResourceMetricSource
     return errors + _usage_errors(path.child("target"), source.target)
 
 
-_SOURCES: Mapping[str, tuple[str, Callable[[Path, Any], Errors]]] = {
+_SOURCES: Mapping[str, tuple[str, Callable[..., Errors]]] = {
     "object": ("object", _object_errors),
     "external": ("external", _external_errors),
     "pods": ("pods", _pods_errors),
