@@ -99,6 +99,11 @@ class Shown(str):
     __slots__ = ()
 
 
+def in_go(**parts: Any) -> Shown:
+    """A value of one of Kubernetes' internal types, which have no names for JSON: the names are Go's."""
+    return Shown("{" + ",".join(f'"{name}":{_render(value)}' for name, value in parts.items()) + "}")
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One thing wrong with one field."""
@@ -122,10 +127,10 @@ class FieldError:
 def _render(value: Any) -> str:
     if isinstance(value, Shown):
         return value
+    if isinstance(value, list) and value and isinstance(value[0], Shown):
+        return f"[{','.join(value)}]"
     if isinstance(value, msgspec.Struct):
         return msgspec.json.encode(value, order="deterministic").decode()
-    if value is None:
-        return '"null"'  # Go prints the word it puts in the place of nil like any other string
     plain = msgspec.to_builtins(value, order="deterministic")  # maps by key, as Go writes them
     return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 

@@ -166,7 +166,7 @@ def test_what_cannot_be_read_says_nothing(annotations: dict[str, str]) -> None:
     assert read.metadata.annotations == {"mine": "kept"}
     assert codec.to_plain(read.spec)["metrics"] == [DEFAULT]
     assert read.spec.behavior is None
-    assert read.status.conditions == read.status.current_metrics == ()
+    assert (read.status.conditions, read.status.current_metrics) == ((), ())
 
 
 def test_go_reads_its_own_names_in_small_letters_too() -> None:

@@ -83,7 +83,7 @@ ROWS: list[KindRow] = [
     (
         ResourceClaim,
         wanted("name: a, exactly: {deviceClassName: g}, firstAvailable: [{name: b, deviceClassName: g}]"),
-        [invalid(R0, '"null"', f"{ONE_FORM}, but multiple fields are set")],
+        [invalid(R0, "null", f"{ONE_FORM}, but multiple fields are set")],
     ),
     (
         ResourceClaim,
@@ -204,7 +204,7 @@ ROWS: list[KindRow] = [
             required(f"{D0}.taints[0].effect"),
             invalid(
                 D0,
-                '"null"',
+                "null",
                 "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is "
                 "set to true in the ResourceSlice spec",
             ),

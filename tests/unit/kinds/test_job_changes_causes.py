@@ -18,6 +18,12 @@ HALTED = merged(PLAIN_JOB, {"spec": {"suspend": True}})
 IMMUTABLE = "field is immutable"
 
 
+RESIZED = "spec: {template: {spec: {containers: [{name: main, image: x, resources: {limits: {cpu: 1}}}]}}}"
+
+
+RENAMED = "spec: {template: {spec: {containers: [{name: other, image: x}]}}}"
+
+
 CHANGES: list[tuple[dict[str, Any], str, list[tuple[str, str]]]] = [
     (PLAIN_JOB, "spec: {parallelism: 3, backoffLimit: 1, suspend: true}", []),
     (PLAIN_JOB, "spec: {template: {spec: {nodeSelector: {a: b}}}}", [("spec.template", IMMUTABLE)]),
@@ -27,9 +33,12 @@ CHANGES: list[tuple[dict[str, Any], str, list[tuple[str, str]]]] = [
     (
         HALTED,
         "spec: {template: {spec: {affinity: {podAffinity: {}}}}}",
-        [("spec.template", IMMUTABLE)],
+        [("spec.template.spec", IMMUTABLE)],
     ),
-    (HALTED, "spec: {template: {spec: {priorityClassName: high}}}", [("spec.template", IMMUTABLE)]),
+    (HALTED, "spec: {template: {spec: {priorityClassName: high}}}", [("spec.template.spec", IMMUTABLE)]),
+    (HALTED, RESIZED, []),
+    (HALTED, RENAMED, [("spec.template.spec", IMMUTABLE)]),
+    (PLAIN_JOB, RESIZED, [("spec.template", IMMUTABLE)]),
     (PLAIN_JOB, "spec: {completions: 2}", [("spec.completions", IMMUTABLE)]),
 ]
 
@@ -41,6 +50,13 @@ def test_changes(base: dict[str, Any], text: str, expected: list[tuple[str, str]
     new = obj(Job, text, {**changed, "spec": merged(base["spec"], changed["spec"])})
     found = [(cause[0], cause[2].rpartition(": ")[2]) for cause in change_causes(new, old)]
     assert found == expected
+
+
+def test_a_job_whose_pods_have_not_gone_yet_is_not_idle() -> None:
+    old = created(obj(Job, "status: {active: 1}", HALTED))
+    old = structs.replace(old, status=structs.replace(old.status, active=1))
+    new = obj(Job, RESIZED, codec.to_plain(old))
+    assert [cause[0] for cause in change_causes(new, old)] == ["spec.template"]
 
 
 def test_an_indexed_job_is_resized_in_tandem() -> None:
@@ -111,8 +127,8 @@ STATUSES: list[tuple[str, str, list[Cause]]] = [
         invalid("status.active", "1", "active>0 is invalid for finished job"),
         invalid(
             "status.uncountedTerminatedPods",
-            '{"failed":["u"]}',
-            "uncountedTerminatedPods needs to be empty for finished job",
+            '{"Succeeded":null,"Failed":["u"]}',
+            "must be empty for finished job",
         ),
         invalid("status.terminating", "1", "terminating>0 is invalid for finished job"),
     ]),

@@ -160,7 +160,11 @@ POLICIES: list[Row] = [
          "supported"),
     ]),
     ("spec: {successPolicy: {rules: [{succeededCount: 1}]}}", [
-        invalid("spec.successPolicy", '{"rules":[{"succeededCount":1}]}', "requires indexed completion mode")
+        invalid(
+            "spec.successPolicy",
+            '{"Rules":[{"SucceededIndexes":null,"SucceededCount":1}]}',
+            "requires indexed completion mode",
+        )
     ]),
     (f"spec: {{{INDEXED}, successPolicy: {{rules: []}}}}", [
         required(
@@ -243,7 +247,8 @@ CRON_JOBS: list[Row] = [
             "spec.timeZone",
             '"local"',
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
-        )
+        ),
+        invalid("spec.timeZone", '"local"', "unknown time zone local"),
     ]),
     ("spec: {timeZone: Mars/Olympus}", [
         invalid("spec.timeZone", '"Mars/Olympus"', "unknown time zone Mars/Olympus")

@@ -52,7 +52,7 @@ NO_TARGET = "must set either a target raw value or a target utilization"
 TWO_TARGETS = "may not set both a target raw value and a target utilization"
 NEEDS_SOURCE = "must populate information for the given metric source"
 STANDARD = "must be a standard resource type or fully qualified"
-WRITER = f'{{"apiGroup":"{RBAC}","kind":"Role","name":"writer"}}'
+WRITER = f'{{"APIGroup":"{RBAC}","Kind":"Role","Name":"writer"}}'
 
 
 SCALED_TO_NOTHING = forbidden(

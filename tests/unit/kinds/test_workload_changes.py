@@ -6,10 +6,21 @@ from typing import Any
 
 import pytest
 
-from podling.api.apps_v1 import DaemonSet, Deployment, ReplicaSet, StatefulSet
+from podling.api.apps_v1 import ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet
+from podling.api.batch_v1 import CronJob, Job
 from podling.api.core_v1 import ReplicationController
-from tests.support.causes import Cause, KindRow, Row, forbidden, invalid, required, unsupported
-from tests.support.manifests import change_causes, created, creation_causes, merged, obj
+from podling.apiserver.kinds.base import Context
+from tests.support.causes import LABEL_TEXT, Cause, KindRow, Row, forbidden, invalid, required, unsupported
+from tests.support.manifests import (
+    NOW,
+    PLAIN_JOB,
+    change_causes,
+    created,
+    creation_causes,
+    merged,
+    obj,
+    rules,
+)
 
 PLAIN: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "default"},
@@ -23,6 +34,11 @@ PLAIN: dict[str, Any] = {
 }
 BASES: dict[Any, dict[str, Any]] = {
     ReplicationController: merged(PLAIN, {"spec": {"selector": None}}),
+    Job: PLAIN_JOB,
+    CronJob: {
+        "metadata": {"name": "sum", "namespace": "default"},
+        "spec": {"schedule": "@daily", "jobTemplate": {"spec": PLAIN_JOB["spec"]}},
+    },
 }
 WHOLE = "cannot be greater than status.replicas"
 
@@ -120,9 +136,7 @@ STATEFUL: list[Row] = [
         invalid(
             "spec.serviceName",
             '"Web"',
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-            "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "
-            "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+            LABEL_TEXT,
         )
     ]),
     ("spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Burn}}", [
@@ -131,13 +145,21 @@ STATEFUL: list[Row] = [
     ("spec: {updateStrategy: {type: OnDelete, rollingUpdate: {partition: 1}}}", [
         invalid(
             "spec.updateStrategy.rollingUpdate",
-            '{"partition":1}',
+            '{"Partition":1,"MaxUnavailable":null}',
             "only allowed for updateStrategy 'RollingUpdate'",
         )
     ]),
     ("spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 0%}}}", [
         invalid("spec.updateStrategy.rollingUpdate.maxUnavailable", '"0%"', "cannot be 0")
     ]),
+    ("spec: {updateStrategy: {type: Rolling}}", [
+        invalid(
+            "spec.updateStrategy",
+            '{"Type":"Rolling","RollingUpdate":null}',
+            "must be 'RollingUpdate' or 'OnDelete'",
+        )
+    ]),
+    ("spec: {revisionHistoryLimit: -1, template: {spec: {hostname: N_O, subdomain: N_O}}}", []),
     ("spec: {ordinals: {start: -1}}", [
         invalid("spec.ordinals.start", "-1", "must be greater than or equal to 0")
     ]),
@@ -176,3 +198,99 @@ def test_claims_that_could_not_be_made_are_refused_with_the_set() -> None:
         unsupported(f"{here}.volumeMode", "Tape", "Block", "Filesystem"),
     ]
     assert change_causes(new, new) == [], "what was let in before is left alone"
+
+
+def test_volumes_of_claims_come_first_and_go_before_others_of_their_name() -> None:
+    spec = "{accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}"
+    claim = f"{{metadata: {{name: Data}}, spec: {spec}}}"
+    volumes = "volumes: [{name: Data, emptyDir: {}}, {name: Old, emptyDir: {}}]"
+    text = f"spec: {{volumeClaimTemplates: [{claim}, {claim}], template: {{spec: {{{volumes}}}}}}}"
+    found = creation_causes(created(obj(StatefulSet, text, PLAIN)))
+    assert [cause[0] for cause in found] == [
+        "spec.template.spec.volumes[0].name",
+        "spec.template.spec.volumes[1].name",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        (Deployment, "spec: {strategy: {type: Roll}}", '{"Type":"Roll","RollingUpdate":null}'),
+        (
+            DaemonSet,
+            "spec: {updateStrategy: {type: Roll, rollingUpdate: {maxSurge: 5%}}}",
+            '{"Type":"Roll","RollingUpdate":{"MaxUnavailable":0,"MaxSurge":"5%"}}',
+        ),
+    ],
+)
+def test_strategies_of_unknown_types_are_shown_with_go_s_names(
+    kind: type[Any], text: str, expected: str
+) -> None:
+    (cause,) = creation_causes(created(obj(kind, text, PLAIN)))
+    assert cause[2].startswith(f"Unsupported value: {expected}: supported values: ")
+
+
+def test_a_daemon_set_without_a_selector_selects_none_of_its_pods() -> None:
+    (cause,) = creation_causes(created(obj(DaemonSet, "spec: {selector: null}", PLAIN)))
+    assert cause[0] == "spec.template.metadata.labels"
+
+
+FRACTION = 'fractional byte value "100m" is invalid, must be an integer'
+GREEDY = "volumeClaimTemplates: [{spec: {resources: {requests: {storage: 100m}, limits: {storage: 100m}}}}]"
+PORTS = "[{containerPort: 1}, {containerPort: 1}]"
+PORTED = f"template: {{spec: {{containers: [{{name: main, image: x, ports: {PORTS}}}]}}}}"
+
+
+def warned(new: Any, old: Any = None) -> list[str]:
+    return rules(type(new)).warnings(new, old, Context(NOW))
+
+
+@pytest.mark.parametrize("kind", [Deployment, ReplicaSet, ReplicationController, Job, CronJob])
+def test_names_that_are_no_host_names_are_warned_of_once(kind: type[Any]) -> None:
+    new = created(obj(kind, "metadata: {name: web.v1}", base(kind)))
+    (text,) = warned(new)
+    assert text.endswith("a DNS label is recommended: [must not contain dots]")
+    assert text.startswith("metadata.name: this is used in Pod names and hostnames, ")
+    assert warned(new, new) == []
+
+
+@pytest.mark.parametrize("kind", [Deployment, ReplicaSet, DaemonSet, StatefulSet])
+def test_templates_are_warned_of_with_every_new_generation(kind: type[Any]) -> None:
+    new = created(obj(kind, f"spec: {{{PORTED}}}", PLAIN))
+    other = created(obj(kind, f"spec: {{{PORTED}, minReadySeconds: 9}}", PLAIN))
+    assert len(warned(new)) == len(warned(other, new)) == 1
+    assert warned(new, new) == []
+
+
+def test_what_stateful_sets_are_warned_of() -> None:
+    new = created(obj(StatefulSet, f"spec: {{revisionHistoryLimit: -1, {GREEDY}}}", PLAIN))
+    where = "spec.volumeClaimTemplates[0]"
+    history = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is "
+    assert warned(new) == [
+        f"{where}.resources.requests[storage]: {FRACTION}",
+        f"{where}.resources.limits[storage]: {FRACTION}",
+        f"{history}recommended",
+    ]
+    assert warned(new, new)[0] == f"{where}.Spec.resources.requests[storage]: {FRACTION}"
+
+
+def test_jobs_too_large_to_track() -> None:
+    large = "completionMode: Indexed, completions: 100001, parallelism: 10001"
+    (text,) = warned(created(obj(Job, f"spec: {{{large}}}", PLAIN_JOB)))
+    assert text.startswith("spec: In Indexed Jobs with a number of completions higher than 10^5 ")
+    scheduled = f"spec: {{schedule: '@daily', jobTemplate: {{spec: {{{large}}}}}}}"
+    (text,) = warned(created(obj(CronJob, scheduled, base(CronJob))))
+    assert text.startswith("spec.jobTemplate.spec: In Indexed Jobs ")
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("{}", []),
+        ("null", [required("data", "data is mandatory")]),
+        ("[1]", [required("data", "data must be a valid JSON object")]),
+    ],
+)
+def test_controller_revisions_hold_objects(data: str, expected: list[Cause]) -> None:
+    text = f"{{metadata: {{name: a}}, revision: 1, data: {data}}}"
+    assert creation_causes(obj(ControllerRevision, text)) == expected

@@ -5,6 +5,8 @@ Upstream: ``ValidatePersistentVolumeClaimSpec`` in ``pkg/apis/core/validation/va
 
 from __future__ import annotations
 
+import json
+
 from podling.api.core_v1 import (
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
@@ -57,6 +59,16 @@ def validate_claim_spec(
         where = path.child("volumeAttributesClassName")
         errors += checks.dns_subdomain(where, spec.volume_attributes_class_name)
     return errors
+
+
+def claim_warnings(path: Path, spec: PersistentVolumeClaimSpec) -> list[str]:
+    """Storage comes in whole bytes."""
+    return [
+        f"{path.child('resources', name).key('storage')}: fractional byte value "
+        f"{json.dumps(str(parse(amounts['storage'])))} is invalid, must be an integer"
+        for name, amounts in (("requests", spec.resources.requests), ("limits", spec.resources.limits))
+        if "storage" in amounts and parse(amounts["storage"]).milli_value % 1000
+    ]
 
 
 def _names_group(spec: PersistentVolumeClaimSpec) -> bool:

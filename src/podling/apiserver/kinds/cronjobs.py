@@ -23,10 +23,9 @@ from podling.apiserver.kinds.cells import (
 )
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
-from podling.apiserver.kinds.job_validation import validate_job_spec
+from podling.apiserver.kinds.job_validation import job_warnings, validate_job_spec
 from podling.apiserver.kinds.pod_defaults import default_pod_template
-from podling.apiserver.kinds.pod_warnings import spec_warnings
-from podling.apiserver.kinds.workloads import SPEC
+from podling.apiserver.kinds.workloads import SPEC, name_warnings
 from podling.machinery import cron, fields, names
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
@@ -70,11 +69,9 @@ class CronJobRules(KindRules[CronJob]):
         return [] if context.subresource == "status" else _spec_errors(new.spec, old.spec)
 
     def warnings(self, obj: CronJob, old: CronJob | None, context: Context) -> list[str]:
-        template = obj.spec.job_template.spec.template
-        if old is not None and old.spec.job_template.spec.template == template:
+        if old is not None and obj.spec == old.spec:
             return []
-        path = JOB_TEMPLATE.child("spec", "template")
-        return spec_warnings(path, template.spec, template.metadata)
+        return name_warnings(obj, old) + job_warnings(JOB_TEMPLATE.child("spec"), obj.spec.job_template.spec)
 
     def row(self, obj: CronJob, now: datetime) -> Sequence[Any]:
         last, suspend = obj.status.last_schedule_time, obj.spec.suspend
@@ -143,11 +140,14 @@ def _schedule_errors(spec: CronJobSpec, *, zone_allowed: bool) -> Errors:
 def _zone_errors(path: Path, name: str) -> Errors:
     if not name:
         return [fields.invalid(path, name, "timeZone must be nil or non-empty string")]
+    errors: Errors = []
     if name.lower() == "local":
         text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        return [fields.invalid(path, name, text)]
+        errors.append(fields.invalid(path, name, text))
+    if name == "Local":  # Go knows it by this name
+        return errors
     try:
         cron.time_zone(name)
     except cron.ScheduleError as error:
-        return [fields.invalid(path, name, str(error))]
-    return []
+        errors.append(fields.invalid(path, name, str(error)))
+    return errors

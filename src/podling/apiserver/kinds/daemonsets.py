@@ -24,15 +24,14 @@ from podling.apiserver.kinds.cells import (
     template_cells,
 )
 from podling.apiserver.kinds.checks import Errors
-from podling.apiserver.kinds.deployments import ROLLING_UPDATE, at_most_all, is_zero
+from podling.apiserver.kinds.deployments import ROLLING_UPDATE, at_most_all, is_zero, shown_rolling
 from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
 from podling.apiserver.kinds.pod_defaults import default_pod_template
 from podling.apiserver.kinds.workloads import (
     SPEC,
     collision_errors,
-    selector_errors,
     template_errors,
-    template_warnings,
+    workload_warnings,
 )
 from podling.machinery import codec, fields
 from podling.machinery.fields import Path
@@ -80,7 +79,7 @@ class DaemonSetRules(KindRules[DaemonSet]):
 
     def validate(self, obj: DaemonSet, context: Context) -> Errors:
         spec = obj.spec
-        errors = selector_errors(spec.selector, "daemonset")
+        errors = checks.label_selector(SPEC.child("selector"), spec.selector)
         errors += template_errors(spec.template, spec.selector, "DaemonSet")
         errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
         errors += _strategy_errors(SPEC.child("updateStrategy"), spec.update_strategy)
@@ -93,7 +92,7 @@ class DaemonSetRules(KindRules[DaemonSet]):
         return errors + checks.immutable(SPEC.child("selector"), new.spec.selector, old.spec.selector)
 
     def warnings(self, obj: DaemonSet, old: DaemonSet | None, context: Context) -> list[str]:
-        return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
+        return workload_warnings(obj, old, self.intent)
 
     def row(self, obj: DaemonSet, now: datetime) -> Sequence[Any]:
         status = obj.status
@@ -131,7 +130,8 @@ def _strategy_errors(path: Path, strategy: DaemonSetUpdateStrategy) -> Errors:
     if strategy.type == ON_DELETE:
         return []
     if strategy.type != ROLLING_UPDATE:
-        return [fields.not_supported(path, strategy, (ROLLING_UPDATE, ON_DELETE))]
+        shown = fields.in_go(Type=strategy.type, RollingUpdate=shown_rolling(strategy.rolling_update))
+        return [fields.not_supported(path, shown, (ROLLING_UPDATE, ON_DELETE))]
     if strategy.rolling_update is None:
         return [fields.required(path.child("rollingUpdate"))]
     rolling, here = strategy.rolling_update, path.child("rollingUpdate")

@@ -7,7 +7,12 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from podling.api.apps_v1 import Deployment, DeploymentStrategy, RollingUpdateDeployment
+from podling.api.apps_v1 import (
+    Deployment,
+    DeploymentStrategy,
+    RollingUpdateDaemonSet,
+    RollingUpdateDeployment,
+)
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import (
@@ -24,11 +29,12 @@ from podling.apiserver.kinds.pod_defaults import default_pod_template
 from podling.apiserver.kinds.workloads import (
     SCALE,
     SPEC,
+    name_warnings,
     ready_of,
     selector_errors,
     status_errors,
     template_errors,
-    template_warnings,
+    workload_warnings,
 )
 from podling.machinery import fields
 from podling.machinery.fields import Path
@@ -36,18 +42,18 @@ from podling.machinery.tables import Column
 
 RECREATE = "Recreate"
 ROLLING_UPDATE = "RollingUpdate"
-PARTS = {
+COUNTS = {
+    "observedGeneration": "observed_generation",
+    "replicas": "replicas",
     "updatedReplicas": "updated_replicas",
     "readyReplicas": "ready_replicas",
     "availableReplicas": "available_replicas",
-}
-"""Of a Deployment's status: what is counted among its replicas."""
-COUNTS = {
-    "observedGeneration": "observed_generation",
     "unavailableReplicas": "unavailable_replicas",
     "terminatingReplicas": "terminating_replicas",
     "collisionCount": "collision_count",
 }
+PARTS = ("updatedReplicas", "readyReplicas", "availableReplicas")
+"""Of a Deployment's status: what is counted among its replicas."""
 
 
 class DeploymentRules(KindRules[Deployment]):
@@ -83,7 +89,7 @@ class DeploymentRules(KindRules[Deployment]):
     def validate(self, obj: Deployment, context: Context) -> Errors:
         spec = obj.spec
         errors = checks.non_negative(SPEC.child("replicas"), spec.replicas)
-        errors += selector_errors(spec.selector, "deployment")
+        errors += selector_errors(spec.selector)
         errors += template_errors(spec.template, spec.selector, "ReplicaSet")
         errors += _strategy_errors(SPEC.child("strategy"), spec.strategy)
         errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
@@ -98,12 +104,14 @@ class DeploymentRules(KindRules[Deployment]):
 
     def validate_update(self, new: Deployment, old: Deployment, context: Context) -> Errors:
         if context.subresource == "status":
-            return status_errors(new.status, old.status, PARTS, COUNTS, "readyReplicas")
+            return status_errors(new.status, old.status, COUNTS, PARTS, "readyReplicas")
         errors = self.validate(new, context)
         return errors + checks.immutable(SPEC.child("selector"), new.spec.selector, old.spec.selector)
 
     def warnings(self, obj: Deployment, old: Deployment | None, context: Context) -> list[str]:
-        return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
+        if context.subresource == "status":
+            return []
+        return name_warnings(obj, old) + workload_warnings(obj, old, self.intent)
 
     def row(self, obj: Deployment, now: datetime) -> Sequence[Any]:
         return (
@@ -132,7 +140,8 @@ def _strategy_errors(path: Path, strategy: DeploymentStrategy) -> Errors:
         text = "may not be specified when strategy `type` is 'Recreate'"
         return [fields.forbidden(path.child("rollingUpdate"), text)]
     if strategy.type != ROLLING_UPDATE:
-        return [fields.not_supported(path, strategy, (RECREATE, ROLLING_UPDATE))]
+        shown = fields.in_go(Type=strategy.type, RollingUpdate=shown_rolling(strategy.rolling_update))
+        return [fields.not_supported(path, shown, (RECREATE, ROLLING_UPDATE))]
     rolling = strategy.rolling_update or RollingUpdateDeployment()
     here = path.child("rollingUpdate")
     errors = checks.int_or_percent(here.child("maxUnavailable"), rolling.max_unavailable)
@@ -143,9 +152,19 @@ def _strategy_errors(path: Path, strategy: DeploymentStrategy) -> Errors:
     return errors + at_most_all(here.child("maxUnavailable"), rolling.max_unavailable)
 
 
+def shown_rolling(rolling: RollingUpdateDeployment | RollingUpdateDaemonSet | None) -> fields.Shown | None:
+    """How messages show what a strategy of an unknown type says of rolling updates."""
+    if rolling is None:
+        return None
+    return fields.in_go(MaxUnavailable=rolling.max_unavailable or 0, MaxSurge=rolling.max_surge or 0)
+
+
 def is_zero(value: int | str | None) -> bool:
-    """Whether a number or percentage of pods is none at all."""
-    return value in (None, 0, "0%")
+    """Whether a number or percentage of pods is none at all, or is neither a number nor a percentage."""
+    if not isinstance(value, str):
+        return not value
+    number = value.removesuffix("%")
+    return not (number.isascii() and number.isdigit() and int(number))
 
 
 def at_most_all(path: Path, value: int | str | None) -> Errors:

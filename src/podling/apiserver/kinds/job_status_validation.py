@@ -116,7 +116,7 @@ def _time_errors(new: Job, old: Job) -> Errors:
             errors.append(fields.required(path, "completionTime is required for Complete jobs"))
     start = new.status.start_time
     if _changed(new, old, "start_time", "completion_time") and start and done and done < start:
-        errors.append(fields.invalid(path, done, "completionTime cannot be set before startTime"))
+        errors.append(fields.invalid(path, done, "must be equal to or after `startTime`"))
     return errors
 
 
@@ -131,11 +131,12 @@ def _finished_errors(new: Job, old: Job) -> Errors:
     if ended and (ending or _changed(new, old, "start_time")) and status.start_time is None:
         errors.append(fields.required(STATUS.child("startTime"), "startTime is required for finished job"))
     uncounted = status.uncounted_terminated_pods
-    waiting = uncounted is not None and bool(uncounted.failed or uncounted.succeeded)
-    if ended and (ending or _changed(new, old, "uncounted_terminated_pods")) and waiting:
+    looked_at = ended and (ending or _changed(new, old, "uncounted_terminated_pods"))
+    if looked_at and uncounted is not None and (uncounted.failed or uncounted.succeeded):
         where = STATUS.child("uncountedTerminatedPods")
-        text = "uncountedTerminatedPods needs to be empty for finished job"
-        errors.append(fields.invalid(where, uncounted, text))
+        text = "must be empty for finished job"
+        shown = fields.in_go(Succeeded=uncounted.succeeded or None, Failed=uncounted.failed or None)
+        errors.append(fields.invalid(where, shown, text))
     if ended and (ending or _changed(new, old, "terminating")) and status.terminating:
         text = "terminating>0 is invalid for finished job"
         errors.append(fields.invalid(STATUS.child("terminating"), status.terminating, text))
@@ -204,7 +205,7 @@ def _lasting_errors(new: Job, old: Job) -> Errors:
     done, was = new.status.completion_time, old.status.completion_time
     if done is not None and was is not None and done != was:
         where = STATUS.child("completionTime")
-        errors.append(fields.invalid(where, done, "completionTime cannot be mutated"))
+        errors.append(fields.invalid(where, done, checks.IMMUTABLE))
     moved = old.status.start_time is not None and _changed(new, old, "start_time")
     if moved and not new.spec.suspend and "Suspended" not in before - now:  # a resumed Job starts anew
         text = "startTime cannot be removed for unsuspended job"

@@ -6,12 +6,13 @@ Upstream: ``pkg/apis/batch/validation/validation.go``.
 from __future__ import annotations
 
 from podling.api.batch_v1 import Job, JobSpec
-from podling.api.core_v1 import Affinity, PodTemplateSpec
+from podling.api.core_v1 import Affinity, Container, PodTemplateSpec
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change
 from podling.apiserver.kinds.job_policies import failure_policy_errors, success_policy_errors
 from podling.apiserver.kinds.pod_validation import validate_pod_template
+from podling.apiserver.kinds.workloads import template_warnings
 from podling.machinery import fields
 from podling.machinery.fields import Path
 
@@ -24,6 +25,10 @@ MANY_COMPLETIONS = 100_000
 LOWER_LIMIT = 10_000
 """Of parallelism and failed indexes, where there are many completions and a limit for each."""
 LONGEST_MANAGER = 63
+TOO_MANY_TO_TRACK = (
+    "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "
+    "Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
+)
 
 _COUNTS = (
     ("parallelism", "parallelism"),
@@ -59,12 +64,25 @@ def validate_job_spec(path: Path, spec: JobSpec) -> Errors:
     if success is not None and spec.completion_mode == INDEXED:
         errors += success_policy_errors(where, success, spec.completions or 0)
     elif success is not None:
-        errors.append(fields.invalid(where, success, "requires indexed completion mode"))
+        rules = [
+            fields.in_go(SucceededIndexes=rule.succeeded_indexes, SucceededCount=rule.succeeded_count)
+            for rule in success.rules
+        ]
+        shown = fields.in_go(Rules=rules or None)
+        errors.append(fields.invalid(where, shown, "requires indexed completion mode"))
     policies = REPLACEMENT_POLICIES if spec.pod_failure_policy is None else ("Failed",)
     errors += checks.one_of(path.child("podReplacementPolicy"), spec.pod_replacement_policy, policies)
     template = path.child("template")
     errors += validate_pod_template(template, spec.template)
     return errors + _restart_policy(template.child("spec", "restartPolicy"), spec)
+
+
+def job_warnings(path: Path, spec: JobSpec) -> list[str]:
+    """Warnings about the spec of a Job at ``path``."""
+    completions, parallelism = spec.completions or 0, spec.parallelism or 0
+    many = spec.completion_mode == INDEXED and completions > MANY_COMPLETIONS and parallelism > LOWER_LIMIT
+    found = [f"{path}: {TOO_MANY_TO_TRACK}"] if many else []
+    return found + template_warnings(path.child("template"), spec.template)
 
 
 def _restart_policy(path: Path, spec: JobSpec) -> Errors:
@@ -124,10 +142,7 @@ def validate_job_change(new: Job, old: Job) -> Errors:
     path = Path("spec")
     errors = _completions_change(path.child("completions"), new.spec, old.spec)
     errors += checks.immutable(path.child("selector"), new.spec.selector, old.spec.selector)
-    template, before = new.spec.template, old.spec.template
-    if old.spec.suspend and old.status.start_time is None:
-        before = _with_new_directives(before, template)
-    errors += checks.immutable(path.child("template"), template, before)
+    errors += _template_change(path.child("template"), new, old)
     for name, attribute in (
         ("completionMode", "completion_mode"),
         ("podFailurePolicy", "pod_failure_policy"),
@@ -153,8 +168,32 @@ def _completions_change(path: Path, new: JobSpec, old: JobSpec) -> Errors:
     return [fields.invalid(path, new.completions, text)]
 
 
+def _template_change(path: Path, new: Job, old: Job) -> Errors:
+    """While nothing runs of a suspended Job, its pods may go elsewhere and take other resources."""
+    template, before = new.spec.template, old.spec.template
+    if not old.spec.suspend or old.status.active:
+        return checks.immutable(path, template, before)
+    before = _with_new_directives(before, template)
+    spec = change(
+        before.spec,
+        containers=_with_new_resources(before.spec.containers, template.spec.containers),
+        init_containers=_with_new_resources(before.spec.init_containers, template.spec.init_containers),
+    )
+    return checks.immutable(path.child("spec"), template.spec, spec)
+
+
+def _with_new_resources(old: tuple[Container, ...], new: tuple[Container, ...]) -> tuple[Container, ...]:
+    if len(old) != len(new):
+        return old
+    pairs = zip(old, new, strict=True)
+    return tuple(
+        change(before, resources=after.resources) if before.name == after.name else before
+        for before, after in pairs
+    )
+
+
 def _with_new_directives(old: PodTemplateSpec, new: PodTemplateSpec) -> PodTemplateSpec:
-    """The old template with what a Job that never started may change: where its pods go, and their labels."""
+    """The old template with what an idle Job may change: where its pods go, and their labels."""
     spec = change(
         old.spec,
         affinity=_with_new_node_affinity(old.spec.affinity, new.spec.affinity),

@@ -21,9 +21,9 @@ from podling.apiserver.kinds.cells import (
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
 from podling.apiserver.kinds.job_status_validation import job_status_errors
-from podling.apiserver.kinds.job_validation import validate_job_change, validate_job_spec
+from podling.apiserver.kinds.job_validation import job_warnings, validate_job_change, validate_job_spec
 from podling.apiserver.kinds.pod_defaults import default_pod_template
-from podling.apiserver.kinds.workloads import SPEC, selector_match_errors, template_warnings
+from podling.apiserver.kinds.workloads import SPEC, name_warnings, selector_match_errors
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 from podling.machinery.selectors import SelectorError, from_label_selector
@@ -89,7 +89,8 @@ class JobRules(KindRules[Job]):
         return _spec_errors(new) + validate_job_change(new, old)
 
     def warnings(self, obj: Job, old: Job | None, context: Context) -> list[str]:
-        return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
+        changed = old is None or obj.spec != old.spec
+        return name_warnings(obj, old) + (job_warnings(SPEC, obj.spec) if changed else [])
 
     def selectable_fields(self, obj: Job) -> dict[str, str]:
         return {"status.successful": str(obj.status.succeeded or 0)}
@@ -155,8 +156,10 @@ def _generated_errors(job: Job) -> Errors:
     errors: Errors = []
     for key, value in expected.items():
         where, text = SPEC.child("template", "metadata", "labels").key(key), f"must be '{value}'"
-        errors += [] if key in labels else [fields.required(where, text)]
-        errors += [] if labels.get(key) == value else [fields.invalid(where, labels, text)]
+        if key not in labels:
+            errors.append(fields.required(where, text))
+        elif labels[key] != value:
+            errors.append(fields.invalid(where, labels, text))
     try:
         found = from_label_selector(job.spec.selector).matches(expected)
     except SelectorError:

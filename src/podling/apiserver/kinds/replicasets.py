@@ -30,10 +30,11 @@ from podling.apiserver.kinds.pod_defaults import default_pod_template
 from podling.apiserver.kinds.workloads import (
     SCALE,
     SPEC,
+    name_warnings,
     selector_errors,
     status_errors,
     template_errors,
-    template_warnings,
+    workload_warnings,
 )
 from podling.machinery import fields
 from podling.machinery.tables import Column
@@ -47,13 +48,15 @@ COLUMNS = (
     *POD_TEMPLATE_COLUMNS,
 )
 
-PARTS = {
+COUNTS = {
+    "replicas": "replicas",
     "fullyLabeledReplicas": "fully_labeled_replicas",
     "readyReplicas": "ready_replicas",
     "availableReplicas": "available_replicas",
+    "observedGeneration": "observed_generation",
 }
+PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 """Of the status: what is counted among the replicas."""
-COUNTS = {"observedGeneration": "observed_generation"}
 
 R = TypeVar("R", ReplicaSet, ReplicationController)
 
@@ -69,11 +72,11 @@ class _ReplicaRules(KindRules[R]):
 
     def validate_update(self, new: R, old: R, context: Context) -> Errors:
         if context.subresource == "status":
-            return status_errors(new.status, old.status, PARTS, COUNTS, "readyReplicas")
+            return status_errors(new.status, old.status, COUNTS, PARTS, "readyReplicas")
         return self.validate(new, context)
 
     def warnings(self, obj: R, old: R | None, context: Context) -> list[str]:
-        return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
+        return name_warnings(obj, old) + workload_warnings(obj, old, self.intent)
 
     def selectable_fields(self, obj: R) -> dict[str, str]:
         return {"status.replicas": str(obj.status.replicas)}
@@ -103,7 +106,7 @@ class ReplicaSetRules(_ReplicaRules[ReplicaSet]):
         spec = obj.spec
         errors = checks.non_negative(SPEC.child("replicas"), spec.replicas)
         errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
-        errors += selector_errors(spec.selector, "deployment")
+        errors += selector_errors(spec.selector)
         return errors + template_errors(spec.template, spec.selector, "ReplicaSet")
 
     def validate_update(self, new: ReplicaSet, old: ReplicaSet, context: Context) -> Errors:

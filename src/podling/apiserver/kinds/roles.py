@@ -90,7 +90,9 @@ class BindingRules(KindRules[ClusterRoleBinding | RoleBinding]):
     ) -> list[FieldError]:
         found = self.validate(new, context)
         if new.role_ref != old.role_ref:
-            found.append(fields.invalid(Path("roleRef"), new.role_ref, "cannot change roleRef"))
+            ref = new.role_ref
+            shown = fields.in_go(APIGroup=ref.api_group, Kind=ref.kind, Name=ref.name)
+            found.append(fields.invalid(Path("roleRef"), shown, "cannot change roleRef"))
         return found
 
     def row(self, obj: ClusterRoleBinding | RoleBinding, now: datetime) -> Sequence[Any]:

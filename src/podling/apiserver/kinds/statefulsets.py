@@ -24,7 +24,7 @@ from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, age, template_cells, wide
 from podling.apiserver.kinds.checks import Errors
-from podling.apiserver.kinds.claim_validation import validate_claim_spec
+from podling.apiserver.kinds.claim_validation import claim_warnings, validate_claim_spec
 from podling.apiserver.kinds.deployments import ROLLING_UPDATE, at_most_all, is_zero
 from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
 from podling.apiserver.kinds.pod_defaults import default_pod_template
@@ -35,7 +35,7 @@ from podling.apiserver.kinds.workloads import (
     selector_errors,
     status_errors,
     template_errors,
-    template_warnings,
+    workload_warnings,
 )
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
@@ -44,14 +44,21 @@ from podling.machinery.tables import Column
 ON_DELETE = "OnDelete"
 MANAGEMENT_POLICIES = ("OrderedReady", "Parallel")
 RETENTION = ("Retain", "Delete")
-PARTS = {
+COUNTS = {
+    "replicas": "replicas",
     "readyReplicas": "ready_replicas",
     "currentReplicas": "current_replicas",
     "updatedReplicas": "updated_replicas",
     "availableReplicas": "available_replicas",
+    "observedGeneration": "observed_generation",
+    "collisionCount": "collision_count",
 }
+PARTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 """Of a StatefulSet's status: what is counted among its replicas."""
-COUNTS = {"observedGeneration": "observed_generation", "collisionCount": "collision_count"}
+ENDLESS_HISTORY = (
+    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is "
+    "recommended"
+)
 MUTABLE = (
     "replicas", "ordinals", "template", "update_strategy", "revision_history_limit",
     "persistent_volume_claim_retention_policy", "min_ready_seconds",
@@ -95,12 +102,12 @@ class StatefulSetRules(KindRules[StatefulSet]):
         return change(obj, spec=spec)
 
     def validate(self, obj: StatefulSet, context: Context) -> Errors:
-        return _spec_errors(obj.spec, None)
+        return _spec_errors(obj.spec, new=True)
 
     def validate_update(self, new: StatefulSet, old: StatefulSet, context: Context) -> Errors:
         if context.subresource == "status":
-            return status_errors(new.status, old.status, PARTS, COUNTS, "status.readyReplicas")
-        errors = _spec_errors(new.spec, old.spec)
+            return status_errors(new.status, old.status, COUNTS, PARTS, "status.readyReplicas")
+        errors = _spec_errors(new.spec, new=False)
         kept = {name: getattr(old.spec, name) for name in MUTABLE}
         rest = change(new.spec, **kept)
         if rest != old.spec:
@@ -108,7 +115,15 @@ class StatefulSetRules(KindRules[StatefulSet]):
         return errors
 
     def warnings(self, obj: StatefulSet, old: StatefulSet | None, context: Context) -> list[str]:
-        return template_warnings(obj.spec.template, old.spec.template if old is not None else None)
+        if context.subresource == "status":
+            return []
+        found = workload_warnings(obj, old, self.intent)
+        below = () if old is None else ("Spec",)  # as Kubernetes has it
+        for position, claim in enumerate(obj.spec.volume_claim_templates):
+            here = SPEC.child("volumeClaimTemplates").index(position)
+            found += claim_warnings(here.child(*below) if below else here, claim.spec)
+        limit = obj.spec.revision_history_limit
+        return found + ([ENDLESS_HISTORY] if limit is not None and limit < 0 else [])
 
     def row(self, obj: StatefulSet, now: datetime) -> Sequence[Any]:
         return (
@@ -119,8 +134,8 @@ class StatefulSetRules(KindRules[StatefulSet]):
         )
 
 
-def _spec_errors(spec: StatefulSetSpec, old: StatefulSetSpec | None) -> Errors:
-    """``old`` is the stored spec: what of it did not change is not looked at again."""
+def _spec_errors(spec: StatefulSetSpec, *, new: bool) -> Errors:
+    """What may never change is looked at when the set is ``new``, and not again."""
     policy, where = spec.pod_management_policy, SPEC.child("podManagementPolicy")
     errors: Errors = []
     if not policy:
@@ -129,7 +144,7 @@ def _spec_errors(spec: StatefulSetSpec, old: StatefulSetSpec | None) -> Errors:
         errors.append(fields.invalid(where, policy, "must be 'OrderedReady' or 'Parallel'"))
     errors += _strategy_errors(SPEC.child("updateStrategy"), spec.update_strategy)
     errors += _retention_errors(SPEC.child("persistentVolumeClaimRetentionPolicy"), spec)
-    if old is None:  # they never change
+    if new:
         for position, claim in enumerate(spec.volume_claim_templates):
             here = SPEC.child("volumeClaimTemplates").index(position).child("spec")
             errors += validate_claim_spec(here, claim.spec)
@@ -137,26 +152,26 @@ def _spec_errors(spec: StatefulSetSpec, old: StatefulSetSpec | None) -> Errors:
     errors += checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
     if spec.ordinals is not None:
         errors += checks.non_negative(SPEC.child("ordinals.start"), spec.ordinals.start)
-    errors += selector_errors(spec.selector, "statefulset")
-    errors += template_errors(_with_claimed_volumes(spec), spec.selector, "StatefulSet")
-    if spec.service_name and (old is None or old.service_name != spec.service_name):
-        errors += checks.dns_subdomain(SPEC.child("serviceName"), spec.service_name)
-    return errors + checks.non_negative(SPEC.child("revisionHistoryLimit"), spec.revision_history_limit)
+    if new and spec.service_name:
+        errors += checks.dns_label(SPEC.child("serviceName"), spec.service_name)
+    errors += selector_errors(spec.selector)
+    return errors + template_errors(_as_in_pods(spec), spec.selector, "StatefulSet")
 
 
 _NO_RETENTION = StatefulSetPersistentVolumeClaimRetentionPolicy()
 
 
-def _with_claimed_volumes(spec: StatefulSetSpec) -> PodTemplateSpec:
-    """The template with the volumes that its pods will have of their claims, for containers to mount."""
-    present = {volume.name for volume in spec.template.spec.volumes}
-    claimed = tuple(
-        Volume(name=name, persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=name))
-        for claim in spec.volume_claim_templates
-        if (name := claim.metadata.name) and name not in present
-    )
+def _as_in_pods(spec: StatefulSetSpec) -> PodTemplateSpec:
+    """The template as its pods will have it: names are the set's, and volumes first those of its claims."""
     template = spec.template
-    return change(template, spec=change(template.spec, volumes=(*template.spec.volumes, *claimed)))
+    claimed = dict.fromkeys(claim.metadata.name or "" for claim in spec.volume_claim_templates)
+    volumes = [
+        Volume(name=name, persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=name))
+        for name in claimed
+    ]
+    volumes += [volume for volume in template.spec.volumes if volume.name not in claimed]
+    named = change(template.spec, volumes=tuple(volumes), subdomain=None, hostname=None)
+    return change(template, spec=named)
 
 
 def _default_strategy(strategy: StatefulSetUpdateStrategy) -> StatefulSetUpdateStrategy:
@@ -181,12 +196,13 @@ def _strategy_errors(path: Path, strategy: StatefulSetUpdateStrategy) -> Errors:
         if rolling is None:
             return []
         text = "only allowed for updateStrategy 'RollingUpdate'"
-        return [fields.invalid(path.child("rollingUpdate"), rolling, text)]
+        return [fields.invalid(path.child("rollingUpdate"), _shown(rolling), text)]
     if not strategy.type:
         return [fields.required(path)]
     if strategy.type != ROLLING_UPDATE:
         text = "must be 'RollingUpdate' or 'OnDelete'"
-        return [fields.invalid(path, strategy, text)]
+        shown = fields.in_go(Type=strategy.type, RollingUpdate=rolling and _shown(rolling))
+        return [fields.invalid(path, shown, text)]
     if rolling is None:
         return []
     here = path.child("rollingUpdate")
@@ -198,6 +214,10 @@ def _strategy_errors(path: Path, strategy: StatefulSetUpdateStrategy) -> Errors:
     if is_zero(rolling.max_unavailable):
         errors.append(fields.invalid(where, rolling.max_unavailable, "cannot be 0"))
     return errors + at_most_all(where, rolling.max_unavailable)
+
+
+def _shown(rolling: RollingUpdateStatefulSetStrategy) -> fields.Shown:
+    return fields.in_go(Partition=rolling.partition or 0, MaxUnavailable=rolling.max_unavailable)
 
 
 def _retention_errors(path: Path, spec: StatefulSetSpec) -> Errors:

@@ -6,6 +6,7 @@ Upstream: ``ValidatePodTemplate`` in ``pkg/apis/core/validation``, ``ValidateCon
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from podling.api.apps_v1 import ControllerRevision
@@ -33,13 +34,19 @@ class PodTemplateRules(TableRules[PodTemplate]):
         return obj.template
 
     def warnings(self, obj: PodTemplate, old: PodTemplate | None, context: Context) -> list[str]:
-        return template_warnings(obj.template, old.template if old is not None else None)
+        changed = old is None or obj.template != old.template
+        return template_warnings(Path("template"), obj.template) if changed else []
 
 
 class ControllerRevisionRules(TableRules[ControllerRevision]):
     def validate(self, obj: ControllerRevision, context: Context) -> Errors:
-        errors = [] if obj.data is not None else [fields.required(Path("data"), "data is mandatory")]
-        return errors + checks.non_negative(Path("revision"), obj.revision)
+        errors = checks.non_negative(Path("revision"), obj.revision)
+        if obj.data is None:
+            errors.append(fields.required(Path("data"), "data is mandatory"))
+        elif not isinstance(obj.data, Mapping):
+            errors.append(fields.required(Path("data"), "data must be a valid JSON object"))
+        return errors
 
     def validate_update(self, new: ControllerRevision, old: ControllerRevision, context: Context) -> Errors:
-        return self.validate(new, context) + checks.immutable(Path("data"), new.data, old.data)
+        errors = checks.non_negative(Path("revision"), new.revision)
+        return errors + checks.immutable(Path("data"), new.data, old.data)

@@ -6,7 +6,7 @@ Upstream: ``ValidatePodTemplateSpecForReplicaSet`` and ``ValidateDeploymentSpec`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from podling.api.autoscaling_v1 import Scale, ScaleSpec, ScaleStatus
@@ -20,16 +20,20 @@ from podling.apiserver.kinds.pod_unsupported import unsupported_fields
 from podling.apiserver.kinds.pod_validation import validate_pod_template
 from podling.apiserver.kinds.pod_warnings import spec_warnings
 from podling.apiserver.kinds.scales import SCALES
-from podling.machinery import fields
+from podling.machinery import fields, names
 from podling.machinery.fields import Path
 from podling.machinery.selectors import NOTHING, SelectorError, from_label_selector, from_labels
 
 SPEC = Path("spec")
 TEMPLATE = SPEC.child("template")
+UNFIT_NAME = (
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS "
+    "label is recommended"
+)
 
 
-def selector_errors(selector: LabelSelector | None, noun: str) -> Errors:
-    """A selector must be there and select something; ``noun`` is what the message calls the kind.
+def selector_errors(selector: LabelSelector | None) -> Errors:
+    """A selector must be there and select something.
 
     An empty selector cannot be told from a missing one: the types hold it by value.
     """
@@ -68,19 +72,19 @@ def selector_match_errors(template: PodTemplateSpec, selector: LabelSelector | N
 
 
 def status_errors(
-    status: Any, old: Any, parts: Mapping[str, str], counts: Mapping[str, str], ready: str
+    status: Any, old: Any, counts: Mapping[str, str], parts: Sequence[str], ready: str
 ) -> Errors:
     """Counts are not negative, parts are not more than the whole, and collisions are not forgotten.
 
-    ``parts`` and ``counts`` are JSON names to attributes: what ``replicas`` is the whole of, and the rest.
+    ``counts`` are JSON names to attributes, and ``parts`` those of them that ``replicas`` is the whole of.
     ``ready`` is what the message calls the number of ready pods.
     """
     path = Path("status")
     errors: Errors = []
-    for name, attribute in ({"replicas": "replicas"} | dict(parts) | dict(counts)).items():
+    for name, attribute in counts.items():
         errors += checks.non_negative(path.child(name), getattr(status, attribute))
-    for name, attribute in parts.items():
-        count = getattr(status, attribute) or 0
+    for name in parts:
+        count = getattr(status, counts[name]) or 0
         if count > (status.replicas or 0):
             errors.append(fields.invalid(path.child(name), count, "cannot be greater than status.replicas"))
     available = status.available_replicas or 0
@@ -99,12 +103,24 @@ def collision_errors(status: Any, old: Any) -> Errors:
     return [fields.invalid(where, after or 0, "cannot be decremented")]
 
 
-def template_warnings(template: PodTemplateSpec | None, old: PodTemplateSpec | None) -> list[str]:
-    """Warnings about the pods to come; none when the template did not change."""
-    if template is None or template == old:
+def template_warnings(path: Path, template: PodTemplateSpec | None) -> list[str]:
+    """Warnings about the pods to come of a template at ``path``."""
+    if template is None:
         return []
-    unsupported = [f"spec.template.{text}" for text in unsupported_fields(template.spec)]
-    return spec_warnings(TEMPLATE, template.spec, template.metadata) + unsupported
+    unsupported = [f"{path}.{text}" for text in unsupported_fields(template.spec)]
+    return spec_warnings(path, template.spec, template.metadata) + unsupported
+
+
+def workload_warnings(new: Any, old: Any | None, intent: Callable[[Any], Any]) -> list[str]:
+    """Warnings about the template of a workload that is new (``old`` is None), or whose intent changed."""
+    changed = old is None or intent(new) != intent(old)
+    return template_warnings(TEMPLATE, new.spec.template) if changed else []
+
+
+def name_warnings(obj: Any, old: Any | None) -> list[str]:
+    """The names of a new workload's pods begin with its own, and become host names."""
+    problems = names.dns_label_errors(obj.metadata.name or "") if old is None else []
+    return [f"{UNFIT_NAME}: [{' '.join(problems)}]"] if problems else []
 
 
 def show_scale(obj: Any) -> Scale:
