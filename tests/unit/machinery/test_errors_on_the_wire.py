@@ -105,7 +105,7 @@ def test_the_same_error_twice_is_told_once() -> None:
 FIELD_ERRORS = [
     (fields.required(Path("a"), "why"), "a: Required value: why"),
     (fields.invalid(Path("a"), "x", "why"), 'a: Invalid value: "x": why'),
-    (fields.invalid(Path("a"), None, "why"), 'a: Invalid value: null: why'),
+    (fields.invalid(Path("a"), None, "why"), "a: Invalid value: null: why"),
     (fields.invalid(Path("a"), True, "why"), "a: Invalid value: true: why"),
     (
         fields.invalid(Path("a"), core_v1.ContainerPort(container_port=1), "why"),
