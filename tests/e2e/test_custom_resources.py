@@ -171,6 +171,10 @@ def test_what_the_schema_refuses(cluster: RealCluster) -> None:
         r"""* spec.cronSpec: Invalid value: "x": spec.cronSpec in body should match '^(\S+\s){4}\S+$'""",
         '* spec.mode: Unsupported value: "Odd": supported values: "Fast", "Slow"',
         '* spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"',
+        "* .spec.replicas: Invalid value: 0: .spec.replicas accessor error: many is of the type string, "
+        "expected int64",
+        "* <nil>: Invalid value: null: some validation rules were not checked because the object was "
+        "invalid; correct the existing errors to complete validation",
     ]
 
 

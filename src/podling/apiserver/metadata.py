@@ -115,6 +115,13 @@ def check_new(
     return found
 
 
+def check_embedded(metadata: ObjectMeta) -> list[FieldError]:
+    """What is wrong with the metadata of an object inside of another, which needs no name."""
+    named = structs.replace(metadata, name=metadata.name or "anything")
+    inside = bool(metadata.namespace)
+    return check_new(named, namespaced=inside, name_errors=names.path_segment_errors, bare_finalizers=True)
+
+
 def check_change(new: ObjectMeta, old: ObjectMeta, *, bare_finalizers: bool) -> list[FieldError]:
     """What is wrong with a change of metadata."""
     found: list[FieldError] = []

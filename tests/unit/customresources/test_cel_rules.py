@@ -220,11 +220,12 @@ def test_what_cannot_be_told_from_others_stays_as_wrong_as_what_is_around_it(
     assert found(checked, after, before) == expected
 
 
-def test_a_map_that_is_one_thing_is_not_compared_value_by_value() -> None:
+def test_a_map_that_is_one_thing_is_compared_value_by_value_all_the_same() -> None:
     value = {**INTEGER, "x-kubernetes-validations": [{"rule": "self >= oldSelf", "message": "up"}]}
     node = {"type": "object", "properties": {"a": value}, "x-kubernetes-map-type": "atomic"}
     checked = SchemaRules(schema_of({"type": "object", "properties": {"spec": node}}))
-    assert found(checked, {"a": 1}, {"a": 2}) == []
+    assert found(checked, {"a": 2}, {"a": 1}) == []
+    assert found(checked, {"a": 1}, {"a": 2}) == ["spec.a: Invalid value: 1: up"]
 
 
 @pytest.mark.parametrize(

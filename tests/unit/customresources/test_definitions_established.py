@@ -71,6 +71,15 @@ async def test_taken_names_are_not(
     assert conditions(found)["Established"][0] == "True", "the names are free again"
 
 
+FLAT = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "string"},
+        "b": {"type": "object"},
+        "d": {"type": "object", "additionalProperties": {"type": "string"}},
+        "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
+    },
+}
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"group": "local"}, 'spec.group: Invalid value: "local": should be a domain with at least one dot'),
     (
@@ -109,12 +118,86 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"version": {"additionalPrinterColumns": [{"name": "A", "type": "text", "jsonPath": ".a"}]}},
-        'additionalPrinterColumns[0].type: Unsupported value: "text": supported values: '
-        '"boolean", "date", "integer", "number", "string"',
+        'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of '
+        "boolean,date,integer,number,string",
+    ),
+    (
+        {
+            "version": {
+                "additionalPrinterColumns": [{"name": "A", "type": "", "jsonPath": "a", "format": "x"}]
+            }
+        },
+        "[spec.additionalPrinterColumns[0].type: Required value: must be one of "
+        "boolean,date,integer,number,string, spec.additionalPrinterColumns[0].format: Invalid value: "
+        '"x": must be one of byte,date,date-time,double,float,int32,int64,password, '
+        'spec.additionalPrinterColumns[0].JSONPath: Invalid value: "a": must be a simple json path starting '
+        "with .]",
+    ),
+    (
+        {"versions": [{"name": "1", "served": True, "storage": True}]},
+        'spec.versions[0].name: Invalid value: "1": a DNS-1035 label must consist of lower case',
+    ),
+    (
+        {"versions": [{"name": "1", "served": True, "storage": True}]},
+        'spec.version: Invalid value: "1": a DNS-1035 label must consist of lower case',
+    ),
+    (
+        {"version": {"schema": {}, "served": False}},
+        "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required",
+    ),
+    (
+        {"version": {"deprecated": True, "deprecationWarning": "a\tb"}},
+        'spec.versions[0].deprecationWarning: Invalid value: "a\\tb": must only contain printable UTF-8 '
+        "characters; non-printable character found at index 1",
+    ),
+    (
+        {
+            "versions": [
+                {"name": "v1", "served": True, "storage": True},
+                {"name": "v1", "served": True, "storage": False},
+            ]
+        },
+        'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":true,"Deprecated":false,'
+        '"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,'
+        '"SelectableFields":null},{"Name":"v1"',
+    ),
+    (
+        {
+            "version": {
+                "schema": {"openAPIV3Schema": FLAT},
+                "selectableFields": [
+                    {"jsonPath": path} for path in ("", ".a", ".a", ".b", ".c", ".d['x']", ".metadata.name")
+                ],
+            }
+        },
+        "[spec.selectableFields[0].jsonPath: Required value, "
+        'spec.selectableFields[2].jsonPath: Duplicate value: ".a", '
+        'spec.selectableFields[3].jsonPath: Invalid value: ".b": must point to a field of type string, '
+        "boolean or integer. Enum string fields and strings with formats are allowed., "
+        'spec.selectableFields[4].jsonPath: Invalid value: ".c": is an invalid path: does not refer to a '
+        "valid field, spec.selectableFields[5].jsonPath: Invalid value: \".d['x']\": is an invalid path: "
+        'array notation is not allowed, spec.selectableFields[6].jsonPath: Invalid value: ".metadata.name": '
+        "must not point to fields in metadata]",
+    ),
+    (
+        {"conversion": {"strategy": "None", "webhook": {"conversionReviewVersions": ["v1"]}}},
+        "spec.conversion.conversionReviewVersions: Forbidden: should not be set when strategy is not set to "
+        "Webhook",
+    ),
+    (
+        {
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {"clientConfig": {}, "conversionReviewVersions": ["v2", "v2", "-"]},
+            }
+        },
+        "[spec.conversion.webhookClientConfig: Required value: exactly one of url or service is required, "
+        'spec.conversion.conversionReviewVersions[1]: Invalid value: "v2": duplicate version, '
+        'spec.conversion.conversionReviewVersions[2]: Invalid value: "-": a DNS-1035 label',
     ),
     (
         {"conversion": {"strategy": "Webhook"}},
-        "spec.conversion.webhook.clientConfig: Required value: required when strategy is set to Webhook",
+        "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
     ),
     (
         {
@@ -125,7 +208,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
             }
         },
         'spec.subresources.scale.specReplicasPath: Invalid value: ".replicas": '
-        "must be a json path under .spec",
+        "should be a json path under .spec",
     ),
 ]
 

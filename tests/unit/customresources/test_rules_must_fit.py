@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from podling.apiserver.customresources.rule_validation import rule_errors
-from podling.apiserver.customresources.structural import schema_of
-from podling.machinery.fields import Path
+from podling.apiserver.customresources.openapi_validation import SchemaWalk
+from podling.machinery.fields import FieldError, Path
 
 INTEGER, STRING = {"type": "integer"}, {"type": "string"}
 SHORT = {"type": "string", "maxLength": 10}
@@ -32,9 +31,14 @@ SPEC = {
 }
 
 
+def schema_errors(plain: dict[str, Any]) -> list[FieldError]:
+    walk = SchemaWalk(rules=True)
+    return walk.errors(Path("s"), plain) + walk.total_errors(Path("s"))
+
+
 def errors(rule: str, **more: Any) -> list[str]:
     plain = {**SPEC, "x-kubernetes-validations": [{"rule": rule, **more}]}
-    return [str(each) for each in rule_errors(Path("s"), schema_of(plain))]
+    return [str(each) for each in schema_errors(plain)]
 
 
 @pytest.mark.parametrize(
@@ -161,26 +165,39 @@ def test_paths_lead_to_fields(path: str) -> None:
 
 def listed(list_type: str) -> dict[str, Any]:
     rule = {"rule": "self.a == oldSelf.a"}
-    item = {"type": "object", "properties": {"a": INTEGER}, "x-kubernetes-validations": [rule]}
-    kind = {"x-kubernetes-list-type": list_type, "x-kubernetes-list-map-keys": ["a"]}
+    item: dict[str, Any] = {"type": "object", "properties": {"a": INTEGER}, "required": ["a"]}
+    item["x-kubernetes-validations"] = [rule]
+    kind: dict[str, Any] = {"x-kubernetes-list-type": list_type}
+    kind |= {"x-kubernetes-list-map-keys": ["a"]} if list_type == "map" else {}
     return {"type": "object", "properties": {"l": {"type": "array", "items": item, **kind}}}
 
 
 def test_items_without_a_past_are_not_compared_with_it() -> None:
-    assert rule_errors(Path("s"), schema_of(listed("map"))) == []
-    (found,) = rule_errors(Path("s"), schema_of(listed("atomic")))
+    assert schema_errors(listed("map")) == []
+    (found,) = schema_errors(listed("atomic"))
     assert str(found).endswith(
         "oldSelf cannot be used on the uncorrelatable portion of the schema within s.properties[l]"
     )
 
 
-def test_neither_are_the_values_of_a_map_that_is_one_thing() -> None:
-    value = {**INTEGER, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
-    whole = {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": value}}
-    (found,) = rule_errors(Path("s"), schema_of({"type": "object", "properties": {"m": whole}}))
-    assert str(found).endswith(
-        "oldSelf cannot be used on the uncorrelatable portion of the schema within s.properties[m]"
+def test_what_is_optional_of_the_past_must_be_asked_for() -> None:
+    (found,) = errors("self.count > 1", optionalOldSelf=True)
+    assert found == (
+        "s.x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is "
+        "not used in rule"
     )
+
+
+def test_only_rules_without_faults_below_them_are_compiled() -> None:
+    """What is wrong with a schema is told first; the rules about it may be right once it is mended."""
+    inner = {**STRING, "x-kubernetes-validations": [{"rule": "self == 1"}]}
+    wrong = {"type": "array", "items": STRING, "uniqueItems": True}
+    rule = {"x-kubernetes-validations": [{"rule": "self.nosuch"}]}
+    found = schema_errors({"type": "object", "properties": {"a": inner, "b": wrong}, **rule})
+    assert [each.field for each in found] == [
+        "s.properties[b].uniqueItems",
+        "s.properties[a].x-kubernetes-validations[0].rule",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +242,7 @@ def test_neither_are_the_values_of_a_map_that_is_one_thing() -> None:
 )
 def test_what_a_rule_may_cost(schema: dict[str, Any], rule: str, factor: str | None) -> None:
     whole = {"type": "object", "properties": {"l": {**schema, "x-kubernetes-validations": [{"rule": rule}]}}}
-    found = [str(each) for each in rule_errors(Path("s"), schema_of(whole))]
+    found = [str(each) for each in schema_errors(whole)]
     assert bool(found) == (factor is not None)
     if factor:
         assert found[0] == (

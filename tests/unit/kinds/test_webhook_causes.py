@@ -203,7 +203,7 @@ CLIENTS: list[tuple[dict[str, Any], list[Cause]]] = [
     ),
     (
         with_client({"url": "https:///x"}),
-        [invalid(f"{C}.url", '""', "host must be specified; desired format: https://host[/path]")],
+        [invalid(f"{C}.url", '""', "host must be provided; desired format: https://host[/path]")],
     ),
     (
         with_client({"service": {"port": 0}}),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from podling.apiserver.cel.functions import OVERLOADS
-from podling.apiserver.cel.texts import pattern
+from podling.apiserver.patterns import pattern
 
 
 def _conversion(name: str) -> Callable[[str], object]:

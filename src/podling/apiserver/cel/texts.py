@@ -6,30 +6,19 @@ Source: ``google/cel-go/ext/strings.go`` and ``k8s.io/apiserver/pkg/cel/library/
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import re2
+from typing import TYPE_CHECKING
 
 from podling.apiserver.cel.formatting import formatted
 from podling.apiserver.cel.functions import Function, add
+from podling.apiserver.patterns import pattern
+
+if TYPE_CHECKING:
+    import re2
 
 _ESCAPES = str.maketrans({
     "\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",
     "\\": r"\\", '"': r"\"",
 })  # fmt: skip
-_WORDS = {
-    "bad repetition operator": "invalid nested repetition operator",
-    "invalid perl operator": "invalid or unsupported Perl syntax",
-    "invalid repetition size": "invalid repeat count",
-    "missing )": "missing closing )",
-    "missing ]": "missing closing ]",
-    "no argument for repetition operator": "missing argument to repetition operator",
-    "trailing \\": "trailing backslash at end of expression",
-}
-"""What Go calls the same mistakes in a pattern."""
-
-
-_QUIET = re2.Options()
-_QUIET.log_errors = False
 
 
 def _out_of_range(at: int) -> IndexError:
@@ -82,17 +71,6 @@ def _split(text: str, by: str, limit: int = -1) -> list[str]:
     if 0 < limit < len(text):
         return [*text[: limit - 1], text[limit - 1 :]]
     return list(text)
-
-
-def pattern(text: str) -> re2._Regexp:
-    """A compiled pattern. Raises ``ValueError`` in Go's words."""
-    try:
-        return re2.compile(text, _QUIET)
-    except re2.error as error:
-        shown = error.args[0]
-        said = shown.decode(errors="replace") if isinstance(shown, bytes) else str(shown)
-        word, _, rest = said.partition(": ")
-        raise ValueError(f"error parsing regexp: {_WORDS.get(word, word)}: `{rest}`") from None
 
 
 def _matches(text: str, expression: str) -> bool:

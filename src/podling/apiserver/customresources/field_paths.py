@@ -18,10 +18,20 @@ _SIMPLE = dict(zip("abfnrtv'\\", "\a\b\f\n\r\t\v'\\", strict=True))
 
 def resolved(text: str, schema: Schema) -> Path:
     """The path that ``text`` means below values of ``schema``. Raises ``ValueError`` if there can be none."""
+    return resolved_schema(text, schema)[0]
+
+
+def resolved_schema(text: str, schema: Schema, *, brackets: bool = True) -> tuple[Path, Schema]:
+    """That path, and the schema of what is there. Raises ``ValueError`` if there can be none.
+
+    ``brackets``: whether names may stand in brackets.
+    """
     path, tokens = Path(), iter(_TOKEN.findall(text))
     for token in tokens:
         if token not in (".", "["):
             raise ValueError(f"expected [ or . but got: {token}")
+        if token == "[" and not brackets:
+            raise ValueError("array notation is not allowed")
         name = _next(tokens)
         if token == "[":
             name = _unquoted(name)
@@ -34,7 +44,7 @@ def resolved(text: str, schema: Schema) -> Path:
         schema = found
         if token == "[" and (end := _next(tokens)) != "]":
             raise ValueError(f"expected ] but got {end}")
-    return path
+    return path, schema
 
 
 def _next(tokens: Iterator[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from podling.api.apiextensions_v1 import CustomResourceColumnDefinition, CustomResourceDefinitionVersion
-from podling.apiserver.customresources.json_paths import JsonPath
+from podling.apiserver.customresources.json_paths import JsonPath, JsonPathError
 from podling.machinery import codec
 from podling.machinery.custom import CustomObject
 from podling.machinery.tables import AGE, NAME, Column, translate_timestamp_since
@@ -25,7 +25,14 @@ _AGE_COLUMN = CustomResourceColumnDefinition(
 
 
 def _asked(version: CustomResourceDefinitionVersion) -> Sequence[CustomResourceColumnDefinition]:
-    return version.additional_printer_columns or (_AGE_COLUMN,)
+    """The columns that a version asks for, if all of them can be filled."""
+    columns = version.additional_printer_columns or (_AGE_COLUMN,)
+    try:
+        for each in columns:
+            JsonPath(each.json_path)
+    except JsonPathError:
+        return (_AGE_COLUMN,)
+    return columns
 
 
 def columns_of(version: CustomResourceDefinitionVersion) -> tuple[Column, ...]:

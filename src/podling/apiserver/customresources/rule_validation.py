@@ -6,15 +6,15 @@ Pure. Upstream: ``ValidateCustomResourceDefinitionOpenAPISchema`` in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
+from podling.apiserver.customresources import go_names
 from podling.apiserver.customresources.field_paths import resolved
 from podling.apiserver.customresources.schema_rules import Rule
-from podling.apiserver.customresources.structural import LIST_TYPE, MAP_TYPE, RULES, Schema
+from podling.apiserver.customresources.structural import RULES, Schema, schema_of
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path
 
@@ -22,14 +22,17 @@ if TYPE_CHECKING:
     from podling.apiserver.cel.programs import Program
 
 Errors = list[FieldError]
-Costs = list[tuple[Path, int]]
 
 REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 ESTIMATED_RULE = 10_000_000
 """What a rule may cost for the largest object that its schema allows."""
 ESTIMATED_SCHEMA = 100_000_000
 """What all rules of a schema may cost together."""
+NOTABLE = ESTIMATED_SCHEMA // 100
+"""A rule that costs less is not named among those that cost the most."""
+MOST_NAMED = 4
 _CEILING = 2**62
+_LINE_BREAK = re.compile(r"[\n\r]").search
 _ADVICE = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and "
     "strings are declared)"
@@ -37,54 +40,24 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class RulePlace:
     """Where in a schema a node is."""
 
     path: Path
     times: int = 1
     """How often it may occur in one object."""
     uncorrelatable: Path | None = None
-    """The list or map that keeps its values from being compared with what they were."""
+    """The list that keeps its values from being compared with what they were."""
     root: bool = False
+    in_head: bool = False
+    """Whether it is about the head of an object."""
+    no_defaults: str = ""
+    """Why nothing here may have a default."""
 
-    def below(self, path: Path, times: int = 1) -> _Place:
-        return replace(self, path=path, times=min(self.times * times, _CEILING), root=False)
-
-
-def rule_errors(path: Path, schema: Schema) -> Errors:
-    """Everything wrong with the rules of a schema."""
-    costs: Costs = []
-    errors = _errors_at(_Place(path, root=True), schema, costs)
-    total = sum(cost for _, cost in costs)
-    if total > ESTIMATED_SCHEMA:
-        name = "rule & messageExpression cost total"
-        worst, _ = max(costs, key=lambda each: each[1])
-        text = f"contributed to estimated {name} exceeding cost limit for entire OpenAPIv3 schema"
-        errors.append(fields.forbidden(worst, text))
-        whole = f"x-kubernetes-validations estimated {name} for entire OpenAPIv3 schema"
-        errors.append(fields.forbidden(path, _too_dear(whole, total, ESTIMATED_SCHEMA)))
-    return errors
-
-
-def _errors_at(place: _Place, schema: Schema, costs: Costs) -> Errors:
-    errors: Errors = []
-    for at, plain in enumerate(schema.plain.get(RULES) or ()):
-        where = place.path.child(RULES).index(at)
-        found = _plain_errors(where, plain, schema)
-        errors += found or _compiled_errors(where, Rule(plain, schema, place.root), place, costs)
-    atomic = schema.plain.get(MAP_TYPE) == "atomic" and place.uncorrelatable is None
-    within = replace(place, uncorrelatable=place.path) if atomic else place
-    for name, each in schema.properties.items():
-        errors += _errors_at(within.below(place.path.child("properties").key(name)), each, costs)
-    if schema.items is not None:
-        below = place.below(place.path.child("items"), _most(schema))
-        if schema.plain.get(LIST_TYPE) != "map" and below.uncorrelatable is None:
-            below = replace(below, uncorrelatable=place.path)
-        errors += _errors_at(below, schema.items, costs)
-    if schema.values is not None:
-        below = within.below(place.path.child("additionalProperties"), _most(schema))
-        errors += _errors_at(below, schema.values, costs)
-    return errors
+    def below(self, path: Path, schema: Schema | None) -> RulePlace:
+        """A node directly inside of one with ``schema``."""
+        times = min(self.times * _most(schema), _CEILING) if schema is not None else self.times
+        return replace(self, path=path, times=times, root=False)
 
 
 def _most(schema: Schema) -> int:
@@ -92,11 +65,76 @@ def _most(schema: Schema) -> int:
     from podling.apiserver.cel.costs import largest
     from podling.apiserver.customresources.schema_types import schema_type
 
+    if schema.type != "array" and schema.values is None:
+        return 1
     own = schema_type(schema)
     return largest(own) if own is not None else 1
 
 
-def _plain_errors(where: Path, plain: Mapping[str, Any], schema: Schema) -> Errors:
+class RuleCosts:
+    """What the rules of a schema cost, as they are looked at."""
+
+    def __init__(self) -> None:
+        self._all: list[tuple[Path, int]] = []
+
+    def rule_errors(self, place: RulePlace, schema: Schema) -> Errors:
+        """What is wrong with the rules of one node."""
+        errors: Errors = []
+        for at, plain in enumerate(schema.plain[RULES]):
+            errors += self._errors(place.path.child(RULES).index(at), Rule(plain, schema, place.root), place)
+        return errors
+
+    def errors(self, path: Path) -> Errors:
+        """What is wrong with all the rules of the schema at ``path`` together."""
+        total = sum(cost for _, cost in self._all)
+        if total <= ESTIMATED_SCHEMA:
+            return []
+        text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+        dear = sorted((each for each in self._all if each[1] >= NOTABLE), key=lambda each: -each[1])
+        errors = [fields.forbidden(where, text) for where, _ in dear[:MOST_NAMED]]
+        whole = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        return [*errors, fields.forbidden(path, _too_dear(whole, total, ESTIMATED_SCHEMA))]
+
+    def _errors(self, where: Path, rule: Rule, place: RulePlace) -> Errors:
+        from podling.apiserver.cel.programs import NotCompiled
+
+        errors: Errors = []
+        for name, wanted, prefix, otherwise in (
+            ("rule", "bool", "", "cel expression must evaluate to a bool"),
+            (
+                "messageExpression",
+                "string",
+                "messageExpression ",
+                "messageExpression must evaluate to a string",
+            ),
+        ):
+            at = where.child(name)
+            try:
+                program: Program | None = rule.program if name == "rule" else rule.message_program
+            except NotCompiled as problem:
+                errors.append(
+                    fields.invalid(at, go_names.rule(rule.plain), f"{prefix}compilation failed: {problem}")
+                )
+                continue
+            if program is None:
+                continue
+            if program.type.name != wanted:
+                errors.append(fields.invalid(at, go_names.rule(rule.plain), otherwise))
+            cost = min(program.cost * place.times, _CEILING)
+            if cost > ESTIMATED_RULE:
+                errors.append(fields.forbidden(at, _too_dear(f"estimated {name} cost", cost, ESTIMATED_RULE)))
+            self._all.append((at, cost))
+        if rule.uses_old and place.uncorrelatable is not None:
+            text = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
+            errors.append(fields.invalid(where.child("rule"), rule.text, f"{text} {place.uncorrelatable}"))
+        optional = rule.plain.get("optionalOldSelf")
+        if optional is not None and not rule.uses_old:
+            text = "may not be set if oldSelf is not used in rule"
+            errors.append(fields.invalid(where.child("optionalOldSelf"), optional, text))
+        return errors
+
+
+def plain_errors(where: Path, plain: Mapping[str, Any], schema: Mapping[str, Any]) -> Errors:
     """What can be said of a rule without compiling it."""
     text, message = plain.get("rule", ""), plain.get("message", "")
     at, errors = where.child("message"), list[FieldError]()
@@ -104,77 +142,26 @@ def _plain_errors(where: Path, plain: Mapping[str, Any], schema: Schema) -> Erro
         errors.append(fields.required(where.child("rule"), "rule is not specified"))
     elif message and not message.strip():
         errors.append(fields.invalid(at, message, "message must be non-empty if specified"))
-    elif "\n" in message.strip():
+    elif _LINE_BREAK(message.strip()):
         errors.append(fields.invalid(at, message, "message must not contain line breaks"))
-    elif "\n" in text.strip() and not message.strip():
+    elif _LINE_BREAK(text.strip()) and not message.strip():
         errors.append(fields.required(at, "message must be specified if rule contains line breaks"))
     expression = plain.get("messageExpression", "")
     if expression and not expression.strip():
         needed = "messageExpression must be non-empty if specified"
         errors.append(fields.required(where.child("messageExpression"), needed))
-    if plain.get("reason") and plain["reason"] not in REASONS:
+    if plain.get("reason") is not None and plain["reason"] not in REASONS:
         errors.append(fields.not_supported(where.child("reason"), plain["reason"], REASONS))
     at, path = where.child("fieldPath"), plain.get("fieldPath", "")
     if path and not path.strip():
         errors.append(fields.invalid(at, path, "fieldPath must be non-empty if specified"))
-    if "\n" in path:
+    if _LINE_BREAK(path):
         errors.append(fields.invalid(at, path, "fieldPath must not contain line breaks"))
     try:
-        resolved(path, schema)
+        resolved(path, schema_of(schema))
     except ValueError:
         errors.append(fields.invalid(at, path, "fieldPath must be a valid path"))
     return errors
-
-
-def _compiled_errors(where: Path, rule: Rule, place: _Place, costs: Costs) -> Errors:
-    from podling.apiserver.cel.programs import NotCompiled
-
-    errors: Errors = []
-    for name, wanted, prefix, otherwise in (
-        ("rule", "bool", "", "cel expression must evaluate to a bool"),
-        ("messageExpression", "string", "messageExpression ", "messageExpression must evaluate to a string"),
-    ):
-        at = where.child(name)
-        try:
-            program: Program | None = rule.program if name == "rule" else rule.message_program
-        except NotCompiled as problem:
-            errors.append(fields.invalid(at, _internal(rule), f"{prefix}compilation failed: {problem}"))
-            continue
-        if program is None:
-            continue
-        if program.type.name not in (wanted, "dyn"):
-            errors.append(fields.invalid(at, _internal(rule), otherwise))
-        cost = min(program.cost * place.times, _CEILING)
-        if cost > ESTIMATED_RULE:
-            errors.append(fields.forbidden(at, _too_dear(f"estimated {name} cost", cost, ESTIMATED_RULE)))
-        costs.append((at, cost))
-    if rule.uses_old and place.uncorrelatable is not None:
-        text = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
-        errors.append(fields.invalid(where.child("rule"), rule.text, f"{text} {place.uncorrelatable}"))
-    return errors
-
-
-class _Internal(Struct, frozen=True, rename="pascal"):
-    """A rule as messages show it: by the names that it has inside of Kubernetes."""
-
-    rule: str = ""
-    message: str = ""
-    message_expression: str = ""
-    reason: str | None = None
-    field_path: str = ""
-    optional_old_self: bool | None = None
-
-
-def _internal(rule: Rule) -> _Internal:
-    plain = rule.plain
-    return _Internal(
-        rule.text,
-        plain.get("message", ""),
-        plain.get("messageExpression", ""),
-        plain.get("reason"),
-        plain.get("fieldPath", ""),
-        plain.get("optionalOldSelf"),
-    )
 
 
 def _too_dear(name: str, cost: int, limit: int) -> str:

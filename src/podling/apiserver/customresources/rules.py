@@ -19,7 +19,7 @@ from podling.api.apiextensions_v1 import (
 )
 from podling.api.autoscaling_v1 import Scale, ScaleSpec, ScaleStatus
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.customresources import printing, values
+from podling.apiserver.customresources import object_checks, printing, values
 from podling.apiserver.customresources.json_paths import JsonPath
 from podling.apiserver.customresources.names import TERMINATING, is_true
 from podling.apiserver.customresources.schema_rules import SchemaRules
@@ -75,8 +75,9 @@ class CustomRules(KindRules[CustomObject]):
         parts = version.subresources
         self.status_subresource = parts is not None and parts.status is not None
         self.deprecation = _deprecation(served)
-        if parts is not None and parts.scale is not None:
-            self.subresources = {"scale": _scale_view(parts.scale)}
+        self._scale = parts.scale if parts is not None else None
+        if self._scale is not None:
+            self.subresources = {"scale": _scale_view(self._scale)}
         self.columns = printing.columns_of(version)
         self._cells = printing.cells_of(version)
         self._selectable = {
@@ -113,24 +114,32 @@ class CustomRules(KindRules[CustomObject]):
         return {name: value for name, value in obj.content.items() if name != "status"}
 
     def validate(self, obj: CustomObject, context: Context) -> list[FieldError]:
-        return self._errors(obj, None)
+        return self._errors(obj, None, context)
 
     def validate_update(self, new: CustomObject, old: CustomObject, context: Context) -> list[FieldError]:
-        return self._errors(new, old)
+        return self._errors(new, old, context)
 
-    def _errors(self, obj: CustomObject, old: CustomObject | None) -> list[FieldError]:
+    def _errors(self, obj: CustomObject, old: CustomObject | None, context: Context) -> list[FieldError]:
+        """The rules of CEL come last, and only if the schema finds what they ask about."""
         names = self.served.definition.status.accepted_names or self.served.definition.spec.names
         if obj.kind != names.kind:
             return [fields.invalid(Path("kind"), obj.kind, f"must be {names.kind}")]
-        plain = full_plain(obj)
+        plain, root, whole = full_plain(obj), self.served.schema.root, context.subresource != "status"
         before = None if old is None else full_plain(old)
-        known = values.ABSENT if before is None else before
-        found = values.validate(plain, self.served.schema.root.plain, old=known)
-        if found:
+        found = values.validate(plain, root.plain, old=values.ABSENT if before is None else before)
+        if self._scale is not None:
+            found += object_checks.scale_errors(obj.content, self._scale, spec=whole)
+        found += object_checks.embedded_errors(plain, root, Path()) if whole else []
+        repeated = object_checks.list_errors(plain, root, Path())
+        if repeated and (before is None or not object_checks.list_errors(before, root, Path())):
+            found += repeated
+        if not self._cel:
             return found
+        if blocked := object_checks.blocked(found):
+            return found + blocked
         asked = self._cel.validate(plain, before)
         self._kept = (obj, [str(each) for each in asked.kept])
-        return asked.errors
+        return found + asked.errors
 
     def warnings(self, obj: CustomObject, old: CustomObject | None, context: Context) -> list[str]:
         """Of what rules found when the object was validated, and put up with because it was as wrong
@@ -181,13 +190,11 @@ def _with_status(obj: CustomObject, status: Any) -> CustomObject:
 
 
 def _scale_view(scale: CustomResourceSubresourceScale) -> View:
-    spec, status = JsonPath(scale.spec_replicas_path), JsonPath(scale.status_replicas_path)
-    selector = JsonPath(scale.label_selector_path) if scale.label_selector_path else None
-    steps = scale.spec_replicas_path.strip(".").split(".")
+    steps = _steps(scale.spec_replicas_path)
+    status, selector = _steps(scale.status_replicas_path), _steps(scale.label_selector_path or "")
 
     def show(obj: CustomObject) -> Scale:
         own = obj.metadata
-        chosen = selector.first(obj.content) if selector is not None else None
         return Scale(
             metadata=ObjectMeta(
                 name=own.name,
@@ -196,8 +203,10 @@ def _scale_view(scale: CustomResourceSubresourceScale) -> View:
                 resource_version=own.resource_version,
                 creation_timestamp=own.creation_timestamp,
             ),
-            spec=ScaleSpec(replicas=spec.first(obj.content) or 0),
-            status=ScaleStatus(replicas=status.first(obj.content) or 0, selector=chosen or None),
+            spec=ScaleSpec(replicas=_at(obj.content, steps) or 0),
+            status=ScaleStatus(
+                replicas=_at(obj.content, status) or 0, selector=_at(obj.content, selector) or None
+            ),
         )
 
     def put(obj: CustomObject, body: Scale, context: Context) -> CustomObject:
@@ -209,7 +218,19 @@ def _scale_view(scale: CustomResourceSubresourceScale) -> View:
         return structs.replace(obj, content=content)
 
     def nothing_to_show(obj: CustomObject) -> str:
-        missing = spec.first(obj.content) is None
+        missing = _at(obj.content, steps) is None
         return f'the spec replicas field "{scale.spec_replicas_path}" does not exist' if missing else ""
 
     return View(Scale, show, put, scale_errors, nothing_to_show, tuple(steps), SCALES)
+
+
+def _steps(path: str) -> list[str]:
+    """The names in a path of a scale, which knows nothing but names."""
+    return path.removeprefix(".").split(".") if path else []
+
+
+def _at(content: dict[str, Any], steps: Sequence[str]) -> Any:
+    value: Any = content if steps else None
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value

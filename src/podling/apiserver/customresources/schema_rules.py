@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from podling.apiserver.customresources import values
 from podling.apiserver.customresources.field_paths import resolved
-from podling.apiserver.customresources.structural import LIST_TYPE, MAP_TYPE, RULES, Schema
+from podling.apiserver.customresources.structural import LIST_TYPE, RULES, Schema
 from podling.machinery import fields
 from podling.machinery.fields import OMITTED, ErrorType, FieldError, Path
 from podling.machinery.plain import equal
@@ -142,6 +142,10 @@ class SchemaRules:
     def __init__(self, root: Schema) -> None:
         self._root = _node(root, root=True)
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return self._root is not None
+
     def validate(self, plain: dict[str, Any], old: dict[str, Any] | None) -> Found:
         """What the rules find wrong with a whole object, and with its change from ``old``."""
         if self._root is None:
@@ -150,6 +154,19 @@ class SchemaRules:
         whole, before = _rooted(plain), _MISSING if old is None else _rooted(old)
         asking.walk(self._root, _Place(Path(), whole, before))
         return asking.found
+
+
+def default_rule_errors(where: Path, default: Any, schema: Schema) -> list[FieldError]:
+    """What the rules of a schema find wrong with a default: as a value that stays, and as one that is new."""
+    node = _node(schema)
+    if node is None:
+        return []
+    for before in (default, _MISSING):
+        asking = _Asking()
+        asking.walk(node, _Place(where, default, before))
+        if asking.found.errors or asking.found.kept:
+            return asking.found.errors + asking.found.kept
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +208,13 @@ class _Asking:
             if self._left >= 0:
                 self._ask(rule, place)
         if isinstance(value, dict):
-            granular = schema.plain.get(MAP_TYPE) != "atomic"
             for name, item in value.items():
                 inner, at = node.properties.get(name), place.path.child(name)
                 if inner is None and node.values is not None and name not in schema.properties:
                     inner, at = node.values, place.path.key(name)
                 if inner is not None:
                     before = old.get(name, _MISSING) if isinstance(old, dict) else _MISSING
-                    self.walk(inner, place.below(at, item, before, comparable=granular))
+                    self.walk(inner, place.below(at, item, before, comparable=True))
         elif isinstance(value, list) and node.items is not None:
             known, keyed = values.items_by_key(old, schema.plain), schema.plain.get(LIST_TYPE) == "map"
             for index, item in enumerate(value):

@@ -82,7 +82,7 @@ def flow_schemas() -> Iterator[FlowSchema]:
     for name, subjects, precedence in (
         ("kube-controller-manager", _users(_MANAGER), 800),
         ("kube-scheduler", _users(_SCHEDULER), 800),
-        ("kube-system-service-accounts", _groups("system:serviceaccounts:kube-system"), 900),
+        ("kube-system-service-accounts", own_account, 900),
     ):
         yield _schema(name, "workload-high", precedence, _BY_NAMESPACE, _everything(subjects))
     accounts = _everything(_groups("system:serviceaccounts"))

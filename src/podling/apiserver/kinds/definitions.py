@@ -6,6 +6,7 @@ Upstream: ``staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions`` 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -16,10 +17,11 @@ from podling.api.apiextensions_v1 import (
     CustomResourceDefinitionStatus,
 )
 from podling.apiserver.customresources.definition_validation import (
-    stored_version_errors,
+    accepted_name_errors,
     validate_change,
     validate_definition,
 )
+from podling.apiserver.customresources.named_formats import unknown_formats
 from podling.apiserver.customresources.names import CLEANUP_FINALIZER, TERMINATING, with_condition
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import NAME, UNKNOWN
@@ -93,10 +95,15 @@ class DefinitionRules(KindRules[CustomResourceDefinition]):
         self, new: CustomResourceDefinition, old: CustomResourceDefinition, context: Context
     ) -> Errors:
         if context.subresource == "status":
-            return stored_version_errors(new)
-        if new.spec == old.spec:
-            return []  # what was accepted once may stay, and an object that goes must be able to
-        return validate_definition(new) + validate_change(new, old)
+            return accepted_name_errors(new)
+        return validate_change(new, old)
+
+    def warnings(
+        self, obj: CustomResourceDefinition, old: CustomResourceDefinition | None, context: Context
+    ) -> list[str]:
+        known = unknown_formats(old) if old is not None else []
+        new = [] if context.subresource else [each for each in unknown_formats(obj) if each not in known]
+        return [f"unrecognized format {json.dumps(each)}" for each in new]
 
     def row(self, obj: CustomResourceDefinition, now: datetime) -> Sequence[Any]:
         created = obj.metadata.creation_timestamp

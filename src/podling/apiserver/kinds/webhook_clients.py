@@ -10,8 +10,10 @@ from urllib.parse import urlsplit
 
 from podling.apiserver.kinds.checks import Errors
 from podling.machinery import fields, names
+from podling.machinery.certificates import BLOCK, pem_of
 from podling.machinery.fields import Path
 
+_NO_PEM = "unable to parse bytes as PEM block"
 _FORM = "; desired format: https://host[/path]"
 
 
@@ -24,6 +26,29 @@ def client_errors(path: Path, config: Any) -> Errors:
     return service_errors(path.child("service"), config.service)
 
 
+def ca_bundle_errors(path: Path, bundle: str) -> Errors:
+    """Certificates to trust, base64 of PEM: at least one must be one."""
+    problem = _bundle_problem(pem_of(bundle))
+    return [fields.invalid(path, bundle, f"unable to load root certificates: {problem}")] if problem else []
+
+
+def _bundle_problem(pem: bytes) -> str:
+    from cryptography import x509  # few definitions need it
+
+    blocks = list(BLOCK.finditer(pem))
+    problem = "no valid certificate authority data seen" if blocks else "unable to parse bytes as PEM block"
+    for block in blocks:
+        if block[1] != b"CERTIFICATE":
+            continue
+        try:
+            x509.load_pem_x509_certificate(block[0])
+        except ValueError as error:
+            problem = f"failed to parse certificate: {error}"
+        else:
+            return ""
+    return problem
+
+
 def url_errors(path: Path, url: str) -> Errors:
     try:
         parts = urlsplit(url)
@@ -34,7 +59,7 @@ def url_errors(path: Path, url: str) -> Errors:
         errors.append(fields.invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_FORM}"))
     user, at, host = parts.netloc.rpartition("@")
     if not host:
-        errors.append(fields.invalid(path, host, f"host must be specified{_FORM}"))
+        errors.append(fields.invalid(path, host, f"host must be provided{_FORM}"))
     if at:
         errors.append(fields.invalid(path, user, "user information is not permitted in the URL"))
     if parts.fragment:
@@ -54,7 +79,7 @@ def service_errors(path: Path, service: Any) -> Errors:
     port = service.port or 0
     problems = names.port_number_errors(port)
     if problems:
-        errors.append(fields.invalid(path.child("port"), port, f"port is not valid: {','.join(problems)}"))
+        errors.append(fields.invalid(path.child("port"), port, f"port is not valid: {', '.join(problems)}"))
     return errors + _path_errors(path.child("path"), service.path)
 
 

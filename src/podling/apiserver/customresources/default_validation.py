@@ -1,0 +1,51 @@
+"""What is wrong with the defaults of a schema: each must be what the schema asks for of that field. Pure.
+
+Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from podling.apiserver.customresources import values
+from podling.apiserver.customresources.object_checks import embedded_errors
+from podling.apiserver.customresources.schema_rules import default_rule_errors
+from podling.apiserver.customresources.structural import Schema, pruned
+from podling.machinery import fields
+from podling.machinery.custom import HEAD
+from podling.machinery.fields import FieldError, Path
+
+Errors = list[FieldError]
+
+
+def default_errors(path: Path, schema: Schema, *, root: bool = True) -> Errors:
+    """What is wrong with the defaults at and below one node. Where there can be none, none are looked for."""
+    errors: Errors = []
+    default = schema.plain.get("default")
+    if default is not None:
+        errors += _errors(path.child("default"), default, schema)
+    if schema.items is not None:
+        errors += default_errors(path.child("items"), schema.items, root=False)
+    for name, each in schema.properties.items():
+        if not (root and name in HEAD):
+            errors += default_errors(path.child("properties").key(name), each, root=False)
+    return errors
+
+
+def _errors(where: Path, default: Any, schema: Schema) -> Errors:
+    errors: Errors = []
+    dropped: list[str] = []
+    pruned(default, schema, dropped, root=schema.embedded)
+    if dropped:
+        errors.append(fields.invalid(where, default, "must not have unknown fields"))
+    found = embedded_errors(default, schema, where)
+    found = found or [_at(where, each) for each in values.validate(default, schema.plain)]
+    return errors + (found or default_rule_errors(where, default, schema))
+
+
+def _at(where: Path, error: FieldError) -> FieldError:
+    """An error of a value that does not know where it is."""
+    if error.field == str(Path()):
+        return replace(error, field=where.text)
+    return replace(error, field=f"{where.text}.{error.field}")
