@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from podling.api.core_v1 import Pod
+from podling.apiserver.kinds.checks import of_the_whole
 from podling.apiserver.options import flag, number
 from podling.machinery import errors, fields
 from podling.machinery.fields import FieldError, Path
@@ -31,9 +32,9 @@ def container_of(pod: Pod, asked: str) -> str:
         return spec.containers[0].name
     text = f"a container name must be specified for pod {name}"
     if spec.containers:
-        text += f", choose one of: [{' '.join(each.name for each in spec.containers)}]"
-    if spec.init_containers:
-        text += f" or one of the init containers: [{' '.join(each.name for each in spec.init_containers)}]"
+        every = [each.name for each in (*spec.init_containers, *spec.containers)]
+        every += [each.name for each in spec.ephemeral_containers]
+        text += f", choose one of: [{' '.join(every)}]"
     raise errors.bad_request(text)
 
 
@@ -55,7 +56,7 @@ def check_log_options(pod: str, query: Mapping[str, str]) -> None:
     if query.get("sinceTime"):
         if query.get("sinceSeconds"):
             why = "at most one of `sinceTime` or `sinceSeconds` may be specified"
-            found.append(fields.forbidden(Path(), why))
+            found.append(of_the_whole(fields.forbidden(Path(), why)))
         try:
             datetime.fromisoformat(query["sinceTime"])
         except ValueError:
@@ -65,7 +66,7 @@ def check_log_options(pod: str, query: Mapping[str, str]) -> None:
         found.append(fields.not_supported(Path("stream"), stream, LOG_STREAMS))
     if stream in LOG_STREAMS[1:] and query.get("tailLines"):
         why = "`tailLines` and specific `stream` are mutually exclusive for now"
-        found.append(fields.forbidden(Path(), why))
+        found.append(of_the_whole(fields.forbidden(Path(), why)))
     if found:
         raise errors.invalid("PodLogOptions", "", pod, found)
 

@@ -307,12 +307,86 @@ RESTARTS: list[Row] = [
         container("restartPolicy: Never, restartPolicyRules: [{action: Restart, exitCodes: {operator: In}}]"),
         [],
     ),
+    (
+        container(
+            "restartPolicy: Never, restartPolicyRules: [{action: Leave, exitCodes: {}}, {action: Restart}]"
+        ),
+        [
+            unsupported(f"{C0}.restartPolicyRules[0].action", "Leave", "Restart", "RestartAllContainers"),
+            unsupported(f"{C0}.restartPolicyRules[0].exitCodes.operator", "", "In", "NotIn"),
+            required(f"{C0}.restartPolicyRules[1].exitCodes", "must be specified"),
+        ],
+    ),
     ("spec: {activeDeadlineSeconds: 0}", [
         invalid("spec.activeDeadlineSeconds", '0', 'must be between 1 and 2147483647, inclusive')
     ]),
 ]  # fmt: skip
 
-TABLES = (CONTAINERS, PORTS, ENVIRONMENT, PROBES, RESOURCES, RESTARTS)
+VOLUMES: list[Row] = [
+    ("spec: {volumes: [{name: v, image: {}}]}", [required("spec.volumes[0].image.reference")]),
+    (
+        "spec: {volumes: [{name: v, emptyDir: {}, cephfs: {monitors: [a]}, downwardAPI: {}, nfs: {}}]}",
+        [
+            forbidden(f"spec.volumes[0].{name}", "may not specify more than 1 volume type")
+            for name in ("nfs", "cephFS", "downwarAPI")
+        ],
+    ),
+    (
+        "spec: {volumes: [{name: v, quobyte: {registry: 'a:1,b:c:2,[::1]:3,d', volume: ''}}]}",
+        [
+            *[
+                invalid(
+                    "spec.volumes[0].quobyte.registry",
+                    '"a:1,b:c:2,[::1]:3,d"',
+                    "must be a host:port pair or multiple pairs separated by commas",
+                )
+            ]
+            * 2,
+            required("spec.volumes[0].quobyte.volume"),
+        ],
+    ),
+    (
+        container("volumeDevices: [{name: '', devicePath: ../a}]"),
+        [
+            required(f"{C0}.volumeDevices[0].name"),
+            (f"{C0}.volumeDevices[0].name", "FieldValueNotFound", 'Not found: ""'),
+            invalid(f"{C0}.volumeDevices[0].devicePath", '"../a"', "can not contain backsteps ('..')"),
+        ],
+    ),
+    (
+        "spec: {volumes: [{name: v, emptyDir: {}}], containers: [{name: main, image: x, "
+        "volumeMounts: [{name: v, mountPath: /v, mountPropagation: '', recursiveReadOnly: ''}]}]}",
+        [
+            unsupported(
+                f"{C0}.volumeMounts.mountPropagation", "", "Bidirectional", "HostToContainer", "None"
+            ),
+            unsupported(f"{C0}.volumeMounts.recursiveReadOnly", "", "Disabled", "Enabled", "IfPossible"),
+        ],
+    ),
+]
+
+PAGES: list[Row] = [
+    (container("resources: {limits: {cpu: 1, hugepages-2Mi: 0}}"), []),
+    (
+        container("resources: {limits: {cpu: 1, hugepages-2Mi: 3Mi, hugepages-some: 1}}"),
+        [
+            invalid(f"{C0}.resources.{which}[hugepages-{size}]", f'"{value}"',
+                    f"{value} is not positive integer multiple of hugepages-{size}")
+            for which in ("limits", "requests")
+            for size, value in (("2Mi", "3Mi"), ("some", "1"))
+        ],
+    ),
+    (
+        "spec: {resourceClaims: [{name: gpu, resourceClaimName: x}], containers: [{name: main, image: x, "
+        "resources: {claims: [{name: gpu, request: a}, {name: gpu}, {name: gpu, request: b}]}}]}",
+        [
+            duplicate(f"{C0}.resources.claims[1]", '"gpu"'),
+            duplicate(f"{C0}.resources.claims[2]", '"gpu"'),
+        ],
+    ),
+]  # fmt: skip
+
+TABLES = (CONTAINERS, PORTS, ENVIRONMENT, PROBES, RESOURCES, PAGES, RESTARTS, VOLUMES)
 
 
 @pytest.mark.parametrize(("manifest", "expected"), [row for table in TABLES for row in table])

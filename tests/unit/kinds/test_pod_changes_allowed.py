@@ -7,9 +7,14 @@ import yaml
 
 from podling.api.core_v1 import Pod
 from podling.apiserver.kinds.base import Context
-from tests.support.causes import SUBDOMAIN_TEXT, Cause, duplicate, forbidden, invalid
+from tests.support.causes import SUBDOMAIN_TEXT, Cause, duplicate, forbidden, invalid, required, unsupported
 from tests.support.manifests import NOW, PLAIN_POD, change_causes, created, merged, obj, rules
 
+NAME_TEXT = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
 ONLY_THESE = (
     "pod updates may not change fields other than "
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -88,7 +93,7 @@ PLAIN: list[tuple[str, str, list[Cause]]] = [
             invalid(
                 "spec.nodeSelector",
                 '{"disk":"hdd"}',
-                "only additions are allowed (no mutations or deletions)",
+                "only additions to spec.nodeSelector are allowed (no mutations or deletions)",
             )
         ],
     ),
@@ -104,6 +109,30 @@ PLAIN: list[tuple[str, str, list[Cause]]] = [
             forbidden(
                 "metadata.annotations[kubernetes.io/config.mirror]",
                 "may not remove or update mirror pod annotation",
+            )
+        ],
+    ),
+    (
+        "",
+        "metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/main: unconfined}}",
+        [
+            forbidden(
+                "metadata.annotations[container.apparmor.security.beta.kubernetes.io/main]",
+                "may not add AppArmor annotations",
+            )
+        ],
+    ),
+    (
+        "spec: {schedulingGates: [{name: a}], affinity: {nodeAffinity: "
+        "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{}]}}}}",
+        "spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+        "{nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}}",
+        [
+            invalid(
+                "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+                ".nodeSelectorTerms[0]",
+                '{"matchExpressions":[{"key":"a","operator":"Exists"}]}',
+                "only additions are allowed (no mutations or deletions)",
             )
         ],
     ),
@@ -276,6 +305,104 @@ def test_a_condition_keeps_the_generation_it_was_observed_at() -> None:
     )
     made = rules(Pod).prepare_update(new, old, Context(NOW, subresource="status"))
     assert [each.observed_generation for each in made.status.conditions] == [None, 3]
+
+
+STATUSES: list[tuple[str, str, list[Cause]]] = [
+    (
+        "spec: {nodeName: n1}",
+        "status: {nominatedNodeName: n2}",
+        [forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node")],
+    ),
+    (
+        "",
+        "status: {observedGeneration: -1, conditions: "
+        "[{type: 'a b', status: 'True', observedGeneration: -2}]}",
+        [
+            invalid("status.conditions[0].observedGeneration", "-2", "must be a non-negative integer"),
+            invalid("status.conditions[0].Type", '"a b"', NAME_TEXT),
+            invalid("status.observedGeneration", "-1", "must be a non-negative integer"),
+        ],
+    ),
+    (
+        "",
+        "status: {podIPs: [{ip: 10.0.0.1}, {ip: 10.0.0.2}], hostIP: 10.0.0.3, hostIPs: [{ip: x}]}",
+        [
+            invalid(
+                "status.podIPs",
+                '[{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}]',
+                "may specify no more than one IP for each IP family",
+            ),
+            invalid("status.hostIPs[0].ip", '"x"', "must be equal to `hostIP`"),
+            invalid(
+                "status.hostIPs[0]", '"x"', "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+            ),
+        ],
+    ),
+    (
+        "",
+        "status: {containerStatuses: [{name: main, user: {linux: {uid: -1, gid: 0}}, "
+        "allocatedResourcesStatus: [{name: gpu, "
+        "resources: [{resourceID: a, health: Healthy}, {resourceID: a, health: Ill}]}]}]}",
+        [
+            invalid(
+                "status.containerStatuses[0].user.linux.uid",
+                "-1",
+                "must be between 0 and 2147483647, inclusive",
+            ),
+            invalid(
+                "status.containerStatuses[0].allocatedResourcesStatus[0].name",
+                '"gpu"',
+                "must match one of the container's resource requests",
+            ),
+            unsupported(
+                "status.containerStatuses[0].allocatedResourcesStatus[0].resources[1].health",
+                "Ill",
+                "Healthy",
+                "Unhealthy",
+                "Unknown",
+            ),
+            duplicate(
+                "status.containerStatuses[0].allocatedResourcesStatus[0].resources[1].resourceID", '"a"'
+            ),
+        ],
+    ),
+    (
+        "",
+        "status: {extendedResourceClaimStatus: {requestMappings: "
+        "[{containerName: ghost, resourceName: a, requestName: b}], resourceClaimName: ''}}",
+        [
+            invalid(
+                "status.extendedResourceClaimStatus.requestMappings[0].containerName",
+                '"ghost"',
+                "must match the name of an entry in spec.initContainers.name or spec.containers.name",
+            ),
+            required("status.extendedResourceClaimStatus.resourceClaimName"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), STATUSES)
+def test_what_may_not_be_said_of_a_pod(before: str, after: str, expected: list[Cause]) -> None:
+    assert update(before, after, "status") == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "ip", "ips"),
+    [
+        ("podIP: 10.0.0.1", "10.0.0.1", ["10.0.0.1"]),
+        ("podIPs: [{ip: 10.0.0.1}]", "10.0.0.1", ["10.0.0.1"]),
+        ("podIP: 10.0.0.2, podIPs: [{ip: 10.0.0.1}, {ip: 'fd00::1'}]", "10.0.0.2", ["10.0.0.2"]),
+        ("podIP: 10.0.0.1, podIPs: [{ip: 10.0.0.1}, {ip: 'fd00::1'}]", "10.0.0.1", ["10.0.0.1", "fd00::1"]),
+        ("phase: Running", None, []),
+    ],
+)
+def test_the_address_of_a_pod_is_the_first_of_its_addresses(
+    given: str, ip: str | None, ips: list[str]
+) -> None:
+    new, old = pair("", f"status: {{{given}}}")
+    status = rules(Pod).prepare_update(new, old, Context(NOW, subresource="status")).status
+    assert (status.pod_ip, [each.ip for each in status.pod_ips]) == (ip, ips)
 
 
 def test_the_class_of_service_never_changes() -> None:

@@ -96,11 +96,47 @@ SCHEDULING: list[Row] = [
         ", {maxSkew: 2, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}",
         [
             duplicate(
-                "spec.topologySpreadConstraints[1].{topologyKey, whenUnsatisfiable}",
+                "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}",
                 '"{zone, DoNotSchedule}"',
             )
         ],
     ),
+    (
+        "metadata: {labels: {rev: '7'}}\n"
+        "spec: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway, "
+        "matchLabelKeys: [rev], labelSelector: {matchLabels: {rev: '7'}}}]}",
+        [
+            invalid(
+                "spec.topologySpreadConstraints[0][0]",
+                '"rev"',
+                "exists in both matchLabelKeys and labelSelector",
+            )
+        ],
+    ),
+    (
+        "spec: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway, "
+        "matchLabelKeys: [a b], nodeTaintsPolicy: ''}]}",
+        [
+            unsupported("spec.topologySpreadConstraints[0].nodeTaintsPolicy", "", "Honor", "Ignore"),
+            forbidden(
+                "spec.topologySpreadConstraints[0].matchLabelKeys",
+                "must not be specified when labelSelector is not set",
+            ),
+        ],
+    ),
+    (
+        "spec: {affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: z, "
+        "matchLabelKeys: [a], mismatchLabelKeys: [a], labelSelector: {}}]}}}",
+        [
+            invalid(
+                "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+                ".matchLabelKeys[0]",
+                '"a"',
+                "exists in both matchLabelKeys and mismatchLabelKeys",
+            )
+        ],
+    ),
+    ("spec: {preemptionPolicy: ''}", [required("spec.preemptionPolicy")]),
     (
         "spec: {nodeSelector: {'a b': c}}",
         [
@@ -176,13 +212,161 @@ SECURITY: list[Row] = [
         [unsupported("spec.os", "plan9", "linux", "windows")],
     ),
     (
-        "spec: {os: {name: windows}, hostPID: true}",
-        [forbidden("spec.hostPID", "cannot be set for a windows pod")],
+        "spec: {securityContext: {fsGroupChangePolicy: '', supplementalGroupsPolicy: x}}",
+        [
+            unsupported("spec.securityContext.fsGroupChangePolicy", "", "Always", "OnRootMismatch"),
+            unsupported("spec.securityContext.supplementalGroupsPolicy", "x", "Merge", "Strict"),
+        ],
+    ),
+]
+
+WINDOWS: list[Row] = [
+    (
+        "spec: {os: {name: windows}, hostPID: true, hostUsers: true, shareProcessNamespace: false, "
+        "securityContext: {runAsUser: 1, seLinuxOptions: {}}}",
+        [
+            forbidden(field, "cannot be set for a windows pod")
+            for field in (
+                "spec.securityContext.seLinuxOptions",
+                "spec.hostUsers",
+                "spec.hostPID",
+                "spec.shareProcessNamespace",
+                "spec.securityContext.runAsUser",
+            )
+        ],
+    ),
+    (
+        "spec: {os: {name: linux}, securityContext: {windowsOptions: {}}}",
+        [forbidden("spec.securityContext.windowsOptions", "windows options cannot be set for a linux pod")],
+    ),
+    (
+        "spec: {containers: [{name: a, image: x, securityContext: {windowsOptions: {hostProcess: true}}}, "
+        "{name: b, image: x}]}",
+        [
+            invalid(
+                "spec",
+                '""',
+                "If pod contains any hostProcess containers then all containers must be HostProcess "
+                "containers",
+            ),
+            invalid(
+                "spec.hostNetwork",
+                "false",
+                "hostNetwork must be true if pod contains any hostProcess containers",
+            ),
+        ],
+    ),
+    (
+        "spec: {hostNetwork: true, securityContext: {windowsOptions: {hostProcess: true}}}",
+        [],
+    ),
+    (
+        "spec: {securityContext: {windowsOptions: {hostProcess: false}}, "
+        "containers: [{name: a, image: x, securityContext: {windowsOptions: {hostProcess: true}}}], "
+        "hostNetwork: true}",
+        [
+            invalid(
+                f"{C0}.securityContext.windowsOptions.hostProcess",
+                "true",
+                "pod hostProcess value must be identical if both are specified, was false",
+            )
+        ],
+    ),
+    *(
+        (
+            f"spec: {{securityContext: {{windowsOptions: {{runAsUserName: '{name}'}}}}}}",
+            [invalid("spec.securityContext.windowsOptions.runAsUserName", shown, text) for text in texts],
+        )
+        for name, shown, texts in (
+            ("", '""', ["runAsUserName cannot be an empty string"]),
+            ("a\\b\\c", '"a\\\\b\\\\c"', ["runAsUserName cannot contain more than one backslash"]),
+            (
+                "do:main\\",
+                '"do:main\\\\"',
+                [
+                    "runAsUserName's Domain doesn't match the NetBios nor the DNS format",
+                    "runAsUserName's User cannot be empty",
+                ],
+            ),
+            (". .", '". ."', ["runAsUserName's User cannot contain only periods or spaces"]),
+            (
+                "a@b",
+                '"a@b"',
+                ["runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]"],
+            ),
+            ("example.com\\user", "", []),
+        )
+    ),
+]
+
+SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
+APP_ARMOR = "container.apparmor.security.beta.kubernetes.io"
+
+
+def annotated(key: str, value: str, spec: str = "{}") -> str:
+    return f"{{metadata: {{annotations: {{{key}: '{value}'}}}}, spec: {spec}}}"
+
+
+ANNOTATIONS: list[Row] = [
+    (annotated(SECCOMP, "docker/default"), []),
+    (
+        annotated(SECCOMP, "other"),
+        [invalid(f"metadata.annotations.{SECCOMP}", '"other"', "must be a valid seccomp profile")],
+    ),
+    (
+        annotated(f"container.{SECCOMP[:-3]}main", "localhost/../x"),
+        [invalid(f"metadata.annotations.container.{SECCOMP[:-3]}main", '"../x"', "must not contain '..'")],
+    ),
+    (
+        annotated(SECCOMP, "unconfined", "{securityContext: {seccompProfile: {type: RuntimeDefault}}}"),
+        [
+            forbidden(
+                "spec.securityContext.seccompProfile.type",
+                "seccomp type in annotation and field must match",
+            )
+        ],
+    ),
+    (
+        annotated(f"{APP_ARMOR}/ghost", "other"),
+        [
+            invalid(f"metadata.annotations[{APP_ARMOR}/ghost]", '"ghost"', "container not found"),
+            invalid(
+                f"metadata.annotations[{APP_ARMOR}/ghost]",
+                '"other"',
+                'invalid AppArmor profile name: "other"',
+            ),
+        ],
+    ),
+    (
+        annotated(
+            f"{APP_ARMOR}/main",
+            "localhost/a",
+            "{containers: [{name: main, image: x, securityContext: {appArmorProfile: "
+            "{type: Localhost, localhostProfile: b}}}]}",
+        ),
+        [
+            forbidden(
+                f"{C0}.securityContext.appArmorProfile.localhostProfile",
+                "apparmor profile in annotation and field must match",
+            )
+        ],
+    ),
+    (
+        annotated("scheduler.alpha.kubernetes.io/tolerations", '[{"key": "a", "operator": "Near"}]'),
+        [
+            unsupported(
+                "metadata.annotations.scheduler.alpha.kubernetes.io/tolerations[0].operator",
+                "Near",
+                "Equal",
+                "Exists",
+            )
+        ],
     ),
 ]
 
 NAMES_AND_DNS: list[Row] = [
     ("spec: {hostname: Web}", [invalid("spec.hostname", '"Web"', LABEL_TEXT)]),
+    ("spec: {runtimeClassName: ''}", [invalid("spec.runtimeClassName", '""', SUBDOMAIN_TEXT)]),
     (
         "spec: {priorityClassName: High_1}",
         [invalid("spec.priorityClassName", '"High_1"', SUBDOMAIN_TEXT)],
@@ -237,7 +421,7 @@ NAMES_AND_DNS: list[Row] = [
     ),
 ]
 
-TABLES = (SCHEDULING, SECURITY, NAMES_AND_DNS)
+TABLES = (SCHEDULING, SECURITY, WINDOWS, ANNOTATIONS, NAMES_AND_DNS)
 
 
 @pytest.mark.parametrize(("manifest", "expected"), [row for table in TABLES for row in table])

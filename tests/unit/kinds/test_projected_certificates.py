@@ -7,7 +7,7 @@ import pytest
 from tests.support.causes import SUBDOMAIN_TEXT, Cause, invalid, required, unsupported
 from tests.support.manifests import creation_causes, pod
 
-BUNDLE = "spec.volumes[0].projected.sources[0].clusterTrustBundlePEM"
+BUNDLE = "spec.volumes[0].projected.sources[0].clusterTrustBundle"
 CERTIFICATE = "spec.volumes[0].projected.sources[0].podCertificate"
 KEY_TYPES = ("ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", "RSA3072", "RSA4096")
 QUALIFIED = "must be a fully qualified domain and path of the form 'example.com/signer-name'"

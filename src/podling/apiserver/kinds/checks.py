@@ -9,6 +9,7 @@ Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/v
 from __future__ import annotations
 
 import ipaddress
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from podling.api.meta_v1 import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from podling.machinery import fields, names
 from podling.machinery.fields import FieldError, Path
+from podling.machinery.quantity import parse
 
 Errors = list[FieldError]
 
@@ -39,6 +41,11 @@ def one_of(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
     if not value or value in supported:
         return []
     return [fields.not_supported(path, value, supported)]
+
+
+def one_of_if_set(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
+    """Like ``one_of`` for what upstream holds by pointer: only None passes, the empty text is a value."""
+    return [] if value is None or value in supported else [fields.not_supported(path, value, supported)]
 
 
 def required_one_of(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
@@ -91,6 +98,32 @@ def label_name(path: Path, key: str) -> Errors:
 
 def ip(path: Path, value: str) -> Errors:
     return invalid_each(path, value, names.ip_errors(value))
+
+
+def ip_warnings(path: Path, value: str) -> list[str]:
+    """Addresses that are valid for old times' sake (leading zeros, IPv4 within IPv6), or written unusually.
+
+    Upstream: ``GetWarningsForIP`` in ``apimachinery/pkg/util/validation``.
+    """
+    parsed = names.parse_ip(value)
+    if parsed is None or (str(parsed) == value and not getattr(parsed, "ipv4_mapped", None)):
+        return []
+    shown = json.dumps(value)
+    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else parsed
+    if mapped is None:
+        return [f'{path}: IPv6 address {shown} should be in RFC 5952 canonical format ("{parsed}")']
+    text = f'will be considered invalid in a future Kubernetes release: use "{mapped}"'
+    return [f"{path}: non-standard IP address {shown} {text}"]
+
+
+def fraction_warnings(path: Path, resources: Mapping[str, str], resource_names: Sequence[str]) -> list[str]:
+    """Of the resources named, those that are counted in bytes and yet are no whole number."""
+    found: list[str] = []
+    for name in resource_names:
+        if name in resources and (value := parse(resources[name])).milli_value % 1000:
+            text = f'fractional byte value "{value}" is invalid, must be an integer'
+            found.append(f"{path.key(name)}: {text}")
+    return found
 
 
 def ordinary_ip(path: Path, value: str) -> Errors:

@@ -54,7 +54,7 @@ def validate_containers(path: Path, scope: PodScope) -> Errors:
             errors += validate_lifecycle(here.child("lifecycle"), container.lifecycle, scope)
         if container.liveness_probe or container.readiness_probe or container.startup_probe:
             errors += validate_probes(here, container, scope)
-        if container.restart_policy or container.restart_policy_rules:
+        if container.restart_policy is not None or container.restart_policy_rules:
             errors += _restart_policy(here, container)
     return errors + _host_ports(path, enumerate(containers), set())
 
@@ -182,7 +182,7 @@ def _host_ports(path: Path, containers: Iterable[tuple[int, Container]], taken: 
 def _restart_policy(path: Path, container: Container) -> Errors:
     """A container's own restart policy and rules (of an init container, ``Always`` makes a sidecar)."""
     policy, rules = container.restart_policy, container.restart_policy_rules
-    errors = checks.one_of(path.child("restartPolicy"), policy, RESTART_POLICIES)
+    errors = checks.one_of_if_set(path.child("restartPolicy"), policy, RESTART_POLICIES)
     if not rules:
         return errors
     if policy is None:
@@ -197,12 +197,12 @@ def _restart_policy(path: Path, container: Container) -> Errors:
 
 
 def _restart_rule(path: Path, rule: ContainerRestartRule) -> Errors:
-    errors = checks.required_one_of(path.child("action"), rule.action, ("Restart", "RestartAllContainers"))
+    errors = checks.one_of_if_set(path.child("action"), rule.action, ("Restart", "RestartAllContainers"))
     codes = rule.exit_codes
     if codes is None:
         return [*errors, fields.required(path.child("exitCodes"), "must be specified")]
     here = path.child("exitCodes")
-    errors += checks.required_one_of(here.child("operator"), codes.operator, ("In", "NotIn"))
+    errors += checks.one_of_if_set(here.child("operator"), codes.operator, ("In", "NotIn"))
     if len(codes.values) > MAX_EXIT_CODES:
         errors.append(fields.too_many(here.child("values"), len(codes.values), MAX_EXIT_CODES))
     return errors

@@ -128,7 +128,11 @@ def validate_env_from(path: Path, sources: tuple[EnvFromSource, ...]) -> Errors:
 
 
 def _reference_name(path: Path, name: str | None) -> Errors:
-    return checks.dns_subdomain(path, name) if name else [fields.required(path)]
+    if not name:
+        return [fields.required(path)]
+    # Upstream checks these like the beginning of a name, which may end with a dash.
+    problems = names.dns_subdomain_errors(f"{name[:-1]}a" if len(name) > 1 and name[-1] == "-" else name)
+    return checks.invalid_each(path, name, problems)
 
 
 def _key_ref(path: Path, ref: ConfigMapKeySelector | SecretKeySelector) -> Errors:

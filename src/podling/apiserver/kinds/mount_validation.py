@@ -60,7 +60,7 @@ def _sub_path(path: Path, here: Path, mount: VolumeMount, scope: PodScope) -> Er
 
 
 def _propagation(path: Path, mount: VolumeMount, container: AnyContainer) -> Errors:
-    errors = checks.one_of(path, mount.mount_propagation, PROPAGATIONS)
+    errors = checks.one_of_if_set(path, mount.mount_propagation, PROPAGATIONS)
     context = container.security_context
     if mount.mount_propagation == "Bidirectional" and not (context is not None and context.privileged):
         text = "Bidirectional mount propagation is available only to privileged containers"
@@ -71,7 +71,7 @@ def _propagation(path: Path, mount: VolumeMount, container: AnyContainer) -> Err
 def _recursive_read_only(path: Path, mount: VolumeMount) -> Errors:
     value = mount.recursive_read_only
     if value not in ("Enabled", "IfPossible"):
-        return checks.one_of(path, value, RECURSIVE_READ_ONLY)
+        return checks.one_of_if_set(path, value, RECURSIVE_READ_ONLY)
     errors: Errors = []
     if not mount.read_only:
         errors.append(fields.forbidden(path, "may only be specified when readOnly is true"))
@@ -90,9 +90,11 @@ def validate_devices(path: Path, container: AnyContainer, scope: PodScope) -> Er
     paths_seen: set[str] = set()
     for position, device in enumerate(container.volume_devices):
         name_path, device_path = path.index(position).child("name"), path.index(position).child("devicePath")
-        errors += _device_volume(name_path, device.name, scope)
-        if device.name in names_seen:
+        if not device.name:
+            errors.append(fields.required(name_path))
+        elif device.name in names_seen:
             errors.append(fields.invalid(name_path, device.name, "must be unique"))
+        errors += _device_volume(name_path, device.name, scope)
         if not device.device_path:
             errors.append(fields.required(device_path))
         if device.device_path in paths_seen:
@@ -100,6 +102,8 @@ def validate_devices(path: Path, container: AnyContainer, scope: PodScope) -> Er
         if ".." in device.device_path.split("/"):
             text = "can not contain backsteps ('..')"
             errors.append(fields.invalid(device_path, device.device_path, text))
+        else:
+            paths_seen.add(device.device_path)
         if device.name in mounts:
             text = "must not already exist in volumeMounts"
             errors.append(fields.invalid(name_path, device.name, text))
@@ -107,17 +111,15 @@ def validate_devices(path: Path, container: AnyContainer, scope: PodScope) -> Er
             text = "must not already exist as a path in volumeMounts"
             errors.append(fields.invalid(device_path, device.device_path, text))
         names_seen.add(device.name)
-        paths_seen.add(device.device_path)
     return errors
 
 
 def _device_volume(path: Path, name: str, scope: PodScope) -> Errors:
     """A block device must come from a claim."""
-    errors = [] if name else [fields.required(path)]
     volume = scope.volumes.get(name)
     if volume is None:
-        errors.append(fields.not_found(path, name))
-    elif volume.persistent_volume_claim is None and volume.ephemeral is None:
-        text = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
-        errors.append(fields.invalid(path, name, text))
-    return errors
+        return [fields.not_found(path, name)]
+    if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
+        return []
+    text = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+    return [fields.invalid(path, name, text)]

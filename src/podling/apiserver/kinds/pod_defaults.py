@@ -28,7 +28,7 @@ from podling.api.core_v1 import (
     Probe,
     ResourceRequirements,
 )
-from podling.apiserver.kinds.filling import change, each, fill_empty
+from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
 from podling.apiserver.kinds.volume_defaults import default_volume
 from podling.machinery.pods import (
     HUGE_PAGES,
@@ -135,15 +135,21 @@ def _port(port: ContainerPort) -> ContainerPort:
 
 def _env(variable: EnvVar) -> EnvVar:
     source = variable.value_from
-    if source is None or source.field_ref is None or source.field_ref.api_version:
+    if source is None:
         return variable
-    field_ref = fill_empty(source.field_ref, api_version="v1")
-    return change(variable, value_from=change(source, field_ref=field_ref))
+    field_ref, file_key_ref = source.field_ref, source.file_key_ref
+    source = change(
+        source,
+        field_ref=field_ref and fill_empty(field_ref, api_version="v1"),
+        file_key_ref=file_key_ref and fill_absent(file_key_ref, optional=False),
+    )
+    return change(variable, value_from=source)
 
 
 def _probe(probe: Probe) -> Probe:
     probe = fill_empty(probe, timeout_seconds=1, period_seconds=10, success_threshold=1, failure_threshold=3)
-    return change(probe, http_get=_http_get(probe.http_get))
+    grpc = probe.grpc and fill_absent(probe.grpc, service="")
+    return change(probe, http_get=_http_get(probe.http_get), grpc=grpc)
 
 
 def _http_get(action: HTTPGetAction | None) -> HTTPGetAction | None:

@@ -87,7 +87,4 @@ def _merged(
         for key in keys
         if key in labels
     ]
-    missing = [requirement for requirement in added if requirement not in selector.match_expressions]
-    return (
-        change(selector, match_expressions=(*selector.match_expressions, *missing)) if missing else selector
-    )
+    return change(selector, match_expressions=(*selector.match_expressions, *added)) if added else selector

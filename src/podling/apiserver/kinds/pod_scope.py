@@ -23,6 +23,8 @@ class PodScope(Struct):
     is_pod: bool = False
     pod_name: str = ""
     volumes: dict[str, Volume] = {}
+    windows_options: bool = False
+    """Whether a security context was met that has any."""
 
     @property
     def grace_seconds(self) -> int | None:

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podling.api.core_v1 import ContainerStatus, Pod, PodCondition, PodStatus
+from podling.api.core_v1 import ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodStatus
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.container_status_validation import (
+    validate_claim_statuses,
+    validate_container_statuses,
+    validate_extended_claim,
+)
 from podling.apiserver.kinds.filling import change, each
-from podling.apiserver.kinds.pod_update import mirror_annotation
+from podling.apiserver.kinds.pod_annotations import annotation_changes
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 from podling.machinery.pods import is_sidecar
@@ -23,9 +28,14 @@ _ONE_PER_FAMILY = "may specify no more than one IP for each IP family"
 
 
 def keep_recorded(new: PodStatus, old: PodStatus) -> PodStatus:
-    """What a writer that does not know better leaves out stays as it was."""
+    """What a writer that does not know better leaves out stays as it was; the pod's addresses agree."""
+    pod_ips = new.pod_ips
+    if new.pod_ip and (not pod_ips or pod_ips[0].ip != new.pod_ip):
+        pod_ips = (PodIP(ip=new.pod_ip),)
     return change(
         new,
+        pod_ip=pod_ips[0].ip if pod_ips else new.pod_ip,
+        pod_ips=pod_ips,
         qos_class=new.qos_class or old.qos_class,
         observed_generation=new.observed_generation or old.observed_generation,
         conditions=each(new.conditions, lambda condition: _with_generation(condition, old)),
@@ -41,25 +51,41 @@ def _with_generation(condition: PodCondition, old: PodStatus) -> PodCondition:
 
 def validate_status_update(new: Pod, old: Pod) -> Errors:
     status, before = new.status, old.status
-    errors = mirror_annotation(new, old)
+    errors = annotation_changes(new, old)
     for position, condition in enumerate(status.conditions):
+        where = STATUS.child("conditions").index(position)
+        errors += _generation(where, condition.observed_generation)
         problems = names.qualified_name_errors(condition.type)
-        where = Path("metadata.conditions").index(position).child("Type")
-        errors += checks.invalid_each(where, condition.type, problems)
+        errors += checks.invalid_each(where.child("Type"), condition.type, problems)
     nominated = status.nominated_node_name
     if nominated and nominated != before.nominated_node_name:
         errors += checks.dns_subdomain(STATUS.child("nominatedNodeName"), nominated)
         if old.spec.node_name:
-            text = "may not be set once the pod is assigned to a node"
+            text = "may not be set on pods that are already bound to a node"
             errors.append(fields.forbidden(STATUS.child("nominatedNodeName"), text))
+    errors += _generation(STATUS, status.observed_generation)
     errors += checks.immutable(STATUS.child("qosClass"), status.qos_class, before.qos_class)
     errors += _transitions(new, old)
-    errors += _claim_statuses(STATUS.child("resourceClaimStatuses"), new)
-    errors += _addresses(STATUS.child("podIPs"), [each.ip for each in status.pod_ips])
-    if status.host_ips and status.host_ip != status.host_ips[0].ip:
+    errors += validate_claim_statuses(STATUS.child("resourceClaimStatuses"), new)
+    if status.extended_resource_claim_status is not None:
+        where = STATUS.child("extendedResourceClaimStatus")
+        errors += validate_extended_claim(where, status.extended_resource_claim_status, new.spec)
+    errors += _addresses(STATUS.child("podIPs"), _ips(status.pod_ips), _ips(before.pod_ips))
+    if status.host_ips and (status.host_ip or "") != status.host_ips[0].ip:
         where = STATUS.child("hostIPs").index(0).child("ip")
         errors.append(fields.invalid(where, status.host_ips[0].ip, "must be equal to `hostIP`"))
-    return errors + _addresses(STATUS.child("hostIPs"), [each.ip for each in status.host_ips])
+    errors += _addresses(STATUS.child("hostIPs"), _ips(status.host_ips), _ips(before.host_ips))
+    return errors + validate_container_statuses(STATUS, new)
+
+
+def _generation(path: Path, value: int | None) -> Errors:
+    if value is None or value >= 0:
+        return []
+    return [fields.invalid(path.child("observedGeneration"), value, "must be a non-negative integer")]
+
+
+def _ips(addresses: Sequence[PodIP] | Sequence[HostIP]) -> list[str]:
+    return [address.ip for address in addresses]
 
 
 def _transitions(new: Pod, old: Pod) -> Errors:
@@ -105,30 +131,21 @@ def _may_restart(status: ContainerStatus, policy: str) -> bool:
     return ended is None or policy == "Always" or (policy == "OnFailure" and ended.exit_code != 0)
 
 
-def _claim_statuses(path: Path, pod: Pod) -> Errors:
-    """Each names another entry of the pod's claims."""
-    known = {claim.name for claim in pod.spec.resource_claims}
+def _addresses(path: Path, new: Sequence[str], old: Sequence[str]) -> Errors:
+    """One of each family; what was there before may stay, whatever it is."""
     errors: Errors = []
-    seen: set[str] = set()
-    for position, status in enumerate(pod.status.resource_claim_statuses):
-        where = path.index(position).child("name")
-        if status.name not in known:
-            text = "must match the name of an entry in `spec.resourceClaims`"
-            errors.append(fields.invalid(where, status.name, text))
-        errors += [fields.duplicate(where, status.name)] if status.name in seen else []
-        seen.add(status.name)
-        if status.resource_claim_name is not None:
-            errors += checks.dns_subdomain(where, status.resource_claim_name)
+    for position, address in enumerate(new):
+        errors += checks.ip(path.index(position), address) if address not in old else []
+    families = {parsed.version for parsed in map(names.parse_ip, new) if parsed is not None}
+    if len(new) > max(1, len(families)):
+        errors.append(fields.invalid(path, [{"ip": address} for address in new], _ONE_PER_FAMILY))
     return errors
 
 
-def _addresses(path: Path, addresses: Sequence[str]) -> Errors:
-    errors: Errors = []
-    for position, address in enumerate(addresses):
-        errors += checks.ip(path.index(position), address)
-        if address in addresses[:position]:
-            errors.append(fields.duplicate(path.index(position), {"ip": address}))
-    families = [":" in address for address in addresses]
-    if len(families) != len(set(families)):
-        errors.append(fields.invalid(path, [{"ip": address} for address in addresses], _ONE_PER_FAMILY))
-    return errors
+def status_warnings(status: PodStatus) -> list[str]:
+    """Addresses that are written in ways which some read otherwise."""
+    found: list[str] = []
+    for name, addresses in (("podIPs", _ips(status.pod_ips)), ("hostIPs", _ips(status.host_ips))):
+        for position, address in enumerate(addresses):
+            found += checks.ip_warnings(STATUS.child(name).index(position).child("ip"), address)
+    return found

@@ -19,12 +19,11 @@ from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.container_validation import image_whitespace
 from podling.apiserver.kinds.differences import describe
 from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.pod_annotations import annotation_changes
 from podling.apiserver.kinds.pod_validation import SPEC, validate_pod
 from podling.machinery import fields
 from podling.machinery.fields import Path
 from podling.machinery.pods import MIRROR_ANNOTATION
-
-ANNOTATIONS = Path("metadata.annotations")
 
 ONLY_THESE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -32,10 +31,12 @@ ONLY_THESE = (
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
 
+_ADDITIONS_TO_SELECTOR = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+
 
 def validate_pod_update(new: Pod, old: Pod) -> Errors:
     """An update of the pod itself."""
-    errors = validate_pod(new) + mirror_annotation(new, old)
+    errors = validate_pod(new) + annotation_changes(new, old)
     for field, after, before in (
         ("containers", new.spec.containers, old.spec.containers),
         ("initContainers", new.spec.init_containers, old.spec.init_containers),
@@ -67,16 +68,6 @@ def only_managers(new: ObjectMeta, old: ObjectMeta) -> ObjectMeta:
     return change(old, managed_fields=new.managed_fields)
 
 
-def mirror_annotation(new: Pod, old: Pod) -> Errors:
-    """A mirror pod stays one, and no other pod becomes one."""
-    before = old.metadata.annotations.get(MIRROR_ANNOTATION)
-    after = new.metadata.annotations.get(MIRROR_ANNOTATION)
-    if before == after:
-        return []
-    text = "may not add" if before is None else "may not remove or update"
-    return [fields.forbidden(ANNOTATIONS.key(MIRROR_ANNOTATION), f"{text} mirror pod annotation")]
-
-
 def _deadline(path: Path, new: PodSpec, old: PodSpec) -> tuple[Errors, bool]:
     """A deadline may be set, and lowered; the second value says that nothing more is looked at."""
     after, before = new.active_deadline_seconds, old.active_deadline_seconds
@@ -90,7 +81,7 @@ def _deadline(path: Path, new: PodSpec, old: PodSpec) -> tuple[Errors, bool]:
     return [], False
 
 
-def _tolerations(path: Path, new: Sequence[Toleration], old: Sequence[Toleration]) -> Errors:
+def _tolerations(path: Path, new: tuple[Toleration, ...], old: tuple[Toleration, ...]) -> Errors:
     kept = {_timeless(toleration) for toleration in new}
     if all(_timeless(toleration) in kept for toleration in old):
         return []
@@ -141,9 +132,7 @@ def _gated(rest: PodSpec, old: PodSpec) -> tuple[PodSpec, Errors]:
     if selector != old.node_selector:
         if any(selector.get(key) != value for key, value in old.node_selector.items()):
             where = SPEC.child("nodeSelector")
-            errors.append(
-                fields.invalid(where, selector, "only additions are allowed (no mutations or deletions)")
-            )
+            errors.append(fields.invalid(where, selector, _ADDITIONS_TO_SELECTOR))
         rest = change(rest, node_selector=old.node_selector)
     after, before = _node_affinity(rest.affinity), _node_affinity(old.affinity)
     if after == before:
@@ -170,7 +159,7 @@ def _required(affinity: NodeAffinity | None) -> NodeSelector | None:
 def _narrowed(path: Path, new: NodeAffinity | None, old: NodeAffinity | None) -> Errors:
     """Required terms may get more expressions, never fewer or others; a pod without may get any."""
     before = _required(old)
-    if before is None:
+    if before is None or not before.node_selector_terms:
         return []
     after = _required(new)
     here = path.child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
@@ -180,17 +169,14 @@ def _narrowed(path: Path, new: NodeAffinity | None, old: NodeAffinity | None) ->
         return [fields.invalid(here, terms, text)]
     errors: Errors = []
     for position, (term, kept) in enumerate(zip(terms, before.node_selector_terms, strict=True)):
-        was_empty = not kept.match_expressions and not kept.match_fields
-        if was_empty and term != kept:
-            text = "empty nodeSelectorTerms are not allowed to be changed"
-        elif (
-            term.match_expressions[: len(kept.match_expressions)] != kept.match_expressions
+        matches_all = not kept.match_expressions and not kept.match_fields
+        if (
+            (matches_all and term != kept)
+            or term.match_expressions[: len(kept.match_expressions)] != kept.match_expressions
             or term.match_fields[: len(kept.match_fields)] != kept.match_fields
         ):
             text = "only additions are allowed (no mutations or deletions)"
-        else:
-            continue
-        errors.append(fields.invalid(here.index(position), term, text))
+            errors.append(fields.invalid(here.index(position), term, text))
     return errors
 
 
@@ -199,7 +185,7 @@ def validate_ephemeral_update(new: Pod, old: Pod) -> Errors:
     if MIRROR_ANNOTATION in old.metadata.annotations:
         refusal = fields.forbidden(Path(), "static pods do not support ephemeral containers")
         return [checks.of_the_whole(refusal)]
-    errors = validate_pod(new) + mirror_annotation(new, old)
+    errors = validate_pod(new) + annotation_changes(new, old)
     where = SPEC.child("ephemeralContainers")
     present = {container.name: container for container in new.spec.ephemeral_containers}
     for container in old.spec.ephemeral_containers:

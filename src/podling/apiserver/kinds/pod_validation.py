@@ -17,6 +17,7 @@ from podling.apiserver.kinds.container_validation import (
     validate_ephemeral_containers,
     validate_init_containers,
 )
+from podling.apiserver.kinds.pod_annotations import validate_annotations, validate_profiles
 from podling.apiserver.kinds.pod_scope import PodScope
 from podling.apiserver.kinds.resource_validation import validate_overhead, validate_pod_resources
 from podling.apiserver.kinds.scheduling_validation import (
@@ -25,21 +26,16 @@ from podling.apiserver.kinds.scheduling_validation import (
     validate_spread,
     validate_tolerations,
 )
-from podling.apiserver.kinds.security_validation import (
-    validate_host_users,
-    validate_operating_system,
-    validate_pod_security_context,
-)
+from podling.apiserver.kinds.security_validation import validate_host_users, validate_pod_security_context
 from podling.apiserver.kinds.volume_validation import validate_volumes
+from podling.apiserver.kinds.windows_validation import validate_host_process, validate_operating_system
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
-from podling.machinery.pods import MIRROR_ANNOTATION
 
 SPEC, ANNOTATIONS = Path("spec"), Path("metadata.annotations")
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
-DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 MAX_NAMESERVERS = 3
 MAX_SEARCH_PATHS = 32
@@ -54,13 +50,15 @@ def validate_pod_create(pod: Pod) -> Errors:
     if pod.spec.node_name and pod.spec.scheduling_gates:
         text = "cannot be set until all schedulingGates have been cleared"
         errors.append(fields.forbidden(SPEC.child("nodeName"), text))
-    return errors
+    annotations = pod.metadata.annotations
+    return errors + (validate_profiles(SPEC, annotations, pod.spec) if annotations else [])
 
 
 def validate_pod(pod: Pod) -> Errors:
     """What holds for a pod at any time: its own annotations and its spec."""
     spec = pod.spec
-    errors = _annotations(ANNOTATIONS, pod) if pod.metadata.annotations else []
+    annotations = pod.metadata.annotations
+    errors = validate_annotations(ANNOTATIONS, annotations, spec) if annotations else []
     errors += validate_pod_spec(SPEC, spec, pod_name=pod.metadata.name or "", is_pod=True)
     if spec.volumes and not spec.service_account_name:
         errors += _tokens_without_account(SPEC.child("volumes"), spec)
@@ -72,36 +70,17 @@ def validate_pod(pod: Pod) -> Errors:
 
 def validate_pod_template(path: Path, template: PodTemplateSpec) -> Errors:
     """The template of a workload; ``path`` is where it stands (``spec.template``)."""
-    metadata = template.metadata
-    errors = checks.labels(path.child("labels"), metadata.labels)
-    for key in metadata.annotations:
-        problems = names.qualified_name_errors(key.lower())
-        errors += checks.invalid_each(path.child("annotations"), key, problems)
-    errors += validate_pod_spec(path.child("spec"), template.spec)
-    if template.spec.ephemeral_containers:
+    spec, annotations = template.spec, template.metadata.annotations
+    errors = checks.labels(path.child("labels"), template.metadata.labels)
+    if annotations:
+        errors += checks.annotation_map(path.child("annotations"), annotations)
+        errors += validate_annotations(path.child("annotations"), annotations, spec)
+    errors += validate_pod_spec(path.child("spec"), spec)
+    errors += validate_profiles(path.child("spec"), annotations, spec) if annotations else []
+    if spec.ephemeral_containers:
         text = "ephemeral containers not allowed in pod template"
         errors.append(fields.forbidden(path.child("spec", "ephemeralContainers"), text))
     return errors
-
-
-def _annotations(path: Path, pod: Pod) -> Errors:
-    annotations = pod.metadata.annotations
-    errors: Errors = []
-    mirror = annotations.get(MIRROR_ANNOTATION)
-    if mirror is not None and not pod.spec.node_name:
-        text = "must set spec.nodeName if mirror pod annotation is set"
-        errors.append(fields.invalid(path.key(MIRROR_ANNOTATION), mirror, text))
-    cost = annotations.get(DELETION_COST)
-    if cost is not None and not _is_int32(cost):
-        errors.append(fields.invalid(path.key(DELETION_COST), cost, "must be a 32bit integer"))
-    return errors
-
-
-def _is_int32(text: str) -> bool:
-    digits = text.removeprefix("-")
-    if not digits.isascii() or not digits.isdigit() or len(digits) > 10:
-        return False
-    return (digits == "0" or not digits.startswith("0")) and -(2**31) <= int(text) < 2**31
 
 
 def _tokens_without_account(path: Path, spec: PodSpec) -> Errors:
@@ -142,7 +121,7 @@ def validate_pod_spec(path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: 
         errors += checks.required_one_of(path.child("dnsPolicy"), spec.dns_policy, DNS_POLICIES)
     if spec.node_selector:
         errors += checks.labels(path.child("nodeSelector"), spec.node_selector)
-    errors += validate_pod_security_context(path, spec)
+    errors += validate_pod_security_context(path, scope)
     if spec.affinity is not None:
         errors += validate_affinity(path.child("affinity"), spec.affinity)
     if spec.dns_config is not None or spec.dns_policy == "None":
@@ -154,6 +133,8 @@ def validate_pod_spec(path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: 
         errors += validate_gates(path.child("schedulingGates"), spec.scheduling_gates)
     if spec.topology_spread_constraints:
         errors += validate_spread(path.child("topologySpreadConstraints"), spec.topology_spread_constraints)
+    if scope.windows_options:
+        errors += validate_host_process(path, spec)
     if spec.host_users is False:
         errors += validate_host_users(path, spec)
     errors += _names(path, spec)
@@ -163,7 +144,9 @@ def validate_pod_spec(path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: 
         errors += checks.ip(where.child("ip"), alias.ip)
         for number, hostname in enumerate(alias.hostnames):
             errors += checks.dns_subdomain(where.child("hostnames").index(number), hostname)
-    errors += checks.one_of(path.child("preemptionPolicy"), spec.preemption_policy, PREEMPTION_POLICIES)
+    if spec.preemption_policy not in (None, *PREEMPTION_POLICIES):
+        here = path.child("preemptionPolicy")
+        errors += checks.required_one_of(here, spec.preemption_policy, PREEMPTION_POLICIES)
     errors += validate_overhead(path.child("overhead"), spec.overhead) if spec.overhead else []
     errors += validate_operating_system(path, spec, spec.os) if spec.os is not None else []
     return errors
@@ -180,11 +163,10 @@ def _names(path: Path, spec: PodSpec) -> Errors:
         errors += checks.dns_label(path.child(field), name) if name else []
     if spec.hostname_override is not None:
         errors += _hostname_override(path, spec, spec.hostname_override)
-    for field, name in (
-        ("priorityClassName", spec.priority_class_name),
-        ("runtimeClassName", spec.runtime_class_name),
-    ):
-        errors += checks.dns_subdomain(path.child(field), name) if name else []
+    if spec.priority_class_name:
+        errors += checks.dns_subdomain(path.child("priorityClassName"), spec.priority_class_name)
+    if spec.runtime_class_name is not None:
+        errors += checks.dns_subdomain(path.child("runtimeClassName"), spec.runtime_class_name)
     return errors
 
 

@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from podling import clock
 from podling.api.core_v1 import Binding, Pod, PodCondition, PodStatus
 from podling.apiserver.kinds import pod_table
 from podling.apiserver.kinds.base import Action, Context, KindRules, RowCondition
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.pod_annotations import has_app_armor, with_app_armor_fields
 from podling.apiserver.kinds.pod_binding import bind, validate_binding
 from podling.apiserver.kinds.pod_defaults import default_pod
 from podling.apiserver.kinds.pod_label_keys import apply_label_keys
 from podling.apiserver.kinds.pod_resize import keep_only_resources, validate_resize
-from podling.apiserver.kinds.pod_status_update import keep_recorded, validate_status_update
+from podling.apiserver.kinds.pod_status_update import keep_recorded, status_warnings, validate_status_update
 from podling.apiserver.kinds.pod_unsupported import unsupported_fields
 from podling.apiserver.kinds.pod_update import only_managers, validate_ephemeral_update, validate_pod_update
 from podling.apiserver.kinds.pod_validation import validate_pod_create
@@ -43,8 +45,9 @@ class PodRules(KindRules[Pod]):
         return default_pod(obj)
 
     def prepare_create(self, obj: Pod, context: Context) -> Pod:
-        gates = obj.spec.scheduling_gates
-        conditions = (_gated_condition(),) if gates else ()
+        if obj.metadata.annotations and has_app_armor(obj.metadata.annotations):
+            obj = with_app_armor_fields(obj)
+        conditions = (_gated_condition(context.now),) if obj.spec.scheduling_gates else ()
         status = PodStatus(phase="Pending", qos_class=qos_class(obj.spec), conditions=conditions)
         return change(obj, spec=apply_label_keys(obj.spec, obj.metadata.labels), status=status)
 
@@ -72,9 +75,11 @@ class PodRules(KindRules[Pod]):
         return validate_pod_update(new, old)
 
     def warnings(self, obj: Pod, old: Pod | None, context: Context) -> list[str]:
-        """On creation, as upstream; afterwards only where a container can come in."""
+        """On creation, as upstream; afterwards only where a container or an address can come in."""
         if old is None:
             return pod_warnings(obj, old) + unsupported_fields(obj.spec)
+        if context.subresource == "status":
+            return status_warnings(obj.status)
         return unsupported_fields(obj.spec) if context.subresource == "ephemeralcontainers" else []
 
     def grace_for(self, obj: Pod, requested: int | None) -> int:
@@ -105,5 +110,11 @@ class PodRules(KindRules[Pod]):
         return pod_table.row_conditions(obj)
 
 
-def _gated_condition() -> PodCondition:
-    return PodCondition(type="PodScheduled", status="False", reason="SchedulingGated", message=GATED_MESSAGE)
+def _gated_condition(now: datetime) -> PodCondition:
+    return PodCondition(
+        type="PodScheduled",
+        status="False",
+        reason="SchedulingGated",
+        message=GATED_MESSAGE,
+        last_transition_time=clock.seconds_precision(now),
+    )

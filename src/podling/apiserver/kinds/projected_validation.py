@@ -49,7 +49,7 @@ def validate_projected(
         if source.service_account_token is not None:
             errors += _token(path, here.child("serviceAccountToken"), source.service_account_token)
         if source.cluster_trust_bundle is not None:
-            errors += _trust_bundle(here.child("clusterTrustBundlePEM"), source.cluster_trust_bundle)
+            errors += _trust_bundle(here.child("clusterTrustBundle"), source.cluster_trust_bundle)
             bundle = source.cluster_trust_bundle.path
             errors += _claim(path, ((bundle, bundle),), taken)
         if source.pod_certificate is not None:

@@ -109,29 +109,27 @@ def _requirements(
     requests = {name: parse(value) for name, value in resources.requests.items()}
     errors: Errors = []
     for name, value in limits.items():
-        errors += _one(path.child("limits").key(name), name, value, name_errors)
+        here = path.child("limits").key(name)
+        errors += name_errors(here, name) + quantity_errors(here, name, value)
+        errors += _huge_page_errors(here, name, value) if is_huge_page(name) else []
     for name, value in requests.items():
-        errors += _one(path.child("requests").key(name), name, value, name_errors)
+        here = path.child("requests").key(name)
+        errors += name_errors(here, name) + quantity_errors(here, name, value)
         errors += _request_against_limit(path, name, value, limits.get(name))
+        errors += _huge_page_errors(here, name, value) if is_huge_page(name) else []
     wanted = limits.keys() | requests.keys()
     if any(map(is_huge_page, wanted)) and not wanted & {"cpu", "memory"}:
         errors.append(fields.forbidden(path, "HugePages require cpu or memory"))
     return errors
 
 
-def _one(path: Path, name: str, value: Quantity, name_errors: Callable[[Path, str], Errors]) -> Errors:
-    errors = name_errors(path, name) + quantity_errors(path, name, value)
-    if is_huge_page(name) and not errors:
-        errors += _huge_page_errors(path, name, value)
-    return errors
-
-
 def _huge_page_errors(path: Path, name: str, value: Quantity) -> Errors:
+    """Only whole pages can be had; none at all is fine."""
     try:
         page = parse(name.removeprefix(HUGE_PAGES))
-    except ValueError as error:
-        return [fields.invalid(path, str(value), str(error))]
-    if page.value > 0 and value.value > 0 and value.value % page.value == 0:
+    except ValueError:
+        page = ZERO
+    if page > ZERO and page.milli_value % 1000 == 0 and value.value % page.value == 0:
         return []
     return [fields.invalid(path, str(value), f"{value} is not positive integer multiple of {name}")]
 
@@ -159,13 +157,17 @@ def _claims(path: Path, claims: tuple[ResourceClaim, ...], scope: PodScope) -> E
         if not claim.name:
             errors.append(fields.required(here))
             continue
-        errors += checks.dns_label(here.child("request"), claim.request) if claim.request else []
-        key = f"{claim.name}/{claim.request}" if claim.request else claim.name
-        overlaps = claim.name in seen or key in seen
-        if not claim.request:
-            overlaps = overlaps or any(other.startswith(f"{claim.name}/") for other in seen)
-        errors += [fields.duplicate(here, key)] if overlaps else []
-        seen.add(key)
+        if claim.name in seen:
+            errors.append(fields.duplicate(here, claim.name))
+        elif claim.request:
+            key = f"{claim.name}/{claim.request}"
+            errors += checks.dns_label(here.child("request"), claim.request)
+            errors += [fields.duplicate(here, key)] if key in seen else []
+            seen.add(key)
+        else:
+            parts = [other for other in seen if other.startswith(f"{claim.name}/")]
+            errors += [fields.duplicate(here, claim.name) for _ in parts]
+            seen.add(claim.name)
         if claim.name not in scope.claim_names:
             known = ": " + ", ".join(sorted(scope.claim_names)) if scope.claim_names else " which is empty"
             detail = f"must be one of the names in pod.spec.resourceClaims{known}"

@@ -131,27 +131,48 @@ def _pod_affinity_term(path: Path, term: PodAffinityTerm) -> Errors:
     errors += checks.label_selector(path.child("namespaceSelector"), term.namespace_selector)
     for name in term.namespaces:
         errors += checks.dns_label(path.child("namespace"), name)
-    errors += _match_keys(path, term)
+    errors += _label_keys(path, term.match_label_keys, term.mismatch_label_keys, term.label_selector)
     if not term.topology_key:
         errors.append(fields.required(path.child("topologyKey"), "can not be empty"))
     return errors + checks.label_name(path.child("topologyKey"), term.topology_key)
 
 
-def _match_keys(path: Path, term: PodAffinityTerm) -> Errors:
+def _label_keys(
+    path: Path, match: tuple[str, ...], mismatch: tuple[str, ...], selector: LabelSelector | None
+) -> Errors:
+    """The keys whose values the incoming pod adds to the selector of its term or constraint (at ``path``)."""
+    if not match and not mismatch:
+        return []
     errors: Errors = []
-    for field, keys in (
-        ("matchLabelKeys", term.match_label_keys),
-        ("mismatchLabelKeys", term.mismatch_label_keys),
-    ):
-        if keys and term.label_selector is None:
+    for field, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
+        if keys and selector is None:
             text = "must not be specified when labelSelector is not set"
             errors.append(fields.forbidden(path.child(field), text))
+            continue
         for position, key in enumerate(keys):
             errors += checks.label_name(path.child(field).index(position), key)
-    for position, key in enumerate(term.match_label_keys):
-        if key in term.mismatch_label_keys:
+    if selector is not None:
+        errors += _selected_twice(path, match, selector)
+    for position, key in enumerate(match):
+        if key in mismatch:
             here = path.child("matchLabelKeys").index(position)
             errors.append(fields.invalid(here, key, "exists in both matchLabelKeys and mismatchLabelKeys"))
+    return errors
+
+
+def _selected_twice(path: Path, match: tuple[str, ...], selector: LabelSelector) -> Errors:
+    """Keys that the selector names already. A pod's are in the selector by now, so these stand there twice.
+
+    Kubernetes gives the key's index without the list's name."""
+    positions = {key: position for position, key in enumerate(match)}
+    named = set(selector.match_labels)
+    errors: Errors = []
+    for expression in selector.match_expressions:
+        if expression.key in positions and expression.key in named:
+            here = path.index(positions[expression.key])
+            text = "exists in both matchLabelKeys and labelSelector"
+            errors.append(fields.invalid(here, expression.key, text))
+        named.add(expression.key)
     return errors
 
 
@@ -202,38 +223,34 @@ def _toleration(path: Path, toleration: Toleration) -> Errors:
 
 def validate_spread(path: Path, constraints: tuple[TopologySpreadConstraint, ...]) -> Errors:
     errors: Errors = []
-    seen: set[tuple[str, str]] = set()
+    pairs = [(constraint.topology_key, constraint.when_unsatisfiable) for constraint in constraints]
     for position, constraint in enumerate(constraints):
-        here = path.index(position)
-        errors += _spread_constraint(here, constraint)
-        pair = (constraint.topology_key, constraint.when_unsatisfiable)
-        if pair in seen:
-            text = "{" + ", ".join(pair) + "}"
-            errors.append(fields.duplicate(here.child("{topologyKey, whenUnsatisfiable}"), text))
-        seen.add(pair)
+        comes_again = pairs[position] in pairs[position + 1 :]
+        errors += _spread_constraint(path.index(position), constraint, comes_again=comes_again)
     return errors
 
 
-def _spread_constraint(path: Path, constraint: TopologySpreadConstraint) -> Errors:
+def _spread_constraint(path: Path, constraint: TopologySpreadConstraint, *, comes_again: bool) -> Errors:
     errors: Errors = []
     if constraint.max_skew <= 0:
         errors.append(fields.invalid(path.child("maxSkew"), constraint.max_skew, checks.POSITIVE))
     if not constraint.topology_key:
         errors.append(fields.required(path.child("topologyKey"), "can not be empty"))
-    else:
-        errors += checks.label_name(path.child("topologyKey"), constraint.topology_key)
     if constraint.when_unsatisfiable not in ("DoNotSchedule", "ScheduleAnyway"):
         supported = ("DoNotSchedule", "ScheduleAnyway")
         errors.append(
             fields.not_supported(path.child("whenUnsatisfiable"), constraint.when_unsatisfiable, supported)
         )
+    if comes_again:
+        text = f"{{{constraint.topology_key}, {constraint.when_unsatisfiable}}}"
+        errors.append(fields.duplicate(path.child("{topologyKey, whenUnsatisfiable}"), text))
     errors += _min_domains(path.child("minDomains"), constraint)
     policies = ("Honor", "Ignore")
-    errors += checks.one_of(path.child("nodeAffinityPolicy"), constraint.node_affinity_policy, policies)
-    errors += checks.one_of(path.child("nodeTaintsPolicy"), constraint.node_taints_policy, policies)
-    errors += _spread_keys(
-        path.child("matchLabelKeys"), constraint.match_label_keys, constraint.label_selector
+    errors += checks.one_of_if_set(
+        path.child("nodeAffinityPolicy"), constraint.node_affinity_policy, policies
     )
+    errors += checks.one_of_if_set(path.child("nodeTaintsPolicy"), constraint.node_taints_policy, policies)
+    errors += _label_keys(path, constraint.match_label_keys, (), constraint.label_selector)
     return errors + checks.label_selector(path.child("labelSelector"), constraint.label_selector)
 
 
@@ -245,15 +262,6 @@ def _min_domains(path: Path, constraint: TopologySpreadConstraint) -> Errors:
     if action != "DoNotSchedule":
         text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
         errors.append(fields.invalid(path, value, text))
-    return errors
-
-
-def _spread_keys(path: Path, keys: tuple[str, ...], selector: LabelSelector | None) -> Errors:
-    errors: Errors = []
-    if keys and selector is None:
-        errors.append(fields.forbidden(path, "must not be specified when labelSelector is not set"))
-    for position, key in enumerate(keys):
-        errors += checks.label_name(path.index(position), key)
     return errors
 
 

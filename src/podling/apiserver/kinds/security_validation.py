@@ -10,17 +10,16 @@ import re
 
 from podling.api.core_v1 import (
     AppArmorProfile,
-    PodOS,
     PodSecurityContext,
     PodSpec,
     SeccompProfile,
     SecurityContext,
     Sysctl,
-    WindowsSecurityContextOptions,
 )
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.pod_scope import PodScope, each_container
+from podling.apiserver.kinds.windows_validation import validate_windows_options
 from podling.machinery import fields
 from podling.machinery.fields import Path
 
@@ -39,15 +38,22 @@ def validate_security_context(path: Path, context: SecurityContext, scope: PodSc
     """A container's security context."""
     errors = checks.numeric_id(path.child("runAsUser"), context.run_as_user)
     errors += checks.numeric_id(path.child("runAsGroup"), context.run_as_group)
-    errors += checks.one_of(path.child("procMount"), context.proc_mount, ("Default", "Unmasked"))
+    errors += checks.one_of_if_set(path.child("procMount"), context.proc_mount, ("Default", "Unmasked"))
     if context.proc_mount == "Unmasked" and scope.host_users:
         text = "`hostUsers` must be false to use `Unmasked`"
         errors.append(fields.invalid(path.child("procMount"), context.proc_mount, text))
     errors += _seccomp(path.child("seccompProfile"), context.seccomp_profile)
     if context.allow_privilege_escalation is False:
         errors += _escalation(path, context)
-    errors += _windows(path.child("windowsOptions"), context.windows_options)
-    return errors + _app_armor(path.child("appArmorProfile"), context.app_armor_profile)
+    errors += _windows(path, context, scope)
+    return errors + validate_app_armor(path.child("appArmorProfile"), context.app_armor_profile)
+
+
+def _windows(path: Path, context: SecurityContext | PodSecurityContext, scope: PodScope) -> Errors:
+    if context.windows_options is None:
+        return []
+    scope.windows_options = True
+    return validate_windows_options(path.child("windowsOptions"), context.windows_options)
 
 
 def _escalation(path: Path, context: SecurityContext) -> Errors:
@@ -61,40 +67,39 @@ def _escalation(path: Path, context: SecurityContext) -> Errors:
     return errors
 
 
-def validate_pod_security_context(path: Path, spec: PodSpec) -> Errors:
+def validate_pod_security_context(path: Path, scope: PodScope) -> Errors:
     """The pod's security context, and what of the spec itself belongs to it. ``path`` is the spec's."""
-    context = spec.security_context
+    spec, context = scope.spec, scope.spec.security_context
     here = path.child("securityContext")
-    errors: Errors = []
-    if spec.share_process_namespace and spec.host_pid:
-        text = "ShareProcessNamespace and HostPID cannot both be enabled"
-        errors.append(fields.invalid(here.child("shareProcessNamespace"), True, text))
     if context is None or context == _NOTHING_SET:
-        return errors
-    errors += checks.numeric_id(here.child("fsGroup"), context.fs_group)
+        return _shared_processes(here, spec)
+    errors = checks.numeric_id(here.child("fsGroup"), context.fs_group)
     errors += checks.numeric_id(here.child("runAsUser"), context.run_as_user)
     errors += checks.numeric_id(here.child("runAsGroup"), context.run_as_group)
     for position, group in enumerate(context.supplemental_groups):
         errors += checks.numeric_id(here.child("supplementalGroups").index(position), group)
+    errors += _shared_processes(here, spec)
     errors += _sysctls(here.child("sysctls"), context.sysctls, spec)
-    errors += _policies(here, context)
+    where = here.child("fsGroupChangePolicy")
+    errors += checks.one_of_if_set(where, context.fs_group_change_policy, ("Always", "OnRootMismatch"))
     errors += _seccomp(here.child("seccompProfile"), context.seccomp_profile)
-    errors += _windows(here.child("windowsOptions"), context.windows_options)
-    return errors + _app_armor(here.child("appArmorProfile"), context.app_armor_profile)
+    errors += _windows(here, context, scope)
+    errors += validate_app_armor(here.child("appArmorProfile"), context.app_armor_profile)
+    return errors + _later_policies(here, context)
 
 
-def _policies(path: Path, context: PodSecurityContext) -> Errors:
-    return (
-        checks.one_of(
-            path.child("fsGroupChangePolicy"), context.fs_group_change_policy, ("Always", "OnRootMismatch")
-        )
-        + checks.one_of(
-            path.child("supplementalGroupsPolicy"), context.supplemental_groups_policy, ("Merge", "Strict")
-        )
-        + checks.one_of(
-            path.child("seLinuxChangePolicy"), context.se_linux_change_policy, ("MountOption", "Recursive")
-        )
-    )
+def _shared_processes(path: Path, spec: PodSpec) -> Errors:
+    if not (spec.share_process_namespace and spec.host_pid):
+        return []
+    text = "ShareProcessNamespace and HostPID cannot both be enabled"
+    return [fields.invalid(path.child("shareProcessNamespace"), True, text)]
+
+
+def _later_policies(path: Path, context: PodSecurityContext) -> Errors:
+    groups, labels = context.supplemental_groups_policy, context.se_linux_change_policy
+    errors = checks.one_of_if_set(path.child("supplementalGroupsPolicy"), groups, ("Merge", "Strict"))
+    where = path.child("seLinuxChangePolicy")
+    return errors + checks.one_of_if_set(where, labels, ("MountOption", "Recursive"))
 
 
 def _sysctls(path: Path, sysctls: tuple[Sysctl, ...], spec: PodSpec) -> Errors:
@@ -138,41 +143,20 @@ def _profile_type(path: Path, type_: str, field: str) -> Errors:
     return checks.one_of(path, type_, _PROFILE_TYPES)
 
 
-def _app_armor(path: Path, profile: AppArmorProfile | None) -> Errors:
+def validate_app_armor(path: Path, profile: AppArmorProfile | None) -> Errors:
     if profile is None:
         return []
     errors = _profile_type(path.child("type"), profile.type, "appArmorProfile")
     here, name = path.child("localhostProfile"), profile.localhost_profile
     if profile.type == "Localhost":
-        if name is None or (not name.strip() and not name):
+        if not name:
             errors.append(fields.required(here, "must be set when AppArmor type is Localhost"))
         elif name != name.strip():
             errors.append(fields.invalid(here, name, "must not be padded with whitespace"))
-        if name is not None and len(name) > _MAX_PROFILE_LENGTH:
+        if name is not None and len(name.encode()) > _MAX_PROFILE_LENGTH:
             errors.append(fields.too_long(here, _MAX_PROFILE_LENGTH))
     elif profile.type in _PROFILE_TYPES and name is not None:
         errors.append(fields.invalid(here, name, "can only be set when AppArmor type is Localhost"))
-    return errors
-
-
-def _windows(path: Path, options: WindowsSecurityContextOptions | None) -> Errors:
-    if options is None:
-        return []
-    errors: Errors = []
-    if options.gmsa_credential_spec_name is not None:
-        errors += checks.dns_subdomain(
-            path.child("gmsaCredentialSpecName"), options.gmsa_credential_spec_name
-        )
-    if options.gmsa_credential_spec is not None:
-        size = len(options.gmsa_credential_spec.encode())
-        if not size:
-            text = "gmsaCredentialSpec cannot be an empty string"
-            errors.append(fields.invalid(path.child("gmsaCredentialSpec"), "", text))
-        elif size > 64 * 1024:
-            errors.append(fields.too_long(path.child("gmsaCredentialSpec"), 64 * 1024))
-    if options.run_as_user_name == "":
-        text = "runAsUserName cannot be an empty string"
-        errors.append(fields.invalid(path.child("runAsUserName"), "", text))
     return errors
 
 
@@ -187,60 +171,3 @@ def validate_host_users(path: Path, spec: PodSpec) -> Errors:
             for position in range(len(container.volume_devices))
         ]
     return errors
-
-
-_NOT_FOR_WINDOWS = "cannot be set for a windows pod"
-_LINUX_POD_FIELDS = (("hostUsers", "host_users"), ("hostPID", "host_pid"), ("hostIPC", "host_ipc"),
-                     ("shareProcessNamespace", "share_process_namespace"))  # fmt: skip
-_LINUX_POD_CONTEXT = (
-    ("appArmorProfile", "app_armor_profile"), ("seLinuxOptions", "se_linux_options"),
-    ("seccompProfile", "seccomp_profile"), ("fsGroup", "fs_group"),
-    ("fsGroupChangePolicy", "fs_group_change_policy"), ("sysctls", "sysctls"), ("runAsUser", "run_as_user"),
-    ("runAsGroup", "run_as_group"), ("supplementalGroups", "supplemental_groups"),
-    ("supplementalGroupsPolicy", "supplemental_groups_policy"),
-    ("seLinuxChangePolicy", "se_linux_change_policy"),
-)  # fmt: skip
-_LINUX_CONTEXT = (
-    ("appArmorProfile", "app_armor_profile"), ("seLinuxOptions", "se_linux_options"),
-    ("seccompProfile", "seccomp_profile"), ("capabilities", "capabilities"),
-    ("readOnlyRootFilesystem", "read_only_root_filesystem"), ("privileged", "privileged"),
-    ("allowPrivilegeEscalation", "allow_privilege_escalation"), ("procMount", "proc_mount"),
-    ("runAsUser", "run_as_user"), ("runAsGroup", "run_as_group"),
-)  # fmt: skip
-
-
-def validate_operating_system(path: Path, spec: PodSpec, system: PodOS) -> Errors:
-    """``spec.os``, and the fields that only the other operating system has."""
-    if not system.name:
-        return [fields.required(path.child("os", "name"), "cannot be empty")]
-    if system.name not in ("linux", "windows"):
-        return [fields.not_supported(path.child("os"), system.name, ("linux", "windows"))]
-    if system.name == "windows":
-        return _windows_pod(path, spec)
-    text = "windows options cannot be set for a linux pod"
-    errors: Errors = []
-    if spec.security_context is not None and spec.security_context.windows_options is not None:
-        errors.append(fields.forbidden(path.child("securityContext", "windowsOptions"), text))
-    for container, here in each_container(spec, path):
-        if container.security_context is not None and container.security_context.windows_options is not None:
-            errors.append(fields.forbidden(here.child("securityContext", "windowsOptions"), text))
-    return errors
-
-
-def _windows_pod(path: Path, spec: PodSpec) -> Errors:
-    found = [path.child(name) for name, attribute in _LINUX_POD_FIELDS if getattr(spec, attribute)]
-    if spec.security_context is not None:
-        context = path.child("securityContext")
-        found += [
-            context.child(name)
-            for name, attribute in _LINUX_POD_CONTEXT
-            if getattr(spec.security_context, attribute) not in (None, ())
-        ]
-    for container, here in each_container(spec, path):
-        if container.security_context is not None:
-            found += [
-                here.child("securityContext", name)
-                for name, attribute in _LINUX_CONTEXT
-                if getattr(container.security_context, attribute) is not None
-            ]
-    return [fields.forbidden(where, _NOT_FOR_WINDOWS) for where in found]

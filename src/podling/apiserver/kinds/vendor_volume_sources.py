@@ -28,10 +28,11 @@ from podling.machinery.fields import Path
 LONGEST_PORTAL_NAME = 64
 _LUN = "lun"
 _REGISTRY = "must be a host:port pair or multiple pairs separated by commas"
+_HOST_AND_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*").fullmatch
 _MANAGED = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 _BLOB = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 _INITIATORS = {
-    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)"),
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)\Z"),
     "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
     "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
 }
@@ -115,12 +116,14 @@ def _flocker(path: Path, source: FlockerVolumeSource) -> Errors:
 def _quobyte(path: Path, source: QuobyteVolumeSource) -> Errors:
     where = path.child("registry")
     if not source.registry:
-        return [fields.required(where, _REGISTRY)]
-    if len(source.tenant or "") > 64:
+        errors = [fields.required(where, _REGISTRY)]
+    elif len((source.tenant or "").encode()) > 64:
         text = "must be a UUID and may not exceed a length of 64 characters"
-        return [fields.required(path.child("tenant"), text)]
-    pairs = source.registry.split(",")
-    return [fields.invalid(where, source.registry, _REGISTRY) for pair in pairs if ":" not in pair]
+        errors = [fields.required(path.child("tenant"), text)]
+    else:
+        bad = [pair for pair in source.registry.split(",") if not _HOST_AND_PORT(pair)]
+        errors = [fields.invalid(where, source.registry, _REGISTRY) for _ in bad]
+    return errors if source.volume else [*errors, fields.required(path.child("volume"))]
 
 
 def _glusterfs(path: Path, source: Any) -> Errors:

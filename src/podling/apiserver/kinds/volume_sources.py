@@ -197,7 +197,6 @@ _REQUIRED: dict[str, tuple[tuple[str, str], ...]] = {
     "rbd": (("monitors", "monitors"), ("image", "image")),
     "cinder": (("volume_id", "volumeID"),),
     "cephfs": (("monitors", "monitors"),),
-    "quobyte": (("volume", "volume"),),
     "flex_volume": (("driver", "driver"),),
     "config_map": (("name", "name"),),
     "azure_file": (("secret_name", "secretName"), ("share_name", "shareName")),

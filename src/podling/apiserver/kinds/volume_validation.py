@@ -52,17 +52,24 @@ def _source(path: Path, volume: Volume, scope: PodScope) -> Errors:
         if source is None:
             continue
         if found:
-            errors.append(fields.forbidden(path.child(name), ONE_TYPE))
-            continue
+            errors.append(fields.forbidden(path.child(_MISSPELT.get(name, name)), ONE_TYPE))
+        else:
+            errors += _first_source(path, attribute, volume, scope)
         found = True
-        errors += source_errors(path, attribute, name, source)
         if attribute == "iscsi":
             errors += portal_name_errors(path.child("name"), volume.name, volume.name, source)
-        if attribute == "ephemeral":
-            errors += _ephemeral_name(path.child("name"), volume, scope)
     if not found:
         errors.append(fields.required(path, "must specify a volume type"))
     return errors
+
+
+def _first_source(path: Path, attribute: str, volume: Volume, scope: PodScope) -> Errors:
+    name, source = _SOURCES[attribute], getattr(volume, attribute)
+    errors: Errors = []
+    if attribute == "image" and scope.is_pod and not source.reference:
+        errors.append(fields.required(path.child(name, "reference")))
+    errors += source_errors(path, attribute, name, source)
+    return errors + (_ephemeral_name(path.child("name"), volume, scope) if attribute == "ephemeral" else [])
 
 
 def _ephemeral_name(path: Path, volume: Volume, scope: PodScope) -> Errors:
@@ -85,3 +92,6 @@ _SOURCES = {
     "csi": "csi", "ephemeral": "ephemeral", "image": "image",
 }  # fmt: skip
 """Every source with its JSON name, in the order in which they are looked at."""
+
+_MISSPELT = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+"""How Kubernetes spells these where it refuses them as a second source."""
