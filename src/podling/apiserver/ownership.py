@@ -10,13 +10,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
 from podling.api.meta_v1 import ManagedFieldsEntry
 from podling.client.local import Patch, Target, User, WriteOptions
 from podling.machinery import codec, errors, fields
-from podling.machinery.custom import CustomObject
 from podling.machinery.scheme import Resource
 
 NODE_USER = "system:node:"
@@ -47,18 +45,13 @@ def recorded(
     kind = target.resource.storage_resource.type
     who = _writer(target, options.field_manager or component_name(user), now)
     if old is None and not known:
-        entry = apply.first_entry(_seen(new), kind, who)
+        entry = apply.first_entry(new, kind, who)
         if entry is None:
             return new
         return structs.replace(new, metadata=structs.replace(new.metadata, managed_fields=(entry,)))
     plain = apply.track_update(None if old is None else codec.to_plain(old), codec.to_plain(new), kind, who)
     entries = codec.from_plain(plain["metadata"].get("managedFields", ()), tuple[ManagedFieldsEntry, ...])
     return structs.replace(new, metadata=structs.replace(new.metadata, managed_fields=entries))
-
-
-def _seen(obj: Any) -> Any:
-    """An object as plain data that is only read: its lists may be tuples."""
-    return codec.to_plain(obj) if isinstance(obj, CustomObject) else msgspec.to_builtins(obj)
 
 
 def _only_later(new: Any, old: Any) -> bool:

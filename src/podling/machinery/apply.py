@@ -12,7 +12,7 @@ Source of the rules: ``structured-merge-diff/merge`` and ``apimachinery/pkg/util
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, cast
@@ -35,6 +35,8 @@ ANCIENT_CHANGES = "ancient-changes"
 MAX_UPDATE_MANAGERS = 10
 SHARED_MAX, SHARED_BYTES = 4096, 4096
 """So many different trees of fields of up to this size are kept once for all the objects that have them."""
+TEMPLATES_MAX = 512
+"""Of so many objects created last the fields are remembered, by all that they say but their names."""
 
 _HEAD = frozenset({"apiVersion", "kind", "metadata"})
 _HEAD_OF_METADATA = frozenset({
@@ -140,12 +142,13 @@ def track_update(live: Any | None, new: Any, type_: type[Any], writer: Writer) -
 
 
 def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntry | None:
-    """What ``track_update`` records when ``writer`` creates ``new``, which carries no entries.
+    """What ``track_update`` records when ``writer`` creates the object ``new``, which carries no entries.
 
     None when there is nothing to own, or an object with items that lack their keys.
     """
+    nameless = replace(new, metadata=replace(new.metadata, name=None, namespace=None))
     try:
-        fields = _all_of(new, _shape_of(type_), writer)
+        fields = _owned_in(codec.encode(nameless), type_, writer.ignored)
     except SchemaError:
         return None
     if not fields:
@@ -157,13 +160,24 @@ def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntr
         subresource=writer.subresource or None,
         time=writer.now.replace(microsecond=0),
         fields_type="FieldsV1",
-        fields_v1=_kept_once(fields),
+        fields_v1=fields,
     )
 
 
-def _kept_once(fields: dict[str, Any]) -> dict[str, Any]:
-    written = codec.encode(fields)
-    return _shared(written) if len(written) <= SHARED_BYTES else fields
+def _owned_in(written: bytes, type_: type[Any], ignored: tuple[str, ...]) -> dict[str, Any]:
+    """``fieldsV1`` of a new object. What is made from one template, and in numbers, differs in names only."""
+    if len(written) > SHARED_BYTES:
+        return _walked(written, type_, ignored)
+    return _remembered(written, cast("Hashable", type_), ignored)
+
+
+def _walked(written: bytes, type_: type[Any], ignored: tuple[str, ...]) -> dict[str, Any]:
+    fields = _all_of(json.decode(written), _shape_of(type_), ignored)
+    encoded = codec.encode(fields)
+    return _shared(encoded) if len(encoded) <= SHARED_BYTES else fields
+
+
+_remembered = lru_cache(TEMPLATES_MAX)(_walked)
 
 
 @lru_cache(SHARED_MAX)
@@ -178,7 +192,7 @@ def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> A
         return _with_entries(new, [])
     me = Entry(writer.manager, UPDATE, writer.api_version, writer.subresource, _text(writer.now), NOTHING)
     if live is None and not given:
-        return _with_entries(new, [replace(me, rest=_all_of(new, shape, writer))])
+        return _with_entries(new, [replace(me, rest=_all_of(new, shape, writer.ignored))])
     before, after = _unmanaged(live or _zero(shape)), _unmanaged(new)
     touched = {
         f"f:{name}"
@@ -188,7 +202,7 @@ def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> A
     known = live.get("metadata", {}).get("managedFields") if live else None
     entries = _entries(given, touched if given == known else None) or _entries(known, touched)
     if live is None and not entries:
-        return _with_entries(new, [replace(me, rest=_all_of(after, shape, writer))])
+        return _with_entries(new, [replace(me, rest=_all_of(after, shape, writer.ignored))])
     comparison = fieldsets.compare(_only(before, touched), _only(after, touched), shape)
     last = next((each for each in entries if each.identity == me.identity), None)
     others = _yield_to([each for each in entries if each is not last], comparison, force=True)
@@ -210,10 +224,10 @@ def _only(plain: Any, touched: Collection[str]) -> Any:
     return {name: value for name, value in plain.items() if f"f:{name}" in touched}
 
 
-def _all_of(plain: Any, shape: Shape, writer: Writer) -> dict[str, Any]:
+def _all_of(plain: Any, shape: Shape, ignored: tuple[str, ...]) -> dict[str, Any]:
     """``fieldsV1`` of the writer of a whole new object, without the detour over a set of paths."""
     metadata = plain.get("metadata", {})
-    mine = {name: plain[name] for name in plain if name not in writer.ignored and name not in _HEAD}
+    mine = {name: plain[name] for name in plain if name not in ignored and name not in _HEAD}
     own = {name: metadata[name] for name in metadata if name not in _HEAD_OF_METADATA}
     make = maker_of(shape, given=shape.fields is None)
     return make({**mine, "metadata": own} if own else mine) if make is not None else {}

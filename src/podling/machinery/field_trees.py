@@ -136,7 +136,7 @@ def _list_maker(shape: Shape) -> Make:
 
     def make(items: Any) -> Tree:
         tree: Tree = {}
-        for index, item in enumerate(items if isinstance(items, list | tuple) else ()):
+        for index, item in enumerate(items if isinstance(items, list) else ()):
             element = item_element(item, index, shape, ())
             # Two items with one key are together one leaf.
             if inside is None or element in tree:
