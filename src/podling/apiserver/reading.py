@@ -59,7 +59,8 @@ class StoredObjects:
         followed = self._followed.get(kind)
         if followed is None:
             return await _listed(self._store, kind, namespace)
-        found = None if followed.changed else followed.lists.get(namespace)
+        watch = followed.watch
+        found = None if watch is None or watch.behind else followed.lists.get(namespace)
         return await followed.list(namespace) if found is None else found
 
 
@@ -69,29 +70,25 @@ class _Followed:
     def __init__(self, store: Store, kind: type[Any]) -> None:
         self._store = store
         self._kind = kind
-        self._watch: Watch | None = None
+        self.watch: Watch | None = None
+        """Behind, or not there: anything may have changed since the last ``list``."""
         self.lists: dict[str, Sequence[Any]] = {}
-        """By namespace; worth nothing when ``changed``."""
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything changed since the last ``list``, or may have."""
-        return self._watch is None or self._watch.behind
+        """By namespace; worth nothing when the watch is behind."""
 
     async def list(self, namespace: str) -> Sequence[Any]:
-        if self.changed:
+        if self.watch is None or self.watch.behind:
             self.close()
             prefix = resource_of(self._kind).key_prefix
-            self._watch = self._store.watch(prefix, after=self._store.revision)
+            self.watch = self._store.watch(prefix, after=self._store.revision)
             self.lists = {}
         lists = self.lists  # a change while we look replaces it, and what we find is not kept
         found = lists[namespace] = await _listed(self._store, self._kind, namespace)
         return found
 
     def close(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
+        if self.watch is not None:
+            self.watch.close()
+            self.watch = None
 
 
 async def _listed(store: Store, kind: type[T], namespace: str) -> Sequence[T]:

@@ -223,8 +223,9 @@ class _Watch:
 
     @property
     def behind(self) -> bool:
-        here = bool(self._missed) or self.position != self._channel.end
-        return self._overflowed or (here and not self._closed)
+        if self.position == self._channel.end and not self._missed:
+            return self._overflowed
+        return self._overflowed or not self._closed
 
     @property
     def progress(self) -> int:
