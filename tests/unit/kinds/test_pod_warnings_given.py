@@ -187,6 +187,7 @@ def test_a_template_is_warned_of_profiles_in_annotations() -> None:
     )
     for spec, expected in (("{}", [warning]), ("{appArmorProfile: {type: Unconfined}}", [])):
         text = (
+            "metadata: {name: web}\n"
             f"spec: {{template: {{metadata: {{annotations: {{{key}: unconfined}}}}, spec: "
             f"{{securityContext: {spec}, containers: [{{name: main, image: x}}]}}}}}}"
         )
