@@ -93,7 +93,7 @@ def check_new(
     found: list[FieldError] = []
     if metadata.generate_name:
         path = METADATA.child("generateName")
-        masked = metadata.generate_name.removesuffix("-") + "a"
+        masked = _masked(metadata.generate_name)
         found += [fields.invalid(path, metadata.generate_name, text) for text in name_errors(masked)]
     if not metadata.name:
         found.append(fields.required(METADATA.child("name"), "name or generateName is required"))
@@ -122,20 +122,25 @@ def check_embedded(metadata: ObjectMeta) -> list[FieldError]:
     return check_new(named, namespaced=inside, name_errors=names.path_segment_errors, bare_finalizers=True)
 
 
+def _masked(base: str) -> str:
+    """A base that may end with a dash, since more is to follow."""
+    return base[:-2] + "a" if len(base) > 1 and base.endswith("-") else base
+
+
 def check_change(new: ObjectMeta, old: ObjectMeta, *, bare_finalizers: bool) -> list[FieldError]:
     """What is wrong with a change of metadata."""
     found: list[FieldError] = []
+    unchanged = (
+        new.labels == old.labels
+        and new.annotations == old.annotations
+        and new.owner_references == old.owner_references
+    )
+    if not unchanged:
+        found += _check_common(new)
+    if new.finalizers != old.finalizers:
+        found += _check_finalizers(new.finalizers, METADATA.child("finalizers"))
     if old.deletion_timestamp is not None:
-        added = sorted(set(new.finalizers) - set(old.finalizers))
-        if added:
-            listed = "[]string{" + ", ".join(json.dumps(name) for name in added) + "}"
-            found.append(
-                fields.forbidden(
-                    METADATA.child("finalizers"),
-                    "no new finalizers can be added if the object is being deleted, "
-                    f"found new finalizers {listed}",
-                )
-            )
+        found += _check_no_more_finalizers(new.finalizers, old.finalizers)
     for name, before, after in (
         ("name", old.name, new.name),
         ("namespace", old.namespace, new.namespace),
@@ -146,17 +151,18 @@ def check_change(new: ObjectMeta, old: ObjectMeta, *, bare_finalizers: bool) -> 
     ):
         if (before or None) != (after or None):
             found.append(fields.invalid(METADATA.child(name), after, IMMUTABLE))
-    unchanged = (
-        new.labels == old.labels
-        and new.annotations == old.annotations
-        and new.owner_references == old.owner_references
-    )
-    if not unchanged:
-        found += _check_common(new)
-    if new.finalizers != old.finalizers:
-        found += _check_finalizers(new.finalizers, METADATA.child("finalizers"))
-        found += [] if bare_finalizers else _check_domains(new.finalizers)
+    if new.finalizers != old.finalizers and not bare_finalizers:
+        found += _check_domains(new.finalizers)
     return found
+
+
+def _check_no_more_finalizers(new: Sequence[str], old: Sequence[str]) -> list[FieldError]:
+    added = sorted(set(new) - set(old))
+    if not added:
+        return []
+    listed = "[]string{" + ", ".join(json.dumps(name) for name in added) + "}"
+    text = f"no new finalizers can be added if the object is being deleted, found new finalizers {listed}"
+    return [fields.forbidden(METADATA.child("finalizers"), text)]
 
 
 def _check_common(metadata: ObjectMeta) -> list[FieldError]:

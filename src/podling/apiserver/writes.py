@@ -172,15 +172,22 @@ class Writes:
             changed = rules.intent(new) != rules.intent(old)
             new = metadata.raise_generation(new, old, changed=changed)
         if new == old:
+            self._warn(update, new, old, context)
             await self._admission.validate(structs.replace(request, object=self._shown(update, old)))
             return old
         found = metadata.check_change(new.metadata, old.metadata, bare_finalizers=rules.bare_finalizers)
         found += rules.validate_update(new, old, context)
         _refuse(target.resource, new, found)
-        update.options.warnings.extend(rules.warnings(new, old, context))
+        self._warn(update, new, old, context)
         new = recorded(old, new, target, (update.options, update.user), now)
         await self._admission.validate(structs.replace(request, object=self._shown(update, new)))
         return new
+
+    def _warn(self, update: Update, new: Any, old: Any, context: Context) -> None:
+        rules = update.rules
+        status = context.subresource == "status"
+        found = rules.status_warnings(new) if status else rules.warnings(new, old, context)
+        update.options.warnings.extend(found)
 
     def _shown(self, update: Update, obj: Any) -> Any:
         return obj if update.view is None else update.view.show(obj)

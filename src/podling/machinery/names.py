@@ -77,6 +77,8 @@ _RELAXED_ENV_VAR_TEXT = (
     "a valid environment variable name must consist only of printable ASCII characters other than '='"
 )
 _HTTP_HEADER_TEXT = "a valid HTTP header must consist of alphanumeric characters or '-'"
+_IP_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_CIDR_TEXT = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _PERCENT_TEXT = "a valid percent string must be a numeric string followed by an ending '%'"
 
 
@@ -312,18 +314,46 @@ def parse_cidr(value: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface 
 
 
 def ip_errors(value: str) -> list[str]:
-    return [] if parse_ip(value) else ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    """An address in a field that is older than the rules for addresses: readable, in one way only."""
+    parsed = parse_ip(value)
+    if parsed is None:
+        return [_IP_TEXT]
+    if has_leading_zeros(value):
+        return ["must not have leading 0s"]
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
+        return ["must not be an IPv4-mapped IPv6 address"]
+    return []
 
 
-def ipv4_errors(value: str) -> list[str]:
-    return [] if isinstance(parse_ip(value), ipaddress.IPv4Address) else ["must be a valid IPv4 address"]
-
-
-def ipv6_errors(value: str) -> list[str]:
-    return [] if isinstance(parse_ip(value), ipaddress.IPv6Address) else ["must be a valid IPv6 address"]
+def canonical_ip_errors(value: str) -> list[str]:
+    """An address in a newer field: written the one way that RFC 5952 recommends."""
+    return ip_errors(value) or _not_canonical(value, str(parse_ip(value)))
 
 
 def cidr_errors(value: str) -> list[str]:
-    if parse_cidr(value):
-        return []
-    return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
+    """A block in a field that is older than the rules for blocks."""
+    parsed = parse_cidr(value)
+    if parsed is None:
+        return [_CIDR_TEXT]
+    if has_leading_zeros(value):
+        return ["must not have leading 0s in IP or prefix length"]
+    if isinstance(parsed.ip, ipaddress.IPv6Address) and parsed.ip.ipv4_mapped is not None:
+        return ["must not have an IPv4-mapped IPv6 address"]
+    if parsed.ip != parsed.network.network_address:
+        return ["must not have bits set beyond the prefix length"]
+    return []
+
+
+def canonical_cidr_errors(value: str) -> list[str]:
+    return cidr_errors(value) or _not_canonical(value, str(parse_cidr(value)))
+
+
+def _not_canonical(value: str, canonical: str) -> list[str]:
+    return [] if value == canonical else [f'must be in canonical form ("{canonical}")']
+
+
+def has_leading_zeros(value: str) -> bool:
+    """Whether an octet or a prefix length begins with a 0 that others would read as octal."""
+    address, _, length = value.partition("/")
+    octets = () if ":" in address else address.split(".")
+    return any(len(number) > 1 and number.startswith("0") for number in (*octets, length))

@@ -64,7 +64,11 @@ async def test_an_address_can_be_chosen_but_not_twice(cluster: ControlPlane) -> 
 async def test_an_address_from_elsewhere_is_refused(cluster: ControlPlane) -> None:
     assert await refusal(cluster, "spec: {clusterIP: 192.168.0.1}") == (
         'Service "web" is invalid: spec.clusterIPs: Invalid value: ["192.168.0.1"]: failed to allocate IP '
-        "192.168.0.1: the provided IP (192.168.0.1) is not in the valid range. The range of valid IPs is "
+        "192.168.0.1: the provided network does not match the current range"
+    )
+    assert await refusal(cluster, "spec: {clusterIP: 10.96.0.0}") == (
+        'Service "web" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.0"]: failed to allocate IP '
+        "10.96.0.0: the provided IP (10.96.0.0) is not in the valid range. The range of valid IPs is "
         "10.96.0.0/12"
     )
 
@@ -82,6 +86,91 @@ async def test_node_ports(cluster: ControlPlane) -> None:
         'Service "two" is invalid: spec.ports[0].nodePort: Invalid value: 80: provided port is not in the '
         "valid range. The range of valid ports is 30000-32767"
     )
+
+
+async def test_one_port_under_two_protocols_has_one_node_port(cluster: ControlPlane) -> None:
+    dns = "{name: udp, port: 53, protocol: UDP}, {name: tcp, port: 53, protocol: TCP}"
+    first, second = (await create(cluster, f"spec: {{type: NodePort, ports: [{dns}]}}")).spec.ports
+    assert first.node_port == second.node_port
+    named = dns.replace("TCP", "TCP, nodePort: 30053")
+    chosen = f"metadata: {{name: two}}\nspec: {{type: NodePort, ports: [{named}]}}"
+    assert {port.node_port for port in (await create(cluster, chosen)).spec.ports} == {30053}
+
+
+async def test_a_health_check_can_be_told_its_port(cluster: ControlPlane) -> None:
+    balancer = "type: LoadBalancer, externalTrafficPolicy: Local, healthCheckNodePort"
+    service = await create(cluster, f"spec: {{{balancer}: 30099}}")
+    assert service.spec.health_check_node_port == 30099
+    with pytest.raises(ApiError) as caught:
+        await create(cluster, f"metadata: {{name: two}}\nspec: {{{balancer}: 30099}}")
+    assert (caught.value.code, str(caught.value)) == (
+        500,
+        "Internal error occurred: failed to allocate requested HealthCheck NodePort 30099: provided port is "
+        "already allocated",
+    )
+
+
+FAMILIES: list[tuple[str, tuple[str, ...], str]] = [
+    ("", ("IPv4",), "SingleStack"),
+    ("ipFamilyPolicy: PreferDualStack", ("IPv4",), "PreferDualStack"),
+    ("clusterIP: None", ("IPv4",), "SingleStack"),
+    ("clusterIP: None, selector: null", ("IPv4", "IPv6"), "RequireDualStack"),
+    ("clusterIP: None, selector: null, ipFamilies: [IPv6]", ("IPv6", "IPv4"), "RequireDualStack"),
+    ("clusterIP: None, selector: null, ipFamilyPolicy: SingleStack", ("IPv4",), "SingleStack"),
+]
+
+
+@pytest.mark.parametrize(("fragment", "families", "policy"), FAMILIES)
+async def test_families_of_addresses(
+    cluster: ControlPlane, fragment: str, families: tuple[str, ...], policy: str
+) -> None:
+    service = await create(cluster, f"spec: {{{fragment}}}")
+    assert (service.spec.ip_families, service.spec.ip_family_policy) == (families, policy)
+    assert len(service.spec.cluster_ips) == 1
+
+
+REFUSED: list[tuple[str, str]] = [
+    (
+        "ipFamilyPolicy: RequireDualStack",
+        'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for '
+        "dual-stack services",
+    ),
+    (
+        "ipFamilies: [IPv6]",
+        'spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster',
+    ),
+    (
+        "clusterIP: 'fd00::1'",
+        'spec.clusterIPs[0]: Invalid value: ["fd00::1"]: IPv6 is not configured on this cluster',
+    ),
+    (
+        "ipFamilyPolicy: SingleStack, ipFamilies: [IPv4, IPv6]",
+        "spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or "
+        "'PreferDualStack' when multiple IP families are specified",
+    ),
+    (
+        "clusterIPs: [10.96.0.9]",
+        'spec.clusterIPs: Invalid value: ["10.96.0.9"]: must be empty when `clusterIP` is not specified',
+    ),
+]
+
+
+@pytest.mark.parametrize(("fragment", "why"), REFUSED)
+async def test_families_that_the_cluster_has_not(cluster: ControlPlane, fragment: str, why: str) -> None:
+    assert await refusal(cluster, f"spec: {{{fragment}}}") == f'Service "web" is invalid: {why}'
+
+
+async def test_a_writer_who_knows_only_the_older_field_may_not_change_the_address(
+    cluster: ControlPlane,
+) -> None:
+    await create(cluster, "spec: {clusterIP: 10.96.0.77}")
+    with pytest.raises(ApiError) as caught:
+        await cluster.client.patch(Service, "web", {"spec": {"clusterIP": "10.96.0.78"}}, "default")
+    assert str(caught.value).endswith('clusterIPs[0]: Invalid value: ["10.96.0.78"]: may not change once set')
+
+
+async def test_a_name_may_begin_with_a_digit(cluster: ControlPlane) -> None:
+    assert (await create(cluster, "metadata: {name: 1-web}")).metadata.name == "1-web"
 
 
 async def test_applying_the_same_manifest_again_keeps_what_was_allocated(cluster: ControlPlane) -> None:

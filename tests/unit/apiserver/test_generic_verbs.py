@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from podling import clock, ids
-from podling.api.core_v1 import ConfigMap, Namespace
+from podling.api.core_v1 import ConfigMap, Event, Namespace
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.writes import NAME_RETRIES
 from podling.client.base import PatchType, WatchEventType
@@ -47,6 +47,40 @@ class TestCreate:
         assert made.metadata.name is not None
         assert made.metadata.name.startswith("job-")
         assert len(made.metadata.name) == len("job-") + 5
+
+    @pytest.mark.parametrize("base", ["job.", "Job-"])
+    async def test_what_generated_names_begin_with_must_fit_a_name(
+        self, cluster: ControlPlane, base: str
+    ) -> None:
+        with pytest.raises(ApiError) as error:
+            await cluster.client.create(
+                ConfigMap(metadata=ObjectMeta(generate_name=base, namespace="default"))
+            )
+        assert f'metadata.generateName: Invalid value: "{base}": a lowercase RFC 1123' in status_of(error)[2]
+
+    async def test_an_event_may_have_any_name_that_a_path_can_hold(self, cluster: ControlPlane) -> None:
+        event = Event(metadata=ObjectMeta(name="Web: 1", namespace="default", finalizers=("held",)))
+        assert (await cluster.client.create(event)).metadata.name == "Web: 1"
+        with pytest.raises(ApiError, match="may not contain '/'"):
+            metadata = ObjectMeta(name="a/b", namespace="default")
+            await cluster.client.create(structs.replace(event, metadata=metadata))
+
+    async def test_causes_come_in_the_order_of_the_metadata(self, cluster: ControlPlane) -> None:
+        made = await cluster.client.create(config_map("a"))
+        metadata = structs.replace(
+            made.metadata, labels={"a b": "c"}, annotations={"/": ""}, finalizers=("mine", "a b")
+        )
+        with pytest.raises(ApiError) as error:
+            await cluster.client.update(structs.replace(made, metadata=metadata))
+        details = error.value.status.details
+        assert details is not None
+        assert list(dict.fromkeys(cause.field_ for cause in details.causes)) == [
+            "metadata.labels",
+            "metadata.annotations",
+            "metadata.finalizers",
+            "metadata.finalizers[0]",
+            "metadata.finalizers[1]",
+        ]
 
     async def test_it_gives_up_when_every_name_that_it_makes_is_taken(
         self, cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch

@@ -190,6 +190,12 @@ def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
         (
             Node,
             "",
+            "spec: {podCIDRs: [10.0.1.1/24]}",
+            [invalid("spec.podCIDRs[0]", '"10.0.1.1/24"', "must not have bits set beyond the prefix length")],
+        ),
+        (
+            Node,
+            "",
             "spec: {configSource: {configMap: {uid: u, name: A, namespace: default}}}\n"
             "status: {config: {active: {}}}",
             [

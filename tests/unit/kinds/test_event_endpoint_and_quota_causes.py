@@ -82,7 +82,11 @@ ROWS: list[KindRow] = [
     (
         Endpoints,
         "subsets: [{addresses: [{ip: there, nodeName: A}]}]",
-        [invalid(f"{ADDRESS}.ip", '"there"', IP_TEXT), invalid(f"{ADDRESS}.nodeName", '"A"', SUBDOMAIN_TEXT)],
+        [
+            invalid(f"{ADDRESS}.ip", '"there"', IP_TEXT),
+            invalid(f"{ADDRESS}.nodeName", '"A"', SUBDOMAIN_TEXT),
+            invalid(f"{ADDRESS}.ip", '"there"', "must be a valid IP address"),
+        ],
     ),
     (
         Endpoints,
@@ -126,6 +130,28 @@ ROWS: list[KindRow] = [
         EndpointSlice,
         endpoint(f"hints: {{forZones: [{ZONES}]}}"),
         [too_many(f"{POINT}.hints.forZones", 9, 8)],
+    ),
+    (
+        EndpointSlice,
+        "endpoints: [{addresses: [here, 010.0.0.1]}]",
+        [
+            invalid(f"{POINT}.addresses[0]", '"here"', IP_TEXT),
+            invalid(f"{POINT}.addresses[0]", '"here"', "must be a valid IP address"),
+            invalid(f"{POINT}.addresses[1]", '"010.0.0.1"', "must not have leading 0s"),
+        ],
+    ),
+    (
+        EndpointSlice,
+        "{addressType: FQDN, endpoints: [{addresses: [a.example.com., '', a, a_b]}]}",
+        [
+            required(f"{POINT}.addresses[1]"),
+            invalid(
+                f"{POINT}.addresses[2]",
+                '"a"',
+                "should be a domain with at least two segments separated by dots",
+            ),
+            invalid(f"{POINT}.addresses[3]", '"a_b"', SUBDOMAIN_TEXT),
+        ],
     ),
     (EndpointSlice, "ports: [{port: 80}, {port: 81}]", [duplicate("ports[1].name", '""')]),
     (EndpointSlice, "ports: [{protocol: X}]", [unsupported("ports[0].protocol", "X", "SCTP", "TCP", "UDP")]),

@@ -127,11 +127,16 @@ INGRESSES: list[KindRow] = [
     (
         Ingress,
         "{metadata: {annotations: {kubernetes.io/ingress.class: a}}, spec: {ingressClassName: a}}",
+        [],
+    ),
+    (
+        Ingress,
+        "{metadata: {annotations: {kubernetes.io/ingress.class: a}}, spec: {ingressClassName: b}}",
         [
             invalid(
                 "annotations.kubernetes.io/ingress.class",
                 '"a"',
-                "can not be set when the class field is also set",
+                "must match `ingressClassName` when both are specified",
             )
         ],
     ),

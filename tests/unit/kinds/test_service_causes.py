@@ -30,6 +30,7 @@ NAMES = f"type: ExternalName, externalName: example.com, {NO_ADDRESS}"
 IP_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 IPS, FAMILIES = "spec.clusterIPs", "spec.ipFamilies"
 ONCE = "may not change once set"
+RELEASE = "must be set to 'SingleStack' when releasing the secondary {}"
 FOR_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 LOOPBACK = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
@@ -228,6 +229,27 @@ CHANGED: list[tuple[str, str, list[Cause]]] = [
         invalid(f"{FAMILIES}[0]", '["IPv6"]', ONCE),
     ]),
     (
+        "clusterIP: None, ipFamilies: [IPv4]",
+        "clusterIP: None, ipFamilies: [IPv6]",
+        [],
+    ),
+    (
+        "clusterIPs: [10.96.0.7, '2001:db8::1'], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack",
+        "clusterIPs: [10.96.0.7], ipFamilies: [IPv4], ipFamilyPolicy: RequireDualStack",
+        [
+            invalid("spec.ipFamilyPolicy", '"RequireDualStack"', RELEASE.format("clusterIP")),
+            invalid("spec.ipFamilyPolicy", '"RequireDualStack"', RELEASE.format("ipFamily")),
+        ],
+    ),
+    (
+        "clusterIPs: [10.96.0.7, '2001:db8::1'], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack",
+        "clusterIPs: [10.96.0.7, '2001:db8::1'], ipFamilies: [IPv6], ipFamilyPolicy: SingleStack",
+        [
+            invalid(f"{FAMILIES}[0]", '["10.96.0.7","2001:db8::1"]', ONCE),
+            invalid(f"{IPS}[0]", '"10.96.0.7"', "expected an IPv6 value as indicated by `ipFamilies[0]`"),
+        ],
+    ),
+    (
         f"{BALANCER}, loadBalancerClass: a/b",
         f"{BALANCER}, loadBalancerClass: a/c",
         [invalid("spec.loadBalancerClass", '"a/c"', ONCE)],
@@ -241,6 +263,21 @@ CHANGED: list[tuple[str, str, list[Cause]]] = [
 ]  # fmt: skip
 
 
+def test_addresses_that_were_stored_before_the_rules_may_stay() -> None:
+    stored = (
+        f"spec: {{{BALANCER}, clusterIP: 010.96.0.7, clusterIPs: [010.96.0.7], externalIPs: [010.0.0.1], "
+        "loadBalancerSourceRanges: [10.0.0.1/8]}\n"
+        "status: {loadBalancer: {ingress: [{ip: 010.0.0.2, ipMode: VIP}]}}"
+    )
+    old = obj(Service, stored, BASE)
+    assert change_causes(obj(Service, f"{stored}\nmetadata: {{labels: {{a: b}}}}", BASE), old) == []
+    assert change_causes(old, old, "status") == []
+    more = stored.replace("[010.0.0.1]", "[010.0.0.1, 010.0.0.3]")
+    assert change_causes(obj(Service, more, BASE), old) == [
+        invalid("spec.externalIPs[1]", '"010.0.0.3"', "must not have leading 0s")
+    ]
+
+
 @pytest.mark.parametrize(("before", "after", "expected"), CHANGED)
 def test_changes(before: str, after: str, expected: list[Cause]) -> None:
     old = created(obj(Service, f"spec: {{{before}}}", BASE))
@@ -252,7 +289,7 @@ def test_changes(before: str, after: str, expected: list[Cause]) -> None:
     [
         (BALANCER, "ip: 10.0.0.1, ipMode: VIP", []),
         ("", "ip: 10.0.0.1", [forbidden(
-            "status.loadBalancer.ingress", 'may only be used when `spec.type` is "LoadBalancer"'
+            "status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'"
         )]),
         (BALANCER, "ipMode: VIP", [forbidden(f"{POINT}.ipMode", NO_IP)]),
         (BALANCER, "ip: 10.0.0.1, ipMode: X", [unsupported(f"{POINT}.ipMode", "X", "Proxy", "VIP")]),

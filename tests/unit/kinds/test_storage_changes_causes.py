@@ -15,11 +15,22 @@ from podling.api.storage_v1 import (
     VolumeAttachment,
     VolumeAttributesClass,
 )
-from tests.support.causes import Cause, KindRow, forbidden, invalid
+from tests.support.causes import Cause, KindRow, forbidden, invalid, required
 from tests.support.manifests import change_causes, created, obj
 from tests.support.storage_objects import VALID
 
 IMMUTABLE = "field is immutable"
+OLD, NEW = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
+
+
+def zone(label: str, value: str = "a") -> str:
+    return f"{{matchExpressions: [{{key: {label}, operator: In, values: [{value}]}}]}}"
+
+
+def placed(term: str) -> PersistentVolume:
+    text = f"spec: {{nodeAffinity: {{required: {{nodeSelectorTerms: [{term}]}}}}}}"
+    volume: PersistentVolume = obj(PersistentVolume, text, VALID[PersistentVolume])
+    return volume
 
 
 CHANGES: list[KindRow] = [
@@ -33,6 +44,11 @@ CHANGES: list[KindRow] = [
         StorageClass,
         "volumeBindingMode: WaitForFirstConsumer",
         [invalid("volumeBindingMode", '"WaitForFirstConsumer"', IMMUTABLE)],
+    ),
+    (
+        StorageClass,
+        "allowedTopologies: [{matchLabelExpressions: [{key: a, values: []}]}]",
+        [required("allowedTopologies[0].matchLabelExpressions[0].values")],
     ),
     (
         VolumeAttributesClass,
@@ -79,11 +95,12 @@ CHANGES: list[KindRow] = [
         ],
     ),
     (PersistentVolume, "spec: {csi: {controllerExpandSecretRef: {name: s, namespace: n}}}", []),
+    (PersistentVolume, f"spec: {{nodeAffinity: {{required: {{nodeSelectorTerms: [{zone(OLD)}]}}}}}}", []),
     (PersistentVolume, "spec: {volumeMode: Block}", [invalid("volumeMode", '"Block"', IMMUTABLE)]),
     (
         PersistentVolumeClaim,
         "{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: fast}}}",
-        [invalid("metadata.annotations[volume.beta.kubernetes.io/storage-class]", '"fast"', IMMUTABLE)],
+        [invalid("metadata.annotations.volume.beta.kubernetes.io/storage-class", '"fast"', IMMUTABLE)],
     ),
 ]
 
@@ -109,4 +126,16 @@ def test_a_bound_claim_grows_and_never_loses_its_attributes_class() -> None:
     ) in change_causes(obj(kind, "spec: {volumeAttributesClassName: null}", bound), old)
     assert change_causes(obj(kind, "spec: {resources: {requests: {storage: 512Mi}}}", bound), old) == [
         forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
+    ]
+
+
+def test_where_a_volume_is_does_not_change_but_for_the_names_of_labels() -> None:
+    old = created(placed(zone(OLD)))
+    assert change_causes(placed(zone(NEW)), old) == []
+    for other in (zone(NEW, "b"), zone("region"), f"{zone(OLD)}, {zone(OLD)}"):
+        (field, _, message), *more = change_causes(placed(other), old)
+        assert (field, more) == ("nodeAffinity", [])
+        assert message.endswith("field is immutable, except for updating from beta label to GA")
+    assert change_causes(obj(PersistentVolume, "", VALID[PersistentVolume]), old) == [
+        invalid("nodeAffinity", "null", "field is immutable, except for updating from beta label to GA")
     ]

@@ -21,13 +21,15 @@ from podling.api.networking_v1 import Ingress, NetworkPolicy
 from podling.api.policy_v1 import PodDisruptionBudget
 from podling.api.scheduling_v1 import PriorityClass
 from podling.api.storage_v1 import StorageClass
-from podling.machinery import codec
+from podling.apiserver.kinds.base import Context
+from podling.machinery import codec, names
 from tests.support.causes import Cause, KindRow, forbidden, invalid, required, unsupported
 from tests.support.manifests import NOW, change_causes, created, creation_causes, obj, rules
 
 META = "metadata: {name: x, namespace: default, creationTimestamp: '2026-01-01T11:55:00Z'}"
 CLAIM = "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}"
 VOLUME = "spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}"
+(BAD_KEY,) = names.qualified_name_errors("a b")
 RULE = "spec: {rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: "
 
 CAUSES: list[KindRow] = [
@@ -67,6 +69,34 @@ CAUSES: list[KindRow] = [
             invalid("spec.limits[0].default[cpu]", '"2"', "min value 2 is greater than default value 1"),
         ],
     ),
+    (
+        LimitRange,
+        "spec: {limits: [{type: 'a b', max: {cpu: 1}}, {type: Volume, max: {cpu: 1}}]}",
+        [
+            invalid("spec.limits[0].type", '"a b"', BAD_KEY),
+            invalid("spec.limits[1].type", '"Volume"', "must be a standard limit type or fully qualified"),
+        ],
+    ),
+    (
+        LimitRange,
+        "spec: {limits: [{type: PersistentVolumeClaim, maxLimitRequestRatio: {bytes: 1}}]}",
+        [
+            required(
+                "spec.limits[0].limits",
+                "either minimum or maximum storage value is required, but neither was provided",
+            ),
+            invalid(
+                "spec.limits[0].maxLimitRequestRatio[bytes]",
+                '"bytes"',
+                "must be a standard resource type or fully qualified",
+            ),
+        ],
+    ),
+    (
+        LimitRange,
+        "spec: {limits: [{type: Pod, max: {cpu: 1}, default: {cpu: 2}}]}",
+        [forbidden("spec.limits[0].default", "may not be specified when `type` is 'Pod'")],
+    ),
     (ResourceQuota, "spec: {hard: {pods: 3, requests.cpu: 2, count/jobs.batch: 1}}", []),
     (
         ResourceQuota,
@@ -105,6 +135,7 @@ CAUSES: list[KindRow] = [
                 '"nowhere"',
                 "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
             ),
+            invalid("subsets[0].addresses[0].ip", '"nowhere"', "must be a valid IP address"),
             invalid("subsets[0].ports[0].port", "0", "must be between 1 and 65535, inclusive"),
         ],
     ),
@@ -161,6 +192,10 @@ def test_what_may_not_change(kind: type[Any], before: str, after: str, field: st
     assert [(cause[0], cause[1]) for cause in found] == [(field, "FieldValueForbidden")]
 
 
+def test_a_limit_range_without_a_name_gets_one() -> None:
+    assert len(created(obj(LimitRange, "spec: {limits: []}")).metadata.name) == 36
+
+
 def test_a_limit_is_also_the_default_request() -> None:
     text = "spec: {limits: [{type: Container, max: {cpu: 2}, default: {memory: 1Gi}, min: {memory: 1Mi}}]}"
     (item,) = created(obj(LimitRange, text)).spec.limits
@@ -183,12 +218,26 @@ def test_an_autoscaler_watches_the_cpu_by_default() -> None:
 def test_a_slices_generation_counts_its_content() -> None:
     old = created(obj(EndpointSlice, f"{META}\naddressType: IPv4"))
     assert old.metadata.generation == 1
-    from podling.apiserver.kinds.base import Context
-
     own, context = rules(EndpointSlice), Context(NOW)
     assert own.prepare_update(old, old, context).metadata.generation == 1
     changed = own.default(obj(EndpointSlice, f"{META}\naddressType: IPv4\nports: [{{port: 80}}]"))
     assert own.prepare_update(changed, old, context).metadata.generation == 2
+    labelled = own.default(obj(EndpointSlice, f"{META}\naddressType: IPv4\nmetadata: {{labels: {{a: b}}}}"))
+    assert own.prepare_update(labelled, old, context).metadata.generation == 2
+
+
+def test_the_topology_of_an_endpoint_cannot_be_written() -> None:
+    def with_topology(address: str) -> EndpointSlice:
+        points = f"endpoints: [{{addresses: [{address}], deprecatedTopology: {{a: b}}}}]"
+        made: EndpointSlice = obj(EndpointSlice, f"{META}\naddressType: IPv4\n{points}")
+        return made
+
+    made = created(with_topology("10.0.0.1"))
+    assert made.endpoints[0].deprecated_topology == {}
+    stored, own, context = with_topology("10.0.0.1"), rules(EndpointSlice), Context(NOW)
+    assert own.prepare_update(stored, stored, context).endpoints[0].deprecated_topology == {"a": "b"}
+    changed = with_topology("10.0.0.2")
+    assert own.prepare_update(changed, stored, context).endpoints[0].deprecated_topology == {}
 
 
 ROWS: list[tuple[type[Any], str, list[Any]]] = [

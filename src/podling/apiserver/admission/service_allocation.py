@@ -17,7 +17,8 @@ from podling import clock, ids
 from podling.api.core_v1 import Service, ServicePort, ServiceSpec
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
 from podling.apiserver.kinds.filling import change, fill_empty
-from podling.apiserver.kinds.service_addresses import HEADLESS, is_headless
+from podling.apiserver.kinds.service_addresses import is_headless
+from podling.apiserver.kinds.service_families import with_families
 from podling.apiserver.kinds.service_validation import needs_health_check
 from podling.apiserver.kinds.services import with_allocated, without_leftovers
 from podling.machinery import errors, fields, names
@@ -25,6 +26,9 @@ from podling.machinery.fields import FieldError, Path
 from podling.machinery.scheme import Resource
 
 CLUSTER_CIDR = "10.96.0.0/12"
+CONFIGURED = ("IPv4",)
+"""The families of addresses that Services can have."""
+
 NODE_PORTS = range(30000, 32768)
 REMEMBERED_SECONDS = 30.0
 """How long something handed out counts as taken though no stored Service shows it."""
@@ -44,9 +48,8 @@ class ServiceAllocation(Plugin):
     name = "ServiceAllocation"
 
     def __init__(self, cluster_cidr: str = CLUSTER_CIDR, node_ports: range = NODE_PORTS) -> None:
-        network = ipaddress.IPv4Network(cluster_cidr)
-        self._cidr = cluster_cidr
-        self._addresses = _Pool(range(int(network[1]), int(network[-1])))
+        self._network = ipaddress.IPv4Network(cluster_cidr)
+        self._addresses = _Pool(range(int(self._network[1]), int(self._network[-1])))
         self._ports = _Pool(node_ports)
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
@@ -58,6 +61,9 @@ class ServiceAllocation(Plugin):
         spec, old = service.spec, request.old.spec if request.old is not None else ServiceSpec()
         if request.old is not None:
             spec = without_leftovers(with_allocated(spec, old), old)
+        spec, problems = with_families(spec, None if request.old is None else old, CONFIGURED)
+        if problems:
+            raise _invalid(request, *problems)
         if spec.type == "ExternalName":
             return change(service, spec=spec)
         others = [
@@ -73,10 +79,9 @@ class ServiceAllocation(Plugin):
     def _with_address(
         self, request: Request, spec: ServiceSpec, old: ServiceSpec, taken: Collection[str | None]
     ) -> ServiceSpec:
-        spec = fill_empty(spec, ip_families=("IPv4",), ip_family_policy="SingleStack")
         if is_headless(spec):
-            return fill_empty(spec, cluster_ip=HEADLESS, cluster_ips=(HEADLESS,))
-        wanted = spec.cluster_ip or (spec.cluster_ips[0] if spec.cluster_ips else "")
+            return spec
+        wanted = spec.cluster_ip or ""
         numbers = {int(ipaddress.IPv4Address(each)) for each in taken if _is_ipv4(each)}
         if wanted and wanted != old.cluster_ip:
             self._check_address(request, spec, wanted, numbers)
@@ -92,22 +97,27 @@ class ServiceAllocation(Plugin):
     ) -> None:
         if not _is_ipv4(wanted):
             return  # validation says what is wrong with it
-        number = int(ipaddress.IPv4Address(wanted))
-        if number not in self._addresses.range:
+        address = ipaddress.IPv4Address(wanted)
+        if address not in self._network:
+            why = "the provided network does not match the current range"
+        elif int(address) not in self._addresses.range:
             why = (
-                f"failed to allocate IP {wanted}: the provided IP ({wanted}) is not in the valid range. "
-                f"The range of valid IPs is {self._cidr}"
+                f"the provided IP ({wanted}) is not in the valid range. "
+                f"The range of valid IPs is {self._network}"
             )
-        elif not self._addresses.take(number, taken):
-            why = f"failed to allocate IP {wanted}: provided IP is already allocated"
+        elif not self._addresses.take(int(address), taken):
+            why = "provided IP is already allocated"
         else:
             return
-        raise _invalid(request, fields.invalid(SPEC.child("clusterIPs"), spec.cluster_ips or (wanted,), why))
+        text = f"failed to allocate IP {wanted}: {why}"
+        raise _invalid(request, fields.invalid(SPEC.child("clusterIPs"), spec.cluster_ips, text))
 
     def _with_ports(
         self, request: Request, spec: ServiceSpec, old: ServiceSpec, taken: set[int]
     ) -> ServiceSpec:
+        """A new Service that has one port under several protocols gets one node port for all of them."""
         own = set(_node_ports(old))
+        shared = {port.port: port.node_port for port in reversed(spec.ports) if port.node_port}
         wanted = spec.type == "NodePort" or (
             spec.type == "LoadBalancer" and spec.allocate_load_balancer_node_ports is not False
         )
@@ -119,13 +129,20 @@ class ServiceAllocation(Plugin):
             if port.node_port and port.node_port not in own:
                 self._check_port(request, where, port.node_port, others)
             elif wanted and not port.node_port:
-                found = self._draw_port(taken)
+                found = shared.get(port.port) if request.old is None else None
+                found = shared[port.port] = found or self._draw_port(taken)
                 taken.add(found)
                 port = change(port, node_port=found)
             ports.append(port)
         spec = change(spec, ports=tuple(ports)) if tuple(ports) != spec.ports else spec
-        if needs_health_check(spec) and not spec.health_check_node_port:
-            spec = change(spec, health_check_node_port=self._draw_port(taken))
+        if not needs_health_check(spec):
+            return spec
+        health = spec.health_check_node_port
+        if not health:
+            return change(spec, health_check_node_port=self._draw_port(taken))
+        problem = self._port_problem(health, others) if not needs_health_check(old) else ""
+        if problem:
+            raise errors.internal(f"failed to allocate requested HealthCheck NodePort {health}: {problem}")
         return spec
 
     def _draw_port(self, taken: Collection[int]) -> int:
@@ -135,14 +152,16 @@ class ServiceAllocation(Plugin):
         return found
 
     def _check_port(self, request: Request, path: Path, port: int, taken: Collection[int]) -> None:
+        problem = self._port_problem(port, taken)
+        if problem:
+            raise _invalid(request, fields.invalid(path, port, problem))
+
+    def _port_problem(self, port: int, taken: Collection[int]) -> str:
+        """Why a port cannot be had; empty if it was handed out."""
         if port not in self._ports.range:
             low, high = self._ports.range[0], self._ports.range[-1]
-            why = f"provided port is not in the valid range. The range of valid ports is {low}-{high}"
-        elif not self._ports.take(port, taken):
-            why = "provided port is already allocated"
-        else:
-            return
-        raise _invalid(request, fields.invalid(path, port, why))
+            return f"provided port is not in the valid range. The range of valid ports is {low}-{high}"
+        return "" if self._ports.take(port, taken) else "provided port is already allocated"
 
 
 class _Pool:
@@ -191,5 +210,5 @@ def _node_ports(spec: ServiceSpec) -> Iterator[int]:
         yield spec.health_check_node_port
 
 
-def _invalid(request: Request, problem: FieldError) -> errors.ApiError:
-    return errors.invalid("Service", "", request.name, [problem])
+def _invalid(request: Request, *problems: FieldError) -> errors.ApiError:
+    return errors.invalid("Service", "", request.name, list(problems))

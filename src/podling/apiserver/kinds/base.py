@@ -169,7 +169,11 @@ class KindRules(Generic[T]):
         return getattr(obj, "spec", None)
 
     def warnings(self, obj: T, old: T | None, context: Context) -> list[str]:
-        """Texts for the response's ``Warning`` headers."""
+        """Texts for the response's ``Warning`` headers; not asked for writes to ``/status``."""
+        return []
+
+    def status_warnings(self, obj: T) -> list[str]:
+        """The same for writes to ``/status``."""
         return []
 
     def warnings_on_delete(self, options: DeleteOptions) -> list[str]:

@@ -9,8 +9,7 @@ Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/v
 from __future__ import annotations
 
 import ipaddress
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -96,24 +95,9 @@ def label_name(path: Path, key: str) -> Errors:
     return invalid_each(path, key, names.qualified_name_errors(key))
 
 
-def ip(path: Path, value: str) -> Errors:
-    return invalid_each(path, value, names.ip_errors(value))
-
-
-def ip_warnings(path: Path, value: str) -> list[str]:
-    """Addresses that are valid for old times' sake (leading zeros, IPv4 within IPv6), or written unusually.
-
-    Upstream: ``GetWarningsForIP`` in ``apimachinery/pkg/util/validation``.
-    """
-    parsed = names.parse_ip(value)
-    if parsed is None or (str(parsed) == value and not getattr(parsed, "ipv4_mapped", None)):
-        return []
-    shown = json.dumps(value)
-    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else parsed
-    if mapped is None:
-        return [f'{path}: IPv6 address {shown} should be in RFC 5952 canonical format ("{parsed}")']
-    text = f'will be considered invalid in a future Kubernetes release: use "{mapped}"'
-    return [f"{path}: non-standard IP address {shown} {text}"]
+def ip(path: Path, value: str, known: Container[str] = ()) -> Errors:
+    """``known`` are the addresses that the stored object has: they may stay."""
+    return [] if value in known else invalid_each(path, value, names.ip_errors(value))
 
 
 def fraction_warnings(path: Path, resources: Mapping[str, str], resource_names: Sequence[str]) -> list[str]:
@@ -127,10 +111,10 @@ def fraction_warnings(path: Path, resources: Mapping[str, str], resource_names: 
 
 
 def ordinary_ip(path: Path, value: str) -> Errors:
-    """Not an address that means something special to every host; one that is none passes (see ``ip``)."""
+    """Not an address that means something special to every host."""
     parsed = names.parse_ip(value)
     if parsed is None:
-        return []
+        return [fields.invalid(path, value, "must be a valid IP address")]
     problems = (
         (parsed.is_unspecified, f"may not be unspecified ({value})"),
         (parsed.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
@@ -153,8 +137,9 @@ def domain_prefixed_path(path: Path, value: str) -> Errors:
     return dns_subdomain(path, host) + invalid_each(path, rest, names.http_path_errors(rest))
 
 
-def cidr(path: Path, value: str) -> Errors:
-    return invalid_each(path, value, names.cidr_errors(value))
+def cidr(path: Path, value: str, known: Container[str] = ()) -> Errors:
+    """``known`` are the blocks that the stored object has: they may stay."""
+    return [] if value in known else invalid_each(path, value, names.cidr_errors(value))
 
 
 def labels(path: Path, values: Mapping[str, str]) -> Errors:

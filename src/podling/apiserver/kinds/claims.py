@@ -23,13 +23,15 @@ from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.claim_validation import validate_claim_spec, validate_claim_status
 from podling.apiserver.kinds.differences import describe
 from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
+from podling.apiserver.kinds.storage_warnings import BETA_CLASS, claim_warnings
 from podling.machinery import fields
 from podling.machinery.fields import Path
 from podling.machinery.quantity import parse
 from podling.machinery.tables import Column
 
 SPEC = Path("spec")
-BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+_OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+"""What ``dataSource`` could name before there was ``dataSourceRef``, as group and kind."""
 
 
 class ClaimRules(KindRules[PersistentVolumeClaim]):
@@ -54,13 +56,14 @@ class ClaimRules(KindRules[PersistentVolumeClaim]):
         )
 
     def prepare_create(self, obj: PersistentVolumeClaim, context: Context) -> PersistentVolumeClaim:
-        return change(obj, spec=_same_sources(obj.spec), status=type(obj.status)(phase="Pending"))
+        spec = _same_sources(_with_known_source(obj.spec, None))
+        return change(obj, spec=spec, status=type(obj.status)(phase="Pending"))
 
     def prepare_update(
         self, new: PersistentVolumeClaim, old: PersistentVolumeClaim, context: Context
     ) -> PersistentVolumeClaim:
         prepared = super().prepare_update(new, old, context)
-        return change(prepared, spec=_same_sources(prepared.spec))
+        return change(prepared, spec=_same_sources(_with_known_source(prepared.spec, old.spec)))
 
     def validate(self, obj: PersistentVolumeClaim, context: Context) -> Errors:
         return validate_claim_spec(SPEC, obj.spec)
@@ -72,6 +75,11 @@ class ClaimRules(KindRules[PersistentVolumeClaim]):
             return validate_claim_status(new)
         errors = validate_claim_spec(SPEC, new.spec, old.spec)
         return errors + _class_annotation(new, old) + _claim_change(new, old)
+
+    def warnings(
+        self, obj: PersistentVolumeClaim, old: PersistentVolumeClaim | None, context: Context
+    ) -> list[str]:
+        return list(claim_warnings(obj))
 
     def row(self, obj: PersistentVolumeClaim, now: datetime) -> Sequence[Any]:
         phase = "Terminating" if obj.metadata.deletion_timestamp is not None else obj.status.phase
@@ -87,6 +95,25 @@ class ClaimRules(KindRules[PersistentVolumeClaim]):
             age(obj, now),
             obj.spec.volume_mode or UNSET,
         )
+
+
+def _with_known_source(
+    spec: PersistentVolumeClaimSpec, old: PersistentVolumeClaimSpec | None
+) -> PersistentVolumeClaimSpec:
+    """``dataSource`` names a claim or a snapshot: anything else was never heeded, and is not kept.
+
+    Another namespace than its own a claim names in vain as well.
+    """
+    reference = spec.data_source_ref
+    if reference is not None and reference.namespace and (old is None or old.data_source_ref is None):
+        spec, reference = change(spec, data_source_ref=None), None
+    in_use = old is not None and (old.data_source is not None or old.data_source_ref is not None)
+    source = spec.data_source
+    if in_use or reference is not None or source is None:
+        return spec
+    if (source.api_group or "", source.kind) in _OLD_SOURCES:
+        return spec
+    return change(spec, data_source=None)
 
 
 def _same_sources(spec: PersistentVolumeClaimSpec) -> PersistentVolumeClaimSpec:
@@ -116,7 +143,7 @@ def _class_annotation(new: PersistentVolumeClaim, old: PersistentVolumeClaim) ->
     before, after = (claim.metadata.annotations.get(BETA_CLASS, "") for claim in (old, new))
     if before == after or _moves_to_field(new, old):
         return []
-    where = Path("metadata").child("annotations").key(BETA_CLASS)
+    where = Path("metadata.annotations").child(BETA_CLASS)
     return [fields.invalid(where, after, checks.IMMUTABLE)]
 
 

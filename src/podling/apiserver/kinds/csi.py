@@ -23,6 +23,7 @@ from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
 from podling.apiserver.kinds.persistent_volume_validation import volume_spec_errors
 from podling.apiserver.kinds.plain_tables import TableRules
+from podling.apiserver.kinds.storage_warnings import capacity_warnings
 from podling.apiserver.kinds.volume_sources import driver_name_errors
 from podling.machinery import fields
 from podling.machinery.fields import Path
@@ -151,9 +152,15 @@ class CSIStorageCapacityRules(TableRules[CSIStorageCapacity]):
         return errors
 
     def validate_update(self, new: CSIStorageCapacity, old: CSIStorageCapacity, context: Context) -> Errors:
-        errors = checks.immutable(Path("nodeTopology"), new.node_topology, old.node_topology)
+        errors = self.validate(new, context)
+        errors += checks.immutable(Path("nodeTopology"), new.node_topology, old.node_topology)
         where = Path("storageClassName")
         return errors + checks.immutable(where, new.storage_class_name, old.storage_class_name)
+
+    def warnings(
+        self, obj: CSIStorageCapacity, old: CSIStorageCapacity | None, context: Context
+    ) -> list[str]:
+        return list(capacity_warnings(obj))
 
 
 class VolumeAttachmentRules(TableRules[VolumeAttachment]):

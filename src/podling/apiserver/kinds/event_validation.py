@@ -18,7 +18,8 @@ _UNSET = "needs to be unset"
 _FIXED = (
     ("involvedObject", "involved_object"), ("reason", "reason"), ("message", "message"),
     ("source", "source"), ("firstTimestamp", "first_timestamp"), ("lastTimestamp", "last_timestamp"),
-    ("count", "count"), ("type", "type"), ("action", "action"), ("related", "related"),
+    ("count", "count"), ("type", "type"), ("eventTime", "event_time"), ("action", "action"),
+    ("related", "related"),
     ("reportingController", "reporting_component"), ("reportingInstance", "reporting_instance"),
 )  # fmt: skip
 """What of a newer event stays: all but its series."""
@@ -80,12 +81,10 @@ def new_event_errors(event: Event) -> Errors:
 
 
 def event_change_errors(new: Event, old: Event) -> Errors:
-    errors: Errors = []
+    errors = _series_errors(new) if new.series != old.series else []
     for name, attribute in _FIXED:
         errors += checks.immutable(Path(name), getattr(new, attribute), getattr(old, attribute))
-    if new.event_time != old.event_time:
-        errors += checks.immutable(Path("eventTime"), new.event_time, old.event_time)
-    return errors + _series_errors(new)
+    return errors
 
 
 def _series_errors(event: Event) -> Errors:

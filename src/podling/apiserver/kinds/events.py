@@ -15,6 +15,7 @@ from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import UNKNOWN, age_since, as_stored, wide
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.event_validation import event_change_errors, event_errors, new_event_errors
+from podling.machinery import names
 from podling.machinery.tables import Column
 
 _REFERENCE = (
@@ -25,6 +26,7 @@ _REFERENCE = (
 
 class EventRules(KindRules[Event]):
     create_on_update = True
+    bare_finalizers = True
     columns = (
         Column("Last Seen", description="When the event happened last"),
         Column("Type", description="Normal or Warning"),
@@ -41,6 +43,10 @@ class EventRules(KindRules[Event]):
         *(f"involvedObject.{name}" for name, _ in _REFERENCE),
         "reason", "reportingComponent", "source", "type",
     )  # fmt: skip
+
+    def name_errors(self, name: str) -> list[str]:
+        """Any name will do that a URL can hold."""
+        return names.path_segment_errors(name)
 
     def validate(self, obj: Event, context: Context) -> Errors:
         return event_errors(obj, "reportingComponent")
@@ -93,6 +99,11 @@ class NewEventRules(EventRules):
     def selectable_fields(self, obj: Event) -> dict[str, str]:
         stored = super().selectable_fields(obj)
         return {label: stored[_stored_label(label)] for label in self.field_labels}
+
+    bare_finalizers = False
+
+    def name_errors(self, name: str) -> list[str]:
+        return names.dns_subdomain_errors(name)
 
     def validate(self, obj: Event, context: Context) -> Errors:
         return event_errors(obj, "reportingController") + new_event_errors(obj)

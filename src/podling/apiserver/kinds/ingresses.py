@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from podling.api.networking_v1 import (
     IngressSpec,
 )
 from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.address_warnings import load_balancer_warnings
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, age, or_none
 from podling.apiserver.kinds.checks import Errors
@@ -42,15 +43,29 @@ class IngressRules(KindRules[Ingress]):
     def validate(self, obj: Ingress, context: Context) -> Errors:
         errors = _spec_errors(obj.spec, None)
         annotation = obj.metadata.annotations.get(CLASS_ANNOTATION)
-        if annotation is not None and obj.spec.ingress_class_name is not None:
+        if annotation is not None and obj.spec.ingress_class_name not in (None, annotation):
             where = Path("annotations").child(CLASS_ANNOTATION)
-            errors.append(
-                fields.invalid(where, annotation, "can not be set when the class field is also set")
-            )
+            text = "must match `ingressClassName` when both are specified"
+            errors.append(fields.invalid(where, annotation, text))
         return errors
 
     def validate_update(self, new: Ingress, old: Ingress, context: Context) -> Errors:
-        return _status_errors(new) if context.subresource == "status" else _spec_errors(new.spec, old.spec)
+        if context.subresource == "status":
+            return _status_errors(new, {point.ip for point in old.status.load_balancer.ingress})
+        return _spec_errors(new.spec, old.spec)
+
+    def warnings(self, obj: Ingress, old: Ingress | None, context: Context) -> list[str]:
+        """Told of new objects only."""
+        if old is not None or obj.spec.ingress_class_name is not None:
+            return []
+        if CLASS_ANNOTATION not in obj.metadata.annotations:
+            return []
+        return [
+            f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"
+        ]
+
+    def status_warnings(self, obj: Ingress) -> list[str]:
+        return load_balancer_warnings([point.ip for point in obj.status.load_balancer.ingress])
 
     def row(self, obj: Ingress, now: datetime) -> Sequence[Any]:
         found = [each.ip or each.hostname or "" for each in obj.status.load_balancer.ingress]
@@ -158,8 +173,7 @@ def _backend_errors(path: Path, backend: IngressBackend) -> Errors:
         return [fields.invalid(path, "", "resource or service backend is required")]
     where, port = path.child("service"), service.port
     if service.name:
-        problems = names.dns_1035_label_errors(service.name)
-        errors = checks.invalid_each(where.child("name"), service.name, problems)
+        errors = checks.dns_label(where.child("name"), service.name)
     else:
         errors = [fields.required(where.child("name"))]
     if port is None or not (port.name or port.number):
@@ -185,12 +199,13 @@ def reference_errors(path: Path, reference: Any) -> Errors:
     return errors
 
 
-def _status_errors(obj: Ingress) -> Errors:
+def _status_errors(obj: Ingress, known: Container[str | None]) -> Errors:
+    """``known`` are the addresses that the stored object has."""
     path = Path("status.loadBalancer.ingress")
     errors: Errors = []
     for position, point in enumerate(obj.status.load_balancer.ingress):
         here = path.index(position)
-        if point.ip:
+        if point.ip and point.ip not in known:
             errors += checks.ip(here.child("ip"), point.ip)
         if point.hostname:
             where = here.child("hostname")

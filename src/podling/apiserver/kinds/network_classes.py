@@ -66,7 +66,7 @@ def _parameter_errors(path: Path, parameters: IngressClassParametersReference) -
 class IPAddressRules(TableRules[IPAddress]):
     def name_errors(self, name: str) -> list[str]:
         """The name is the address."""
-        return names.ip_errors(name)
+        return names.canonical_ip_errors(name)
 
     def validate(self, obj: IPAddress, context: Context) -> Errors:
         parent, path = obj.spec.parent_ref, SPEC.child("parentRef")
@@ -86,7 +86,9 @@ class IPAddressRules(TableRules[IPAddress]):
         return errors
 
     def validate_update(self, new: IPAddress, old: IPAddress, context: Context) -> Errors:
-        return checks.immutable(SPEC.child("parentRef"), new.spec.parent_ref, old.spec.parent_ref)
+        where = SPEC.child("parentRef")
+        errors = checks.immutable(where, new.spec.parent_ref, old.spec.parent_ref)
+        return self.validate(new, context) + errors
 
 
 class ServiceCIDRRules(TableRules[ServiceCIDR]):
@@ -98,7 +100,7 @@ class ServiceCIDRRules(TableRules[ServiceCIDR]):
             return [fields.invalid(path, obj.spec, "may only hold up to 2 values")]
         errors: Errors = []
         for position, block in enumerate(blocks):
-            errors += checks.cidr(path.index(position), block)
+            errors += checks.invalid_each(path.index(position), block, names.canonical_cidr_errors(block))
         parsed = [names.parse_cidr(block) for block in blocks]
         families = [block.version for block in parsed if block is not None]
         if len(families) == 2 and len(set(families)) == 1:

@@ -12,6 +12,7 @@ from typing import Any
 
 from podling.api.core_v1 import Node, Taint
 from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.address_warnings import cidr_warnings
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, NONE, UNKNOWN, age, joined, wide
 from podling.apiserver.kinds.checks import Errors
@@ -64,7 +65,8 @@ class NodeRules(KindRules[Node]):
         return errors + _pod_cidr_errors(SPEC.child("podCIDRs"), obj.spec.pod_cidrs)
 
     def validate_update(self, new: Node, old: Node, context: Context) -> Errors:
-        errors = _resource_errors(new)
+        errors = [] if context.subresource == "status" else self.validate(new, context)
+        errors += _resource_errors(new)
         seen = set()
         for position, address in enumerate(new.status.addresses):
             key = (address.type, address.address)
@@ -81,11 +83,14 @@ class NodeRules(KindRules[Node]):
         return errors
 
     def warnings(self, obj: Node, old: Node | None, context: Context) -> list[str]:
+        found: list[str] = []
         if obj.spec.config_source is not None:
-            return ["spec.configSource: the feature NodeKubeletDynamicConfiguration was removed, no effect"]
-        if obj.spec.external_id and (old is None or not old.spec.external_id):
-            return ["spec.externalID: this field is deprecated, and is unused by Kubernetes"]
-        return []
+            found.append("spec.configSource: the feature is removed")
+        if obj.spec.external_id:
+            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+        for position, block in enumerate(obj.spec.pod_cidrs):
+            found += cidr_warnings(SPEC.child("podCIDRs").index(position), block)
+        return found
 
     def selectable_fields(self, obj: Node) -> dict[str, str]:
         return {"spec.unschedulable": "true" if obj.spec.unschedulable else "false"}

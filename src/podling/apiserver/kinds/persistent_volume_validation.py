@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import posixpath
 
-from podling.api.core_v1 import PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity
+from podling.api.core_v1 import (
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PersistentVolume,
+    PersistentVolumeSpec,
+    VolumeNodeAffinity,
+)
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.claim_validation import VOLUME_MODES, access_mode_errors
+from podling.apiserver.kinds.deprecated_labels import NEWER_NODE_LABELS
 from podling.apiserver.kinds.differences import describe
 from podling.apiserver.kinds.filling import change
 from podling.apiserver.kinds.scheduling_validation import validate_node_selector
@@ -117,7 +124,7 @@ def _source_errors(path: Path, spec: PersistentVolumeSpec, name: str) -> Errors:
     if spec.iscsi is not None and first == "iscsi":
         where = path.child("iscsi", "targetportal")
         errors += portal_name_errors(where, spec.iscsi.target_portal, name, spec.iscsi)
-    if first == "local" and (spec.node_affinity is None or spec.node_affinity.required is None):
+    if first == "local" and spec.node_affinity is None:
         errors.append(fields.required(path.child("nodeAffinity"), "Local volume requires node affinity"))
     return errors + [fields.forbidden(path.child(_SOURCES[each]), ONE_TYPE) for each in more]
 
@@ -151,12 +158,36 @@ def change_errors(new: PersistentVolume, old: PersistentVolume) -> Errors:
         text = f"spec.persistentvolumesource is immutable after creation\n{describe(before, after)}"
         errors.append(fields.forbidden(SPEC.child("persistentvolumesource"), text))
     errors += checks.immutable(Path("volumeMode"), new.spec.volume_mode, old.spec.volume_mode)
-    if old.spec.node_affinity is not None:
-        errors += checks.immutable(Path("nodeAffinity"), new.spec.node_affinity, old.spec.node_affinity)
+    affinity = new.spec.node_affinity
+    if old.spec.node_affinity is not None and not _same_nodes(affinity, old.spec.node_affinity):
+        text = "field is immutable, except for updating from beta label to GA"
+        errors.append(fields.invalid(Path("nodeAffinity"), affinity, text))
     if old.spec.volume_attributes_class_name is not None and new.spec.volume_attributes_class_name is None:
         where = SPEC.child("volumeAttributesClassName")
         errors.append(fields.forbidden(where, "update from non-nil value to nil is forbidden"))
     return errors
+
+
+def _same_nodes(new: VolumeNodeAffinity | None, old: VolumeNodeAffinity) -> bool:
+    """Whether nothing changed but labels of nodes that got their newer names."""
+    if new == old:
+        return True
+    if new is None or new.required is None or old.required is None:
+        return False
+    before = [_expressions(term) for term in old.required.node_selector_terms]
+    after = [_expressions(term) for term in new.required.node_selector_terms]
+    return len(before) == len(after) and all(
+        len(was) == len(now) and all(map(_same_requirement, now, was))
+        for now, was in zip(after, before, strict=True)
+    )
+
+
+def _expressions(term: NodeSelectorTerm) -> tuple[NodeSelectorRequirement, ...]:
+    return (*term.match_expressions, *term.match_fields)
+
+
+def _same_requirement(new: NodeSelectorRequirement, old: NodeSelectorRequirement) -> bool:
+    return new == old or (NEWER_NODE_LABELS.get(old.key) == new.key and change(new, key=old.key) == old)
 
 
 def _sources(spec: PersistentVolumeSpec) -> PersistentVolumeSpec:

@@ -11,9 +11,9 @@ from podling.api.core_v1 import PersistentVolume
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, UNSET, access_modes_text, age, wide
 from podling.apiserver.kinds.checks import Errors
-from podling.apiserver.kinds.claims import BETA_CLASS
 from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
 from podling.apiserver.kinds.persistent_volume_validation import SPEC, change_errors, volume_spec_errors
+from podling.apiserver.kinds.storage_warnings import BETA_CLASS, volume_warnings
 from podling.machinery.tables import Column
 
 
@@ -60,6 +60,9 @@ class VolumeRules(KindRules[PersistentVolume]):
         return (
             [] if context.subresource == "status" else self.validate(new, context) + change_errors(new, old)
         )
+
+    def warnings(self, obj: PersistentVolume, old: PersistentVolume | None, context: Context) -> list[str]:
+        return list(volume_warnings(obj))
 
     def row(self, obj: PersistentVolume, now: datetime) -> Sequence[Any]:
         claim = obj.spec.claim_ref

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from podling.api.core_v1 import ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodStatus
 from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.address_warnings import ip_warnings
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.container_status_validation import (
     validate_claim_statuses,
@@ -147,5 +148,5 @@ def status_warnings(status: PodStatus) -> list[str]:
     found: list[str] = []
     for name, addresses in (("podIPs", _ips(status.pod_ips)), ("hostIPs", _ips(status.host_ips))):
         for position, address in enumerate(addresses):
-            found += checks.ip_warnings(STATUS.child(name).index(position).child("ip"), address)
+            found += ip_warnings(STATUS.child(name).index(position).child("ip"), address)
     return found

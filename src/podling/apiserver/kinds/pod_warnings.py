@@ -16,6 +16,7 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.kinds import checks
+from podling.apiserver.kinds.address_warnings import ip_warnings
 from podling.apiserver.kinds.pod_annotations import (
     APP_ARMOR,
     SECCOMP_CONTAINER,
@@ -221,9 +222,9 @@ def _port_names(path: Path, spec: PodSpec) -> Iterator[str]:
 def _addresses(path: Path, spec: PodSpec) -> Iterator[str]:
     here = path.child("dnsConfig", "nameservers")
     for position, server in enumerate(spec.dns_config.nameservers if spec.dns_config else ()):
-        yield from checks.ip_warnings(here.index(position), server)
+        yield from ip_warnings(here.index(position), server)
     for position, alias in enumerate(spec.host_aliases):
-        yield from checks.ip_warnings(path.child("hostAliases").index(position).child("ip"), alias.ip)
+        yield from ip_warnings(path.child("hostAliases").index(position).child("ip"), alias.ip)
 
 
 def _grace(path: Path, spec: PodSpec) -> list[str]:

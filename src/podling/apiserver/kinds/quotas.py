@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from podling import ids
 from podling.api.core_v1 import (
     LimitRange,
     LimitRangeItem,
@@ -73,15 +74,18 @@ class LimitRangeRules(KindRules[LimitRange]):
     def default(self, obj: LimitRange) -> LimitRange:
         return change(obj, spec=change(obj.spec, limits=each(obj.spec.limits, _default_item)))
 
+    def prepare_create(self, obj: LimitRange, context: Context) -> LimitRange:
+        """One without a name gets one that nobody else has."""
+        if obj.metadata.name:
+            return obj
+        return change(obj, metadata=change(obj.metadata, name=ids.uid()))
+
     def validate(self, obj: LimitRange, context: Context) -> Errors:
         errors: Errors = []
         seen: set[str] = set()
         for position, item in enumerate(obj.spec.limits):
             here = LIMITS.index(position)
-            errors += checks.label_name(here.child("type"), item.type)
-            if "/" not in item.type and item.type and item.type not in LIMIT_TYPES:
-                text = "must be a standard limit type or fully qualified"
-                errors.append(fields.invalid(here.child("type"), item.type, text))
+            errors += _type_errors(here.child("type"), item.type)
             errors += [fields.duplicate(here.child("type"), item.type)] if item.type in seen else []
             seen.add(item.type)
             errors += _item_errors(here, item)
@@ -90,6 +94,13 @@ class LimitRangeRules(KindRules[LimitRange]):
     def row(self, obj: LimitRange, now: datetime) -> Sequence[Any]:
         created = obj.metadata.creation_timestamp
         return obj.metadata.name, UNKNOWN if created is None else created.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _type_errors(path: Path, name: str) -> Errors:
+    errors = checks.label_name(path, name)
+    if errors or "/" in name or name in LIMIT_TYPES:
+        return errors
+    return [fields.invalid(path, name, "must be a standard limit type or fully qualified")]
 
 
 def _default_item(item: LimitRangeItem) -> LimitRangeItem:
@@ -118,15 +129,23 @@ def _item_errors(path: Path, item: LimitRangeItem) -> Errors:
             text = "may not be specified when `type` is 'Pod'"
             errors += [fields.forbidden(path.child(field), text)] if resources else []
             continue
+        if field == "maxLimitRequestRatio":
+            errors += _storage_errors(path, item)
         for name in resources:
             errors += check(path.child(field).key(name), name)
-    if item.type == "PersistentVolumeClaim" and not {"storage"} & (item.min.keys() | item.max.keys()):
-        text = "either minimum or maximum storage value is required, but neither was provided"
-        errors.append(fields.required(path.child("limits"), text))
+    if item.type == "Pod":
+        item = change(item, default={}, default_request={})
     names = item.max.keys() | item.min.keys() | item.default.keys() | item.default_request.keys()
     for name in sorted(names | item.max_limit_request_ratio.keys()):
         errors += _consistent(path, item, name)
     return errors
+
+
+def _storage_errors(path: Path, item: LimitRangeItem) -> Errors:
+    if item.type != "PersistentVolumeClaim" or "storage" in (item.min.keys() | item.max.keys()):
+        return []
+    text = "either minimum or maximum storage value is required, but neither was provided"
+    return [fields.required(path.child("limits"), text)]
 
 
 def _consistent(path: Path, item: LimitRangeItem, name: str) -> Errors:

@@ -70,7 +70,7 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
         "CertificateRequestRules",
     ),
     ("coordination.k8s.io", "leases"): ("accounts", "LeaseRules"),
-    ("discovery.k8s.io", "endpointslices"): ("endpoints", "EndpointSliceRules"),
+    ("discovery.k8s.io", "endpointslices"): ("endpoint_slices", "EndpointSliceRules"),
     ("events.k8s.io", "events"): ("events", "NewEventRules"),
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): ("flow_schemas", "FlowSchemaRules"),
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): (

@@ -7,6 +7,7 @@ from podling.api.node_v1 import RuntimeClass
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context
 from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.deprecated_labels import DEPRECATED_NODE_LABELS
 from podling.apiserver.kinds.plain_tables import TableRules
 from podling.apiserver.kinds.resource_validation import requirement_errors
 from podling.apiserver.kinds.scheduling_validation import validate_tolerations
@@ -27,5 +28,13 @@ class RuntimeClassRules(TableRules[RuntimeClass]):
             errors += validate_tolerations(path.child("tolerations"), obj.scheduling.tolerations)
         return errors
 
+    def warnings(self, obj: RuntimeClass, old: RuntimeClass | None, context: Context) -> list[str]:
+        selector = obj.scheduling.node_selector if obj.scheduling is not None else {}
+        return [
+            f"scheduling.nodeSelector: {text}"
+            for label, text in DEPRECATED_NODE_LABELS.items()
+            if label in selector
+        ]
+
     def validate_update(self, new: RuntimeClass, old: RuntimeClass, context: Context) -> Errors:
-        return checks.immutable(Path("handler"), new.handler, old.handler)
+        return self.validate(new, context) + checks.immutable(Path("handler"), new.handler, old.handler)

@@ -8,19 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from podling.api.core_v1 import Affinity, NodeSelectorTerm, PodAffinity, PodAntiAffinity, PodSpec
+from podling.apiserver.kinds.deprecated_labels import DEPRECATED_NODE_LABELS, node_term_warnings
 from podling.machinery import names
 from podling.machinery.fields import Path
-
-DEPRECATED_NODE_LABELS = {
-    old: f'deprecated since {since}; use "{new}" instead'
-    for old, since, new in (
-        ("failure-domain.beta.kubernetes.io/zone", "v1.17", "topology.kubernetes.io/zone"),
-        ("failure-domain.beta.kubernetes.io/region", "v1.17", "topology.kubernetes.io/region"),
-        ("beta.kubernetes.io/instance-type", "v1.17", "node.kubernetes.io/instance-type"),
-        ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
-        ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
-    )
-}
 
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
 
@@ -35,11 +25,11 @@ def scheduling_warnings(path: Path, spec: PodSpec) -> Iterator[str]:
         required = node.required_during_scheduling_ignored_during_execution
         terms = here.child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
         for position, term in enumerate(required.node_selector_terms if required else ()):
-            yield from _node_term(terms.index(position), term)
+            yield from node_term_warnings(terms.index(position), term)
         preferred = here.child("preferredDuringSchedulingIgnoredDuringExecution")
         for position, weighted in enumerate(node.preferred_during_scheduling_ignored_during_execution):
             where = preferred.index(position).child("preference")
-            yield from _node_term(where, weighted.preference)
+            yield from node_term_warnings(where, weighted.preference)
             yield from _impossible_values(where, weighted.preference)
     for position, constraint in enumerate(spec.topology_spread_constraints):
         where = path.child("topologySpreadConstraints").index(position)
@@ -48,13 +38,6 @@ def scheduling_warnings(path: Path, spec: PodSpec) -> Iterator[str]:
             yield f"{where.child('topologyKey')}: {constraint.topology_key} is {text}"
         if constraint.label_selector is None:
             yield f"{where.child('labelSelector')}: {_NO_SELECTOR}"
-
-
-def _node_term(path: Path, term: NodeSelectorTerm) -> Iterator[str]:
-    for position, expression in enumerate(term.match_expressions):
-        if expression.key in DEPRECATED_NODE_LABELS:
-            where = path.child("matchExpressions").index(position).child("key")
-            yield f"{where}: {expression.key} is {DEPRECATED_NODE_LABELS[expression.key]}"
 
 
 def _impossible_values(path: Path, term: NodeSelectorTerm) -> Iterator[str]:

@@ -20,7 +20,9 @@ from podling.apiserver.kinds.cells import AGE, NAME, age
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.configmaps import MAX_SIZE, decoded_size, frozen_errors, key_errors
 from podling.apiserver.kinds.filling import change, fill_empty
+from podling.apiserver.kinds.tls_pairs import pair_problem
 from podling.machinery import fields
+from podling.machinery.certificates import pem_of
 from podling.machinery.fields import Path
 from podling.machinery.jsonscan import complaint
 from podling.machinery.plain import json_type
@@ -29,10 +31,11 @@ from podling.machinery.tables import Column
 OPAQUE = "Opaque"
 SERVICE_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"
 ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
+TLS = "kubernetes.io/tls"
 DATA = Path("data")
 
 _ALL_OF = {
-    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    TLS: ("tls.crt", "tls.key"),
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
 }
@@ -66,6 +69,12 @@ class SecretRules(KindRules[Secret]):
     def validate_update(self, new: Secret, old: Secret, context: Context) -> Errors:
         errors = checks.immutable(Path("type"), new.type, old.type)
         return errors + frozen_errors(new, old, {"data": "data"}) + self.validate(new, context)
+
+    def warnings(self, obj: Secret, old: Secret | None, context: Context) -> list[str]:
+        if obj.type != TLS:
+            return []
+        problem = pair_problem(pem_of(obj.data.get("tls.crt")), pem_of(obj.data.get("tls.key")))
+        return [problem] if problem else []
 
     def selectable_fields(self, obj: Secret) -> dict[str, str]:
         return {"type": obj.type or ""}

@@ -6,7 +6,7 @@ Upstream: ``ValidateService`` and ``ValidateServiceUpdate`` in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from podling.api.core_v1 import LoadBalancerIngress, Service, ServicePort, ServiceSpec
 from podling.apiserver.kinds import checks
@@ -30,6 +30,7 @@ SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 TOPOLOGY_MODE = "service.kubernetes.io/topology-mode"
 TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints"
 
+_NOTHING = ServiceSpec()
 _FOR_LOAD_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
 
 
@@ -41,7 +42,8 @@ def needs_health_check(spec: ServiceSpec) -> bool:
     return spec.type == "LoadBalancer" and spec.external_traffic_policy == "Local"
 
 
-def validate_service(service: Service) -> Errors:
+def validate_service(service: Service, old: ServiceSpec = _NOTHING) -> Errors:
+    """``old`` is the stored spec: addresses that it has wrong need not become right."""
     spec, annotations = service.spec, service.metadata.annotations
     errors = _topology_errors(annotations)
     if not spec.ports and not is_headless(spec) and spec.type != "ExternalName":
@@ -50,12 +52,14 @@ def validate_service(service: Service) -> Errors:
     errors += _port_errors(SPEC.child("ports"), spec)
     errors += checks.labels(SPEC.child("selector"), spec.selector)
     errors += _affinity_errors(spec)
-    errors += address_errors(spec)
+    errors += address_errors(spec, old.cluster_ips)
     for position, address in enumerate(spec.external_ips):
-        errors += _external_ip(SPEC.child("externalIPs").index(position), address)
+        here = SPEC.child("externalIPs").index(position)
+        if address not in old.external_ips:
+            errors += checks.ip(here, address) or checks.ordinary_ip(here, address)
     errors += checks.required_one_of(SPEC.child("type"), spec.type, TYPES)
     errors += _repeated_ports(SPEC.child("ports"), spec)
-    errors += _load_balancer(spec, annotations)
+    errors += _load_balancer(spec, annotations, {block.strip() for block in old.load_balancer_source_ranges})
     return errors + _traffic(spec)
 
 
@@ -139,10 +143,6 @@ def _affinity_errors(spec: ServiceSpec) -> Errors:
     return errors
 
 
-def _external_ip(path: Path, address: str) -> Errors:
-    return checks.ip(path, address) or checks.ordinary_ip(path, address)
-
-
 def _topology_errors(annotations: Mapping[str, str]) -> Errors:
     """The older annotation, where it still stands beside the newer, must say the same."""
     mode, hints = annotations.get(TOPOLOGY_MODE), annotations.get(TOPOLOGY_HINTS)
@@ -152,7 +152,7 @@ def _topology_errors(annotations: Mapping[str, str]) -> Errors:
     return [fields.invalid(ANNOTATIONS.key(TOPOLOGY_MODE), mode, text)]
 
 
-def _source_ranges(spec: ServiceSpec, annotations: Mapping[str, str]) -> Errors:
+def _source_ranges(spec: ServiceSpec, annotations: Mapping[str, str], known: Container[str]) -> Errors:
     """The blocks that may reach a load balancer, in the field or else in the older annotation."""
     noted = annotations.get(SOURCE_RANGES)
     if spec.load_balancer_source_ranges:
@@ -165,12 +165,12 @@ def _source_ranges(spec: ServiceSpec, annotations: Mapping[str, str]) -> Errors:
         return []
     errors = [] if spec.type == "LoadBalancer" else [fields.forbidden(here, _FOR_LOAD_BALANCERS)]
     for position, block in enumerate(blocks):
-        errors += checks.cidr(here.index(position) if indexed else here, block.strip())
+        errors += checks.cidr(here.index(position) if indexed else here, block.strip(), known)
     return errors
 
 
-def _load_balancer(spec: ServiceSpec, annotations: Mapping[str, str]) -> Errors:
-    errors = _source_ranges(spec, annotations)
+def _load_balancer(spec: ServiceSpec, annotations: Mapping[str, str], known: Container[str]) -> Errors:
+    errors = _source_ranges(spec, annotations, known)
     if spec.allocate_load_balancer_node_ports is not None and spec.type != "LoadBalancer":
         errors.append(fields.forbidden(SPEC.child("allocateLoadBalancerNodePorts"), _FOR_LOAD_BALANCERS))
     if spec.load_balancer_class is not None:
@@ -217,18 +217,19 @@ def validate_service_change(new: Service, old: Service) -> Errors:
         and new.spec.health_check_node_port != old.spec.health_check_node_port
     ):
         errors.append(fields.forbidden(SPEC.child("healthCheckNodePort"), checks.IMMUTABLE))
-    return errors + validate_service(new)
+    return errors + validate_service(new, old.spec)
 
 
-def validate_service_status(service: Service) -> Errors:
+def validate_service_status(service: Service, old: Service) -> Errors:
     """Where a load balancer answers: only those have one."""
+    known = {point.ip for point in old.status.load_balancer.ingress}
     path, points = Path("status.loadBalancer.ingress"), service.status.load_balancer.ingress
     if points and service.spec.type != "LoadBalancer":
-        return [fields.forbidden(path, 'may only be used when `spec.type` is "LoadBalancer"')]
+        return [fields.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")]
     errors: Errors = []
     for position, point in enumerate(points):
         here = path.index(position)
-        errors += _ip_mode_errors(here, point)
+        errors += _ip_mode_errors(here, point, known)
         if point.hostname:
             where = here.child("hostname")
             errors += checks.dns_subdomain(where, point.hostname)
@@ -237,12 +238,12 @@ def validate_service_status(service: Service) -> Errors:
     return errors
 
 
-def _ip_mode_errors(path: Path, point: LoadBalancerIngress) -> Errors:
+def _ip_mode_errors(path: Path, point: LoadBalancerIngress, known: Container[str | None]) -> Errors:
     where = path.child("ipMode")
     if not point.ip:
         text = "may not be specified when `ip` is not set"
         return [] if point.ip_mode is None else [fields.forbidden(where, text)]
-    errors = checks.ip(path.child("ip"), point.ip)
+    errors = [] if point.ip in known else checks.ip(path.child("ip"), point.ip)
     if point.ip_mode is None:
         return [*errors, fields.required(where, "must be specified when `ip` is set")]
     return errors + checks.one_of(where, point.ip_mode, IP_MODES)

@@ -20,6 +20,7 @@ from podling.api.core_v1 import (
     ServiceSpec,
     SessionAffinityConfig,
 )
+from podling.apiserver.kinds.address_warnings import load_balancer_warnings
 from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, NONE, age, joined, label_text, wide
 from podling.apiserver.kinds.checks import Errors
@@ -30,6 +31,7 @@ from podling.apiserver.kinds.service_validation import (
     validate_service_change,
     validate_service_status,
 )
+from podling.apiserver.kinds.service_warnings import service_warnings
 from podling.machinery import names
 from podling.machinery.tables import Column
 
@@ -54,7 +56,8 @@ class ServiceRules(KindRules[Service]):
     field_labels = ("spec.clusterIP", "spec.type")
 
     def name_errors(self, name: str) -> list[str]:
-        return names.dns_1035_label_errors(name)
+        """A name may begin with a digit, too: the older rule (RFC 1035) holds no more."""
+        return names.dns_label_errors(name)
 
     def default(self, obj: Service) -> Service:
         spec = fill_empty(obj.spec, session_affinity="None", type="ClusterIP")
@@ -87,8 +90,14 @@ class ServiceRules(KindRules[Service]):
 
     def validate_update(self, new: Service, old: Service, context: Context) -> Errors:
         if context.subresource == "status":
-            return validate_service_status(new)
+            return validate_service_status(new, old)
         return validate_service_change(new, old)
+
+    def warnings(self, obj: Service, old: Service | None, context: Context) -> list[str]:
+        return list(service_warnings(obj))
+
+    def status_warnings(self, obj: Service) -> list[str]:
+        return load_balancer_warnings([point.ip for point in obj.status.load_balancer.ingress])
 
     def selectable_fields(self, obj: Service) -> dict[str, str]:
         return {"spec.clusterIP": obj.spec.cluster_ip or "", "spec.type": obj.spec.type or ""}
@@ -127,6 +136,8 @@ def with_allocated(new: ServiceSpec, old: ServiceSpec) -> ServiceSpec:
         return new
     if old.type != "ExternalName":
         new = fill_empty(new, cluster_ip=old.cluster_ip, cluster_ips=old.cluster_ips)
+        if new.cluster_ip != old.cluster_ip and new.cluster_ips == old.cluster_ips:
+            new = change(new, cluster_ips=(new.cluster_ip,))  # the writer knows only the older field
         new = fill_empty(new, ip_families=old.ip_families, ip_family_policy=old.ip_family_policy)
     if new.type in _WITH_NODE_PORTS and old.type in _WITH_NODE_PORTS:
         known = {(port.protocol, port.port): port.node_port for port in old.ports}

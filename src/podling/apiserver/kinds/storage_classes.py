@@ -14,6 +14,7 @@ from podling.apiserver.kinds.cells import AGE, NAME, UNSET, age, flag
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import fill_absent
 from podling.apiserver.kinds.plain_tables import TableRules
+from podling.apiserver.kinds.storage_warnings import class_warnings
 from podling.machinery import fields
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
@@ -47,7 +48,7 @@ class StorageClassRules(KindRules[StorageClass]):
         return errors + _topology_errors(Path("allowedTopologies"), obj.allowed_topologies)
 
     def validate_update(self, new: StorageClass, old: StorageClass, context: Context) -> Errors:
-        errors: Errors = []
+        errors = self.validate(new, context)
         if new.parameters != old.parameters:
             errors.append(fields.forbidden(Path("parameters"), "updates to parameters are forbidden."))
         if new.provisioner != old.provisioner:
@@ -56,6 +57,9 @@ class StorageClassRules(KindRules[StorageClass]):
             errors.append(fields.forbidden(Path("reclaimPolicy"), "updates to reclaimPolicy are forbidden."))
         mode = new.volume_binding_mode
         return errors + checks.immutable(Path("volumeBindingMode"), mode, old.volume_binding_mode)
+
+    def warnings(self, obj: StorageClass, old: StorageClass | None, context: Context) -> list[str]:
+        return list(class_warnings(obj))
 
     def row(self, obj: StorageClass, now: datetime) -> Sequence[Any]:
         annotations = obj.metadata.annotations
@@ -119,9 +123,9 @@ class VolumeAttributesClassRules(TableRules[VolumeAttributesClass]):
     def validate_update(
         self, new: VolumeAttributesClass, old: VolumeAttributesClass, context: Context
     ) -> Errors:
-        errors: Errors = []
+        errors = self.validate(new, context)
         if new.driver_name != old.driver_name:
             errors.append(fields.forbidden(Path("driverName"), "updates to driverName are forbidden."))
         if new.parameters != old.parameters:
             errors.append(fields.forbidden(Path("parameters"), "updates to parameters are forbidden."))
-        return errors + self.validate(new, context)
+        return errors
