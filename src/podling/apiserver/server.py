@@ -80,6 +80,7 @@ class ApiServer:
         metered = MeteredStore(store)
         self.collectors: list[Collector] = [
             metered,
+            chain.metrics,
             *(each for each in plugins if isinstance(each, Collector)),
         ]
         """Who counts, beside the edge that serves requests."""

@@ -53,6 +53,16 @@ def histograms(name: str, text: str, labels: Iterable[str], found: Mapping[Value
     return family
 
 
+def summaries(name: str, text: str, labels: Iterable[str], found: Mapping[Values, Histogram]) -> Any:
+    """How many values there were, and their sum."""
+    from prometheus_client.core import SummaryMetricFamily
+
+    family = SummaryMetricFamily(name, text, labels=tuple(labels))
+    for values, histogram in found.items():
+        family.add_metric(values, histogram.count, histogram.total)
+    return family
+
+
 def counters(name: str, text: str, labels: Iterable[str], found: Mapping[Values, float]) -> Any:
     from prometheus_client.core import CounterMetricFamily
 

@@ -1,4 +1,4 @@
-"""What a server counts of its writes: the store's, by resource, and how long they take."""
+"""What a server counts of its writes: the store's, by resource, how long they take, and who is refused."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.store_metrics import MeteredStore
+from podling.machinery.errors import ApiError
 from podling.machinery.histograms import Histogram
 from podling.store.base import Conflict, WriteFailed
 from podling.store.memory import MemoryStore
@@ -26,6 +27,23 @@ async def test_writes_are_counted_by_what_they_write(cluster: ControlPlane) -> N
     after = samples(cluster.server.collectors, "etcd_requests_total")
     new = {key: after[key] - before.get(key, 0) for key in after if after[key] != before.get(key, 0)}
     assert new == {(verb, "", "configmaps"): 1 for verb in ("create", "update", "delete")}
+
+
+async def test_the_steps_of_admission_are_counted_and_so_is_who_they_refuse(cluster: ControlPlane) -> None:
+    name = "apiserver_admission_step_admission_duration_seconds"
+    collectors = cluster.server.collectors
+    before = samples(collectors, f"{name}_count")
+    await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+    with pytest.raises(ApiError, match='namespaces "none" not found'):
+        await cluster.client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="none")))
+    after = samples(collectors, f"{name}_count")
+    new = {key: after[key] - before.get(key, 0) for key in after if after[key] != before.get(key, 0)}
+    assert new == {
+        ("admit", "CREATE", "false"): 1,
+        ("admit", "CREATE", "true"): 1,
+        ("validate", "CREATE", "false"): 1,
+    }
+    assert samples(collectors, f"{name}_summary_count") == after
 
 
 class Full(MemoryStore):

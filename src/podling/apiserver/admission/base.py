@@ -13,16 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
 
+from podling import clock
 from podling.api.meta_v1 import DeleteOptions
+from podling.apiserver.admission.step_metrics import StepMetrics
 from podling.client.base import ApiObject
 from podling.client.local import User, WriteOptions
 from podling.machinery import errors
+from podling.machinery.histograms import Histogram
 from podling.machinery.scheme import Resource
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=ApiObject)
 
 
-class Operation(Enum):
+class Operation(StrEnum):
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
@@ -165,30 +168,45 @@ class Plugin:
         """Refuse by raising ``ApiError``."""
 
 
+class _Step(NamedTuple):
+    """One step of admission for one kind of request: who has a say, and where its time is counted."""
+
+    plugins: tuple[Plugin, ...]
+    passed: Histogram
+    refused: Histogram
+
+
 class Chain:
     """Plugins in order, with who handles what worked out once per kind of request."""
 
     def __init__(self, plugins: Iterable[Plugin], objects: Objects) -> None:
         self._plugins = tuple(plugins)
         self._objects = objects
-        self._mutating: dict[tuple[Operation, Resource, str], tuple[Plugin, ...]] = {}
-        self._validating: dict[tuple[Operation, Resource, str], tuple[Plugin, ...]] = {}
+        self._mutating: dict[tuple[Operation, Resource, str], _Step] = {}
+        self._validating: dict[tuple[Operation, Resource, str], _Step] = {}
+        self.metrics = StepMetrics()
 
     async def admit(self, request: Request) -> Any:
         """``request.object`` after every plugin's ``admit``, each seeing what the one before made; all
         are asked once more when one of them wishes it."""
-        admitted = await self._round(request)
-        if not request.rounds.needed:
-            return admitted
-        request.rounds.again = True
-        return await self._round(structs.replace(request, object=admitted))
-
-    async def _round(self, request: Request) -> Any:
         key = (request.operation, request.resource, request.subresource)
-        plugins = self._mutating.get(key)
-        if plugins is None:
-            plugins = self._mutating[key] = self._handlers(key, "admit")
-        for plugin in plugins:
+        step = self._mutating.get(key)
+        if step is None:
+            step = self._mutating[key] = self._step(key, "admit")
+        started = clock.monotonic()
+        try:
+            admitted = await self._round(step, request)
+            if request.rounds.needed:
+                request.rounds.again = True
+                admitted = await self._round(step, structs.replace(request, object=admitted))
+        except BaseException:
+            step.refused.observe(clock.monotonic() - started)
+            raise
+        step.passed.observe(clock.monotonic() - started)
+        return admitted
+
+    async def _round(self, step: _Step, request: Request) -> Any:
+        for plugin in step.plugins:
             admitted = await plugin.admit(request, self._objects)
             if admitted is not request.object:
                 request = structs.replace(request, object=admitted)
@@ -196,16 +214,25 @@ class Chain:
 
     async def validate(self, request: Request) -> None:
         key = (request.operation, request.resource, request.subresource)
-        plugins = self._validating.get(key)
-        if plugins is None:
-            plugins = self._validating[key] = self._handlers(key, "validate")
-        for plugin in plugins:
-            await plugin.validate(request, self._objects)
+        step = self._validating.get(key)
+        if step is None:
+            step = self._validating[key] = self._step(key, "validate")
+        started = clock.monotonic()
+        try:
+            for plugin in step.plugins:
+                await plugin.validate(request, self._objects)
+        except BaseException:
+            step.refused.observe(clock.monotonic() - started)
+            raise
+        step.passed.observe(clock.monotonic() - started)
 
-    def _handlers(self, key: tuple[Operation, Resource, str], step: str) -> tuple[Plugin, ...]:
-        """The plugins that override ``step`` and handle requests like ``key``."""
-        return tuple(
+    def _step(self, key: tuple[Operation, Resource, str], step: str) -> _Step:
+        """With the plugins that override ``step`` and handle requests like ``key``."""
+        plugins = tuple(
             plugin
             for plugin in self._plugins
             if getattr(type(plugin), step) is not getattr(Plugin, step) and plugin.handles(*key)
         )
+        operation = key[0].value
+        passed, refused = (self.metrics.of(step, operation, rejected=each) for each in (False, True))
+        return _Step(plugins, passed, refused)

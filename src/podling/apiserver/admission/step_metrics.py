@@ -1,0 +1,31 @@
+"""How long the two steps of admission take, under Kubernetes' names.
+
+Source of names, labels and buckets: ``apiserver/pkg/admission/metrics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from podling.machinery.histograms import Histogram, histograms, summaries
+
+STEP_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
+_NAME, _LABELS = "apiserver_admission_step_admission_duration_seconds", ("type", "operation", "rejected")
+
+
+class StepMetrics:
+    def __init__(self) -> None:
+        self._durations: dict[tuple[str, str, str], Histogram] = {}
+
+    def of(self, step: str, operation: str, *, rejected: bool) -> Histogram:
+        """Where the durations of a step are counted, in seconds. ``step``: ``admit`` or ``validate``."""
+        key = (step, operation, "true" if rejected else "false")
+        return self._durations.setdefault(key, Histogram(STEP_SECONDS))
+
+    def collect(self) -> Iterator[Any]:
+        """The families, as ``prometheus_client`` collectors give them."""
+        found = {labels: durations for labels, durations in self._durations.items() if durations.count}
+        text = "How long a step of admission took: what changes objects, or what only refuses them."
+        yield histograms(_NAME, text, _LABELS, found)
+        yield summaries(f"{_NAME}_summary", text, _LABELS, found)
