@@ -29,6 +29,8 @@ class Converter:
     def __init__(self) -> None:
         self.reviews: list[dict[str, Any]] = []
         self.failing = False
+        self.wrong: dict[str, Any] = {}
+        """What every answer, or every object in one, has instead of what it should have."""
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         review = await request.json()
@@ -37,12 +39,13 @@ class Converter:
         made = [self.converted(each, asked["desiredAPIVersion"]) for each in asked["objects"]]
         result = {"status": "Failed", "message": "out of order"} if self.failing else {"status": "Success"}
         response = {"uid": asked["uid"], "result": result, "convertedObjects": made}
-        return web.json_response({**review, "response": response, "request": None})
+        whole = {key: value for key, value in self.wrong.items() if key in ("kind", "response")}
+        return web.json_response({**review, "response": response, "request": None, **whole})
 
     def converted(self, obj: dict[str, Any], version: str) -> dict[str, Any]:
         names = ("size", "width") if version.endswith("v2") else ("width", "size")
         spec = {names[1] if key == names[0] else key: value for key, value in obj["spec"].items()}
-        return {**obj, "apiVersion": version, "spec": spec}
+        return {**obj, "apiVersion": version, "spec": spec, **self.wrong}
 
 
 @pytest.fixture
@@ -124,6 +127,39 @@ async def test_a_failing_webhook_fails_the_request(
     assert failed.value.code == 500
     assert "conversion webhook for example.com/v1, Kind=Widget failed: out of order" in str(failed.value)
     assert (await plane.client.get(first, "a", "default")).content == {"spec": {"size": 3}}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"response": None}, "failed: no response provided"),
+        ({"response": {"uid": "x"}}, 'failed: expected response.uid="'),
+        (
+            {"kind": "Pod"},
+            "failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, ",
+        ),
+        (
+            {"apiVersion": "example.com/v3"},
+            "returned invalid object at index 0: invalid groupVersion (expected example.com/v2, received "
+            "example.com/v3)",
+        ),
+        ({"metadata": None}, "returned invalid metadata: missing metadata in converted object"),
+        (
+            {"metadata": {"name": "b"}},
+            "returned invalid object: must have the same name: a != b",
+        ),
+    ],
+)
+async def test_an_answer_that_is_none_fails_the_request(
+    plane: ControlPlane, converter: tuple[Converter, dict[str, Any]], wrong: dict[str, Any], said: str
+) -> None:
+    webhook, conversion = converter
+    first, second = await kinds(plane, conversion)
+    await plane.client.create(widget(first, "a", spec={"size": 3}))
+    webhook.wrong = wrong
+    with pytest.raises(ApiError) as failed:
+        await plane.client.get(second, "a", "default")
+    assert f"conversion webhook for example.com/v1, Kind=Widget {said}" in str(failed.value)
 
 
 async def test_policies_see_their_own_version(

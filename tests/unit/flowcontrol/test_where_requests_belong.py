@@ -13,6 +13,7 @@ from podling.apiserver.flowcontrol.keeping import Keeping
 from podling.apiserver.flowcontrol.matching import first_match, in_order
 from podling.apiserver.rbac import Attributes
 from podling.client.local import User
+from podling.machinery.errors import ApiError
 from podling.store.memory import MemoryStore
 from podling.testing import ControlPlane
 from tests.support.served_here import ServedHere
@@ -72,12 +73,27 @@ async def test_they_are_kept_and_nothing_more_is_written(cluster: ControlPlane) 
     before = cluster.store.revision
     await keeping.look()
     assert cluster.store.revision == before
-    exempt = await cluster.client.get(FlowSchema, "exempt")
-    await cluster.client.patch(FlowSchema, "exempt", {"spec": {"rules": None}})
+    own = await cluster.client.get(FlowSchema, "probes")
+    await cluster.client.patch(FlowSchema, "probes", {"spec": {"matchingPrecedence": 3}})
     await cluster.client.delete(PriorityLevelConfiguration, "system")
     await keeping.look()
-    assert (await cluster.client.get(FlowSchema, "exempt")).spec == exempt.spec
+    assert (await cluster.client.get(FlowSchema, "probes")).spec == own.spec
     assert (await cluster.client.get(PriorityLevelConfiguration, "system")).metadata.uid
+
+
+async def test_what_no_cluster_can_do_without_cannot_change(cluster: ControlPlane) -> None:
+    await Keeping(cluster.client, Flows(cluster.store)).look()
+    for kind, name, change, but in (
+        (FlowSchema, "exempt", {"rules": None}, ""),
+        (FlowSchema, "catch-all", {"matchingPrecedence": 9999}, ""),
+        (PriorityLevelConfiguration, "catch-all", {"limited": {"nominalConcurrencyShares": 6}}, ""),
+        (PriorityLevelConfiguration, "exempt", {"type": "Limited"}, " except the 'spec.exempt' field"),
+    ):
+        with pytest.raises(ApiError, match=f"spec of '{name}'{but} must equal the fixed value"):
+            await cluster.client.patch(kind, name, {"spec": change})
+    lends = {"spec": {"exempt": {"lendablePercent": 50}}}
+    await cluster.client.patch(PriorityLevelConfiguration, "exempt", lends)
+    await cluster.client.patch(FlowSchema, "exempt", {"metadata": {"labels": {"a": "b"}}})
 
 
 async def test_a_schema_whose_level_is_not_there_says_so(cluster: ControlPlane) -> None:

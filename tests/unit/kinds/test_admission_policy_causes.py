@@ -64,7 +64,7 @@ POLICIES: list[tuple[dict[str, Any], list[Cause]]] = [
     (
         {"variables": [{"name": "for", "expression": ""}]},
         [
-            invalid("spec.variables[0].name", '"for"', "must be a valid CEL identifier"),
+            invalid("spec.variables[0].name", '"for"', "name is not a valid CEL identifier"),
             required("spec.variables[0].expression", "expression is not specified"),
         ],
     ),
@@ -92,11 +92,11 @@ VALIDATING: list[tuple[dict[str, Any], list[Cause]]] = [
     ({"validations": [{}]}, [required(f"{V}.expression", "expression is not specified")]),
     (
         {"validations": [{**ONE, "message": " "}]},
-        [invalid(f"{V}.message", '" "', "must be non-empty if specified")],
+        [invalid(f"{V}.message", '" "', "message must be non-empty if specified")],
     ),
     (
         {"validations": [{**ONE, "message": "a\nb"}]},
-        [invalid(f"{V}.message", '"a\\nb"', "must not contain line breaks")],
+        [invalid(f"{V}.message", '"a\\nb"', "message must not contain line breaks")],
     ),
     (
         {"validations": [{**ONE, "messageExpression": " "}]},

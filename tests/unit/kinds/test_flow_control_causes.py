@@ -170,8 +170,8 @@ FLOWS: list[KindRow] = [
     ),
     (
         PriorityLevelConfiguration,
-        "metadata: {name: exempt}\nspec: {type: Exempt}",
-        [forbidden(LIMITED, "must be nil if the type is not Limited")],
+        "metadata: {name: exempt}\nspec: {type: Exempt, limited: null, exempt: {lendablePercent: 101}}",
+        [invalid("spec.exempt.lendablePercent", "101", "must be between 0 and 100, inclusive")],
     ),
     (
         PriorityLevelConfiguration,

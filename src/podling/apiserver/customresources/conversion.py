@@ -20,13 +20,16 @@ from podling.api.apiextensions_v1 import (
     CustomResourceDefinition,
 )
 from podling.apiserver.admission.base import Objects
+from podling.apiserver.kinds import checks
 from podling.apiserver.objects import Stored, stored
 from podling.apiserver.webhook_calls import WebhookFailed, ask, locate
 from podling.machinery import codec, errors
 from podling.machinery.custom import CustomObject, CustomResource
+from podling.machinery.fields import Path, aggregate
 from podling.machinery.scheme import Resource
 from podling.store.base import Entry
 
+GROUP = "apiextensions.k8s.io"
 TIMEOUT_SECONDS = 30.0
 REVIEW_VERSIONS = ("v1", "v1beta1")
 
@@ -80,6 +83,9 @@ class Conversion:
         group, version = resource.group, objects[0].api_version.rpartition("/")[2]
         try:
             return await self._asked(conversion, resource, objects)
+        except WrongAnswer as error:
+            what = f"{group}/{version}, Kind={objects[0].kind}"
+            raise errors.internal(f"conversion webhook for {what} {error}") from None
         except (WebhookFailed, errors.ApiError, msgspec.DecodeError, msgspec.ValidationError) as error:
             what = f"{group}/{version}, Kind={objects[0].kind}"
             raise errors.internal(f"conversion webhook for {what} failed: {error}") from None
@@ -92,12 +98,11 @@ class Conversion:
         if webhook is None or client is None:
             raise WebhookFailed("no client configuration")
         version = next((each for each in webhook.conversion_review_versions if each in REVIEW_VERSIONS), "v1")
-        uid = ids.uid()
-        review = {
+        review: dict[str, Any] = {
             "kind": "ConversionReview",
-            "apiVersion": f"apiextensions.k8s.io/{version}",
+            "apiVersion": f"{GROUP}/{version}",
             "request": {
-                "uid": uid,
+                "uid": ids.uid(),
                 "desiredAPIVersion": resource.group_version,
                 "objects": [codec.to_plain(each) for each in objects],
             },
@@ -106,41 +111,68 @@ class Conversion:
         answer = await ask(
             address, client.ca_bundle or "", msgspec.json.encode(review), seconds=TIMEOUT_SECONDS
         )
-        plain = _accepted(msgspec.json.decode(answer), uid, resource.group_version, len(objects))
-        return [_checked(old, new, resource) for old, new in zip(objects, plain, strict=True)]
+        plain = _accepted(msgspec.json.decode(answer), review, len(objects))
+        return [_checked(old, plain[at], resource, at) for at, old in enumerate(objects)]
 
 
 def _lacks(memo: Stored, version: str) -> bool:
     return memo.object.api_version != version and version not in memo.forms
 
 
-def _accepted(review: Any, uid: str, version: str, number: int) -> list[dict[str, Any]]:
-    """The objects in an answer. Raises ``WebhookFailed`` for one that is not what was asked for."""
+class WrongAnswer(Exception):
+    """An answer with objects that are not what was asked for; the text goes on where the webhook was named."""
+
+
+def _accepted(review: Any, asked: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    """The objects in an answer. Raises ``WebhookFailed`` for one without, ``WrongAnswer`` for too many or few."""
+    if asked["apiVersion"] == f"{GROUP}/v1":  # of the older answers nobody ever asked for more
+        got = _kind_of(review)
+        wanted = _kind_of(asked)
+        if got != wanted:
+            raise WebhookFailed(f"expected webhook response of {wanted}, got {got}")
     response = review.get("response") if isinstance(review, dict) else None
     if not isinstance(response, dict):
         raise WebhookFailed("no response provided")
-    if response.get("uid") != uid:
-        raise WebhookFailed(f'expected response.uid="{uid}", got "{response.get("uid")}"')
+    uid = asked["request"]["uid"]
+    if asked["apiVersion"] == f"{GROUP}/v1" and response.get("uid") != uid:
+        raise WebhookFailed(f'expected response.uid="{uid}", got "{response.get("uid") or ""}"')
     result = response.get("result") or {}
     if result.get("status") != "Success":
-        raise WebhookFailed(result.get("message") or "response.result.status was not 'Success'")
+        said = f"response.result.status was '{result.get('status') or ''}', not 'Success'"
+        raise WebhookFailed(result.get("message") or said)
     made = response.get("convertedObjects") or []
     if len(made) != number:
-        raise WebhookFailed(f"webhook returned {len(made)} objects, expected {number}")
-    for position, each in enumerate(made):
-        if each.get("apiVersion") != version:
-            where = f"returned invalid converted object at index {position}"
-            got = each.get("apiVersion")
-            raise WebhookFailed(f"{where}: invalid groupVersion (expected {version}, got {got})")
+        raise WrongAnswer(f"returned {len(made)} objects, expected {number}")
     return list(made)
 
 
-def _checked(old: CustomObject, plain: dict[str, Any], resource: Resource) -> CustomObject:
+def _kind_of(review: Any) -> str:
+    plain = review if isinstance(review, dict) else {}
+    return f"{plain.get('apiVersion') or ''}, Kind={plain.get('kind') or ''}"
+
+
+def _checked(old: CustomObject, plain: dict[str, Any], resource: Resource, position: int) -> CustomObject:
     """A converted object with the metadata that it had: a webhook may change labels and annotations."""
+    where = f"returned invalid object at index {position}"
+    for name, expected in (("apiVersion", resource.group_version), ("kind", old.kind)):
+        if plain.get(name) != expected:
+            what = "groupVersion" if name == "apiVersion" else name
+            received = plain.get(name) or ""
+            raise WrongAnswer(f"{where}: invalid {what} (expected {expected}, received {received})")
+    metadata = plain.get("metadata")
+    if not isinstance(metadata, dict):
+        raise WrongAnswer("returned invalid metadata: missing metadata in converted object")
+    for name in ("name", "namespace", "uid"):
+        before, after = getattr(old.metadata, name) or "", metadata.get(name) or ""
+        if before != after:
+            shown = "UID" if name == "uid" else name
+            raise WrongAnswer(f"returned invalid object: must have the same {shown}: {before} != {after}")
     kind: type[CustomObject] = resource.type
     made: CustomObject = codec.from_plain(plain, kind)
-    given, kept = made.metadata, old.metadata
-    if (given.name, given.namespace, given.uid) != (kept.name, kept.namespace, kept.uid):
-        raise WebhookFailed("must have the same name, namespace and uid")
-    metadata = structs.replace(kept, labels=given.labels, annotations=given.annotations)
-    return structs.replace(made, metadata=metadata)
+    given = made.metadata
+    labels = checks.labels(Path("metadata.labels"), given.labels)
+    problems = labels or checks.annotation_map(Path("metadata.annotation"), given.annotations)
+    if problems:
+        raise WrongAnswer(f"returned invalid metadata: {aggregate(problems)}")
+    kept = structs.replace(old.metadata, labels=given.labels, annotations=given.annotations)
+    return structs.replace(made, metadata=kept)

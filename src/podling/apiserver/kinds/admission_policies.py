@@ -27,6 +27,7 @@ from podling.apiserver.kinds.admission_rules import (
 )
 from podling.apiserver.kinds.base import Context
 from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.condition_validation import condition_errors as status_condition_errors
 from podling.apiserver.kinds.filling import change, fill_absent
 from podling.apiserver.kinds.plain_tables import TableRules
 from podling.apiserver.kinds.policy_expressions import (
@@ -140,7 +141,7 @@ def _status_errors(obj: ValidatingAdmissionPolicy) -> Errors:
         here = Path("status.typeChecking.expressionWarnings").index(position)
         errors += [] if warning.warning else [fields.required(here.child("warning"))]
         errors += [] if warning.field_ref.strip() else [fields.required(here.child("fieldRef"))]
-    return errors
+    return errors + status_condition_errors(Path("status.conditions"), obj.status.conditions)
 
 
 class _BindingRules(TableRules[Any]):

@@ -1,6 +1,6 @@
 """FlowSchemas: which requests belong to which priority level.
 
-The schemas that every cluster has are not held to their fixed content here: they get it back.
+The two that no cluster can do without never change.
 
 Upstream: ``pkg/apis/flowcontrol/validation``, ``pkg/apis/flowcontrol/v1/defaults.go``.
 """
@@ -18,6 +18,7 @@ from podling.api.flowcontrol_v1 import (
     ServiceAccountSubject,
     Subject,
 )
+from podling.apiserver.flowcontrol.defaults import flow_schemas
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context
 from podling.apiserver.kinds.checks import Errors
@@ -28,6 +29,7 @@ from podling.machinery.fields import Path
 
 SPEC = Path("spec")
 EXEMPT = "exempt"
+MANDATORY = (EXEMPT, "catch-all")
 DEFAULT_PRECEDENCE = 1000
 GREATEST_PRECEDENCE = 10_000
 DISTINGUISHERS = ("ByNamespace", "ByUser")
@@ -41,7 +43,12 @@ class FlowSchemaRules(TableRules[FlowSchema]):
         return change(obj, spec=fill_empty(obj.spec, matching_precedence=DEFAULT_PRECEDENCE))
 
     def validate(self, obj: FlowSchema, context: Context) -> Errors:
-        return _spec_errors(obj) + status_condition_errors(obj.status.conditions)
+        errors = _spec_errors(obj)
+        fixed = {each.metadata.name: each for each in flow_schemas()}.get(obj.metadata.name)
+        if obj.metadata.name in MANDATORY and fixed is not None and obj.spec != fixed.spec:
+            text = f"spec of '{obj.metadata.name}' must equal the fixed value"
+            errors.append(fields.invalid(SPEC, obj.spec, text))
+        return errors + status_condition_errors(obj.status.conditions)
 
     def validate_update(self, new: FlowSchema, old: FlowSchema, context: Context) -> Errors:
         if context.subresource == "status":

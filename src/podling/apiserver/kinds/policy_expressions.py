@@ -83,7 +83,7 @@ def variable_errors(path: Path, variable: Variable, policy: PolicyExpressions) -
     if not variable.name.strip():
         errors.append(fields.required(path.child("name"), _NAMED.format("name")))
     elif not is_identifier(variable.name):
-        errors.append(fields.invalid(path.child("name"), variable.name, "must be a valid CEL identifier"))
+        errors.append(fields.invalid(path.child("name"), variable.name, "name is not a valid CEL identifier"))
     where, found = path.child("expression"), policy.variables.get(variable.name)
     if not variable.expression.strip():
         errors.append(fields.required(where, _NAMED.format("expression")))
@@ -93,22 +93,22 @@ def variable_errors(path: Path, variable: Variable, policy: PolicyExpressions) -
 
 
 def validation_errors(path: Path, validation: Validation, policy: PolicyExpressions) -> Errors:
-    where, text = path.child("expression"), validation.expression.strip()
-    if text:
+    where, text = path.child("expression"), validation.expression
+    if text.strip():
         errors = typed_expression_errors(where, text, policy.names(), ("bool",))
     else:
         errors = [fields.required(where, _NAMED.format("expression"))]
     where, text = path.child("messageExpression"), validation.message_expression or ""
     if text.strip():
         names = policy.names(authorizer=False)
-        errors += typed_expression_errors(where, text.strip(), names, ("string",))
+        errors += typed_expression_errors(where, text, names, ("string",))
     elif text:
         errors.append(fields.invalid(where, text, "must be non-empty if specified"))
     where, text = path.child("message"), validation.message or ""
     if text and not text.strip():
-        errors.append(fields.invalid(where, text, "must be non-empty if specified"))
+        errors.append(fields.invalid(where, text, "message must be non-empty if specified"))
     elif {"\n", "\r"} & set(text.strip()):
-        errors.append(fields.invalid(where, text, "must not contain line breaks"))
+        errors.append(fields.invalid(where, text, "message must not contain line breaks"))
     return errors + checks.one_of(path.child("reason"), validation.reason, REASONS)
 
 

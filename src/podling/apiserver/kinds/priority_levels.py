@@ -14,10 +14,11 @@ from podling.api.flowcontrol_v1 import (
     PriorityLevelConfigurationSpec,
     QueuingConfiguration,
 )
+from podling.apiserver.flowcontrol.defaults import priority_levels
 from podling.apiserver.kinds.base import Context
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
-from podling.apiserver.kinds.flow_schemas import EXEMPT, status_condition_errors
+from podling.apiserver.kinds.flow_schemas import EXEMPT, MANDATORY, status_condition_errors
 from podling.apiserver.kinds.plain_tables import TableRules
 from podling.machinery import fields
 from podling.machinery.fields import Path
@@ -44,7 +45,7 @@ class PriorityLevelRules(TableRules[PriorityLevelConfiguration]):
         return change(obj, spec=spec)
 
     def validate(self, obj: PriorityLevelConfiguration, context: Context) -> Errors:
-        errors = _spec_errors(obj.metadata.name or "", obj.spec)
+        errors = _spec_errors(obj.metadata.name or "", obj.spec) + _fixed_errors(obj)
         return errors + status_condition_errors(obj.status.conditions)
 
     def validate_update(
@@ -53,6 +54,21 @@ class PriorityLevelRules(TableRules[PriorityLevelConfiguration]):
         if context.subresource == "status":
             return status_condition_errors(new.status.conditions)
         return self.validate(new, context)
+
+
+def _fixed_errors(obj: PriorityLevelConfiguration) -> Errors:
+    """The two levels that no cluster can do without never change, but for how much the exempt one lends."""
+    name, spec = obj.metadata.name or "", obj.spec
+    fixed = {each.metadata.name: each.spec for each in priority_levels()}.get(name)
+    if name not in MANDATORY or fixed is None:
+        return []
+    if name == EXEMPT:
+        spec, but = change(spec, exempt=fixed.exempt), " except the 'spec.exempt' field"
+    else:
+        but = ""
+    if spec == fixed:
+        return []
+    return [fields.invalid(SPEC, obj.spec, f"spec of '{name}'{but} must equal the fixed value")]
 
 
 def _default_limited(limited: LimitedPriorityLevelConfiguration) -> LimitedPriorityLevelConfiguration:
