@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from podling import ids
-from podling.api.apiregistration_v1 import APIService
+from podling.api.apiregistration_v1 import APIService, ServiceReference
 from podling.api.core_v1 import Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.apiserver.admission.base import Objects
@@ -83,15 +83,25 @@ class Backend:
         """GET ``path`` as the server itself. Raises ``Unavailable``, or 503 when there is no endpoint."""
         import aiohttp
 
+        place = await self._place(service, path)
+        failed = f"failing or missing response from {place[0]}"
+        headers = user_headers(AGGREGATOR)
         try:
-            answer = await self._send(service, "GET", path, user_headers(AGGREGATOR), CHECK_TIMEOUT_SECONDS)
+            answer = await self._send(service, "GET", place, headers, CHECK_TIMEOUT_SECONDS)
             async with answer:
                 body = await answer.read()
                 if answer.status != 200:
-                    raise Unavailable(f"bad status from {answer.url}: {answer.status}")
+                    raise Unavailable(f"{failed}: bad status from {place[0]}: {answer.status}")
                 return body
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unavailable(str(error) or type(error).__name__) from None
+            raise Unavailable(f'{failed}: Get "{place[0]}": {error or type(error).__name__}') from None
+
+    def service_of(self, ref: ServiceReference) -> Service | None:
+        return self._objects.get(Service, ref.name or "", ref.namespace or "")
+
+    async def slices_of(self, ref: ServiceReference) -> Sequence[EndpointSlice]:
+        """All of the namespace."""
+        return await self._objects.list(EndpointSlice, ref.namespace or "")
 
     async def ask(
         self, service: APIService, method: str, path: str, user: User, body: bytes = b""
@@ -101,7 +111,8 @@ class Backend:
 
         headers = [("Accept", JSON), *user_headers(user), *([("Content-Type", JSON)] if body else [])]
         try:
-            answer = await self._send(service, method, path, headers, ASK_TIMEOUT_SECONDS, body or None)
+            place = await self._place(service, path)
+            answer = await self._send(service, method, place, headers, ASK_TIMEOUT_SECONDS, body or None)
             async with answer:
                 return answer.status, await answer.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -124,7 +135,8 @@ class Backend:
                 raise errors.internal(f"error dialing backend: {error}") from None
         data = request.content if request.can_read_body else None
         try:
-            answer = await self._send(service, request.method, request.raw_path, headers, None, data)
+            place = await self._place(service, request.raw_path)
+            answer = await self._send(service, request.method, place, headers, None, data)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.service_unavailable(f"error trying to reach service: {error}") from None
         return await relay(request, answer)
@@ -133,7 +145,7 @@ class Backend:
         self,
         service: APIService,
         method: str,
-        path: str,
+        place: tuple[str, str],
         headers: list[tuple[str, str]],
         seconds: float | None,
         data: Any = None,
@@ -141,7 +153,7 @@ class Backend:
         import aiohttp
         from yarl import URL
 
-        url, server_name = await self._place(service, path)
+        url, server_name = place
         if self._session is None:
             self._session = aiohttp.ClientSession(auto_decompress=False)
         return await self._session.request(

@@ -19,10 +19,10 @@ from msgspec import Struct, structs
 
 from podling import clock
 from podling.api.apiregistration_v1 import APIService, APIServiceCondition
-from podling.api.core_v1 import Service
 from podling.api.meta_v1 import APIResourceList
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.aggregation.backend import Backend, Unavailable
+from podling.apiserver.aggregation.endpoints import unreachable
 from podling.apiserver.loops import changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery import errors
@@ -181,26 +181,21 @@ class Aggregation:
         if ref is None:
             return None, LOCAL
         external = External(service)
-        try:
-            await self._client.get(Service, ref.name or "", ref.namespace)
-        except ApiError as error:
-            if not is_not_found(error):
-                raise
-            missing = f'service/{ref.name} in "{ref.namespace}" is not present'
-            return external, ("False", "ServiceNotFound", missing)
+        found = self.backend.service_of(ref)
+        problem = unreachable(ref, found, await self.backend.slices_of(ref))
+        if problem is not None:
+            return external, ("False", *problem)
         group, version = external.group_version
         try:
             body = await self.backend.read(service, f"/apis/{group}/{version}")
             listed = msgspec.json.decode(body, type=APIResourceList)
-        except ApiError:
-            missing = f'endpoints for service/{ref.name} in "{ref.namespace}" have no addresses'
-            return external, ("False", "MissingEndpoints", missing)
+        except ApiError as error:  # what was there is gone meanwhile
+            return external, ("False", "FailedDiscoveryCheck", str(error))
         except (Unavailable, msgspec.DecodeError) as error:
-            failed = f"failing or missing response: {error}"
-            return external, ("False", "FailedDiscoveryCheck", failed)
+            return external, ("False", "FailedDiscoveryCheck", str(error))
         document = await self._document(service, f"apis/{group}/{version}")
-        found = External(service, True, resources_of(listed, group, version), document)
-        return replace(found, part=await self._part(found)), PASSED
+        answering = External(service, True, resources_of(listed, group, version), document)
+        return replace(answering, part=await self._part(answering)), PASSED
 
     async def _document(self, service: APIService, name: str) -> str:
         """Where the server has its OpenAPI document; empty when it has none."""

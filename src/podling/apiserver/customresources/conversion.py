@@ -120,11 +120,11 @@ def _lacks(memo: Stored, version: str) -> bool:
 
 
 class WrongAnswer(Exception):
-    """An answer with objects that are not what was asked for; the text goes on where the webhook was named."""
+    """An answer with objects that were not asked for; the text goes on where the webhook was named."""
 
 
 def _accepted(review: Any, asked: dict[str, Any], number: int) -> list[dict[str, Any]]:
-    """The objects in an answer. Raises ``WebhookFailed`` for one without, ``WrongAnswer`` for too many or few."""
+    """The objects in an answer. ``WebhookFailed`` for one without, ``WrongAnswer`` for a wrong number."""
     if asked["apiVersion"] == f"{GROUP}/v1":  # of the older answers nobody ever asked for more
         got = _kind_of(review)
         wanted = _kind_of(asked)
