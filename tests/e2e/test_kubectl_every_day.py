@@ -250,6 +250,6 @@ def test_flow_schemas_are_those_of_every_cluster(cluster: RealCluster) -> None:
     assert len(lines) == 1 + 13
     levels = cluster.kubectl("get", "prioritylevelconfigurations", "--no-headers").splitlines()
     shown = {line.split()[0]: line.split()[1:6] for line in levels}
-    assert shown["exempt"] == ["Exempt", "0", "<none>", "<none>", "<none>"]
+    assert shown["exempt"] == ["Exempt", "<none>", "<none>", "<none>", "<none>"]
     assert shown["workload-low"] == ["Limited", "100", "128", "6", "50"]
     assert shown["catch-all"] == ["Limited", "5", "<none>", "<none>", "<none>"]

@@ -71,6 +71,8 @@ class Renderer:
     def pieces(self, entries: Sequence[Entry], metadata: ListMeta, now: datetime) -> Iterator[bytes]:
         """A list of objects, bit by bit: who takes it lets others have a turn in between."""
         head, tail = self._around(metadata)
+        if self.form is Form.TABLE:
+            entries = self._in_order(entries)
         if not entries:
             yield head + tail
         for start in range(0, len(entries), ITEMS_AT_ONCE):
@@ -83,6 +85,13 @@ class Renderer:
                 if first:
                     block[first] = b"," + block[first]
                 yield b",".join(block[first : first + step])
+
+    def _in_order(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """The rows of some kinds are sorted by what they say, page by page."""
+        kind = self.resource.storage_resource.type
+        if not entries or self.rules.row_order(stored(entries[0], kind).object) is None:
+            return entries
+        return sorted(entries, key=lambda entry: self.rules.row_order(stored(entry, kind).object))
 
     def _items(self, entries: Sequence[Entry], now: datetime) -> list[bytes]:
         if self.form is Form.OBJECT:

@@ -10,6 +10,7 @@ import pytest
 
 from podling import clock
 from podling.api.core_v1 import Container, Pod, PodSpec
+from podling.api.flowcontrol_v1 import FlowSchema, FlowSchemaSpec, PriorityLevelConfigurationReference
 from podling.api.meta_v1 import ListMeta, ObjectMeta
 from podling.apiserver.negotiation import Form
 from podling.apiserver.objects import entry_of
@@ -64,6 +65,18 @@ async def test_what_a_table_carries_along(cluster: ControlPlane) -> None:
     assert whole["rows"][0]["object"]["spec"]["containers"][0]["name"] == "c"
     bare = decoded(await renderer(cluster, Form.TABLE, "None").many([entry], metadata, now))
     assert bare["rows"][0]["object"] is None
+
+
+async def test_flow_schemas_are_shown_in_the_order_in_which_they_are_tried(cluster: ControlPlane) -> None:
+    kind = resource_of(FlowSchema)
+    for name, precedence in (("a", 700), ("c", 20), ("b", 20)):
+        level = PriorityLevelConfigurationReference(name="exempt")
+        spec = FlowSchemaSpec(matching_precedence=precedence, priority_level_configuration=level)
+        await cluster.client.create(FlowSchema(metadata=ObjectMeta(name=name), spec=spec))
+    entries = [cluster.backend.reads.entry(Target(kind, None, name)) for name in ("a", "b", "c")]
+    shown = Renderer(kind, cluster.backend.rules_for(kind), Form.TABLE)
+    table = decoded(await shown.many(entries, ListMeta(), clock.now()))
+    assert [row["cells"][0] for row in table["rows"]] == ["b", "c", "a"]
 
 
 async def test_metadata_alone(cluster: ControlPlane) -> None:

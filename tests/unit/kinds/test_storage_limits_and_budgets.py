@@ -256,7 +256,7 @@ ROWS: list[tuple[type[Any], str, list[Any]]] = [
     (
         StorageClass,
         "provisioner: example.com/a\nreclaimPolicy: Delete\nvolumeBindingMode: Immediate",
-        ["x", "example.com/a", "Delete", "Immediate", "false", "5m"],
+        ["x", "example.com/a", "Delete", "Immediate", False, "5m"],
     ),
     (
         ResourceQuota,
@@ -292,7 +292,7 @@ ROWS: list[tuple[type[Any], str, list[Any]]] = [
         ["x", "nginx", "a.example.com", "1.2.3.4", "80, 443", "5m"],
     ),
     (Lease, "spec: {holderIdentity: me}", ["x", "me", "5m"]),
-    (PriorityClass, "value: 7\npreemptionPolicy: Never", ["x", 7, "false", "5m", "Never"]),
+    (PriorityClass, "value: 7\npreemptionPolicy: Never", ["x", 7, False, "5m", "Never"]),
     (ServiceAccount, "secrets: [{name: s}]", ["x", 1, "5m"]),
 ]
 

@@ -15,7 +15,7 @@ from podling.api.core_v1 import ObjectReference, ServiceAccount
 from podling.api.scheduling_v1 import PriorityClass
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
-from podling.apiserver.kinds.cells import AGE, NAME, age, flag
+from podling.apiserver.kinds.cells import AGE, NAME, age
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, each, fill_absent
 from podling.machinery import fields, names
@@ -133,5 +133,5 @@ class PriorityClassRules(KindRules[PriorityClass]):
         return errors + checks.immutable(Path("preemptionPolicy"), policy, old.preemption_policy)
 
     def row(self, obj: PriorityClass, now: datetime) -> Sequence[Any]:
-        default = flag(obj.global_default)
+        default = obj.global_default is True
         return obj.metadata.name, obj.value or 0, default, age(obj, now), obj.preemption_policy or ""

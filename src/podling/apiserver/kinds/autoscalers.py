@@ -176,17 +176,24 @@ def _target_text(metric: MetricSpec, status: MetricStatus | None) -> str:
         return "<unknown type>"
     seen = getattr(status, attribute) if status is not None and attribute else None
     current = seen.current if seen is not None else None
-    name = f"{source.name}: " if metric.type in ("Resource", "ContainerResource") else ""
-    return f"{name}{_amounts(source.target, current)}"
+    if metric.type in ("Resource", "ContainerResource"):
+        return f"{source.name}: {_resource_amounts(source.target, current)}"
+    amounts = _amounts(source.target, current)
+    averaged = metric.type != "Pods" and source.target.average_value is not None
+    return f"{amounts} (avg)" if averaged else amounts
+
+
+def _resource_amounts(target: MetricTarget, current: MetricValueStatus | None) -> str:
+    if target.average_value is not None:
+        return _amounts(target, current)
+    seen = None if current is None else current.average_utilization
+    wanted = "<auto>" if target.average_utilization is None else f"{target.average_utilization}%"
+    return f"{UNKNOWN if seen is None else f'{seen}%'}/{wanted}"
 
 
 def _amounts(target: MetricTarget, current: MetricValueStatus | None) -> str:
-    if target.average_utilization is not None:
-        now = None if current is None else current.average_utilization
-        shown = UNKNOWN if now is None else f"{now}%"
-        return f"{shown}/{target.average_utilization}%"
     if target.average_value is not None:
         seen = None if current is None else current.average_value
-        return f"{seen or UNKNOWN}/{target.average_value} (avg)"
+        return f"{seen or UNKNOWN}/{target.average_value}"
     seen = None if current is None else current.value
     return f"{seen or UNKNOWN}/{target.value}"

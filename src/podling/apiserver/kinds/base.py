@@ -214,6 +214,10 @@ class KindRules(Generic[T]):
         """The cells of ``columns``, in the same order."""
         return ()
 
+    def row_order(self, obj: T) -> Any:
+        """What the rows of a table are sorted by; None: they stay in the order of the list."""
+        return None
+
     def row_conditions(self, obj: T) -> Sequence[RowCondition]:
         """Marks on a table row: a finished pod's row is ``Completed``."""
         return ()

@@ -18,7 +18,7 @@ from podling.machinery.tables import translate_timestamp_since as age_since
 
 __all__ = [
     "AGE", "NAME", "NONE", "POD_TEMPLATE_COLUMNS", "UNKNOWN", "UNSET", "access_modes_text",
-    "age", "age_since", "as_stored", "flag", "joined", "label_text", "or_none", "selector_text",
+    "age", "age_since", "as_stored", "joined", "label_text", "or_none", "selector_struct", "selector_text",
     "template_cells", "wide",
 ]  # fmt: skip
 
@@ -56,10 +56,6 @@ def joined(values: Iterable[str]) -> str:
     return ",".join(values) or NONE
 
 
-def flag(value: bool | None) -> str:
-    return "true" if value else "false"
-
-
 def label_text(labels: Mapping[str, str]) -> str:
     """Labels as ``key=value`` pairs in key order."""
     return joined(f"{key}={labels[key]}" for key in sorted(labels))
@@ -83,6 +79,18 @@ def selector_text(selector: LabelSelector | None) -> str:
             values = ",".join(sorted(requirement.values))
             parts.append((key, f"{key}{_OPERATORS.get(operator, operator)}({values})"))
     return joined(text for _, text in sorted(parts, key=lambda part: part[0]))
+
+
+def selector_struct(selector: LabelSelector) -> str:
+    """A label selector as Go shows the struct, which some columns do."""
+    labels = selector.match_labels
+    pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    requirements = "".join(
+        f"LabelSelectorRequirement{{Key:{each.key},Operator:{each.operator},Values:[{' '.join(each.values)}],}},"
+        for each in selector.match_expressions
+    )
+    expressions = f"[]LabelSelectorRequirement{{{requirements}}}"
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},MatchExpressions:{expressions},}}"
 
 
 def template_cells(spec: PodSpec) -> tuple[str, str]:

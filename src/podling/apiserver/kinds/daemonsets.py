@@ -51,11 +51,11 @@ class DaemonSetRules(KindRules[DaemonSet]):
     generation = True
     columns = (
         NAME,
-        Column("Desired", description="Nodes that should run the pod"),
-        Column("Current", description="Nodes that run the pod"),
-        Column("Ready", description="Nodes whose pod is ready"),
-        Column("Up-to-date", description="Nodes whose pod is of the present template"),
-        Column("Available", description="Nodes whose pod has been ready for long enough"),
+        Column("Desired", type="integer", description="Nodes that should run the pod"),
+        Column("Current", type="integer", description="Nodes that run the pod"),
+        Column("Ready", type="integer", description="Nodes whose pod is ready"),
+        Column("Up-to-date", type="integer", description="Nodes whose pod is of the present template"),
+        Column("Available", type="integer", description="Nodes whose pod has been ready for long enough"),
         Column("Node Selector", description="Which nodes run the pod"),
         AGE,
         *POD_TEMPLATE_COLUMNS,

@@ -34,7 +34,7 @@ class DisruptionBudgetRules(KindRules[PodDisruptionBudget]):
         NAME,
         Column("Min Available", description="Pods that must stay"),
         Column("Max Unavailable", description="Pods that may be away"),
-        Column("Allowed Disruptions", description="Pods that may be evicted now"),
+        Column("Allowed Disruptions", type="integer", description="Pods that may be evicted now"),
         AGE,
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Container, Sequence
 from datetime import datetime
 from typing import Any
 
-from podling.api.discovery_v1 import Endpoint, EndpointSlice, ForNode, ForZone
+from podling.api.discovery_v1 import Endpoint, EndpointPort, EndpointSlice, ForNode, ForZone
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.address_warnings import ip_warnings
 from podling.apiserver.kinds.base import Context, KindRules
@@ -77,7 +77,7 @@ class EndpointSliceRules(KindRules[EndpointSlice]):
         return found
 
     def row(self, obj: EndpointSlice, now: datetime) -> Sequence[Any]:
-        ports = [str(port.port) if port.port is not None else "*" for port in obj.ports]
+        ports = [_port_text(port) for port in obj.ports]
         addresses = [address for endpoint in obj.endpoints for address in endpoint.addresses]
         return (
             obj.metadata.name,
@@ -86,6 +86,12 @@ class EndpointSliceRules(KindRules[EndpointSlice]):
             shortened(addresses) or UNSET,
             age(obj, now),
         )
+
+
+def _port_text(port: EndpointPort) -> str:
+    if port.port is not None:
+        return str(port.port)
+    return "*" if port.name is None else port.name
 
 
 def _without_topology(endpoint: Endpoint) -> Endpoint:

@@ -37,7 +37,7 @@ class EventRules(KindRules[Event]):
         Column("Message", description="What happened"),
         wide("First Seen", "When the event happened first"),
         wide("Count", "How often the event happened"),
-        wide("Name", "Name of the event"),
+        Column("Name", format="name", description="Name of the event", priority=1),
     )
     field_labels = (
         *(f"involvedObject.{name}" for name, _ in _REFERENCE),

@@ -42,6 +42,10 @@ class FlowSchemaRules(TableRules[FlowSchema]):
     def default(self, obj: FlowSchema) -> FlowSchema:
         return change(obj, spec=fill_empty(obj.spec, matching_precedence=DEFAULT_PRECEDENCE))
 
+    def row_order(self, obj: FlowSchema) -> tuple[int, str]:
+        """The order in which the schemas are tried."""
+        return obj.spec.matching_precedence or 0, obj.metadata.name or ""
+
     def validate(self, obj: FlowSchema, context: Context) -> Errors:
         errors = _spec_errors(obj)
         fixed = {each.metadata.name: each for each in flow_schemas()}.get(obj.metadata.name)

@@ -27,6 +27,9 @@ PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 _NOT_AN_ADDRESS = "must be a DNS name, not an IP address"
 
+SHOWN_HOSTS = 3
+"""How many hosts the table names."""
+
 
 class IngressRules(KindRules[Ingress]):
     status_subresource = True
@@ -68,23 +71,23 @@ class IngressRules(KindRules[Ingress]):
         return load_balancer_warnings([point.ip for point in obj.status.load_balancer.ingress])
 
     def row(self, obj: Ingress, now: datetime) -> Sequence[Any]:
-        found = [each.ip or each.hostname or "" for each in obj.status.load_balancer.ingress]
-        hosts = [rule.host for rule in obj.spec.rules if rule.host]
+        found = {each.ip or each.hostname or "" for each in obj.status.load_balancer.ingress} - {""}
         return (
             obj.metadata.name,
             or_none(obj.spec.ingress_class_name),
-            _hosts_text(hosts),
-            ",".join(filter(None, found)),
+            _hosts_text(obj.spec.rules),
+            ",".join(sorted(found)),
             "80, 443" if obj.spec.tls else "80",
             age(obj, now),
         )
 
 
-def _hosts_text(hosts: list[str]) -> str:
-    if not hosts:
-        return "*"
-    text = ",".join(hosts[:3])
-    return f"{text} + {len(hosts) - 3} more..." if len(hosts) > 3 else text
+def _hosts_text(rules: Sequence[IngressRule]) -> str:
+    """The first hosts, and how many rules there are beyond them: those without a host count too."""
+    hosts = [(position, rule.host) for position, rule in enumerate(rules) if rule.host][:SHOWN_HOSTS]
+    text = ",".join(host for _, host in hosts) or "*"
+    cut = len(hosts) == SHOWN_HOSTS and hosts[-1][0] < len(rules) - 1
+    return f"{text} + {len(rules) - SHOWN_HOSTS} more..." if cut else text
 
 
 def _spec_errors(spec: IngressSpec, old: IngressSpec | None) -> Errors:

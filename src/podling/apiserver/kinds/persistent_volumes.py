@@ -69,7 +69,7 @@ class VolumeRules(KindRules[PersistentVolume]):
         phase = "Terminating" if obj.metadata.deletion_timestamp is not None else obj.status.phase
         return (
             obj.metadata.name,
-            obj.spec.capacity.get("storage", ""),
+            obj.spec.capacity.get("storage", "0"),
             access_modes_text(obj.spec.access_modes),
             obj.spec.persistent_volume_reclaim_policy or "",
             phase,

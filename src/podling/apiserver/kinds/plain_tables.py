@@ -18,10 +18,10 @@ from podling.apiserver.kinds.cells import (
     NONE,
     UNSET,
     age,
-    flag,
     joined,
     label_text,
     or_none,
+    selector_struct,
     template_cells,
 )
 from podling.machinery.tables import Column, human_duration
@@ -81,14 +81,52 @@ def _parameters(obj: Any) -> str:
 
 
 def _concurrency(obj: Any) -> tuple[Any, ...]:
-    """The shares of a priority level, and the sizes of its queues."""
-    level = obj.spec.limited or obj.spec.exempt
-    shares = NONE if level is None else level.nominal_concurrency_shares
-    response = obj.spec.limited.limit_response if obj.spec.limited is not None else None
-    queuing = response.queuing if response is not None else None
+    """The shares of a priority level, and the sizes of its queues; those of an exempt one are not shown."""
+    limited = obj.spec.limited
+    if limited is None:
+        return NONE, NONE, NONE, NONE
+    shares = limited.nominal_concurrency_shares
+    queuing = limited.limit_response.queuing if limited.limit_response is not None else None
     if queuing is None:
         return shares, NONE, NONE, NONE
     return shares, queuing.queues, queuing.hand_size, queuing.queue_length_limit
+
+
+def _parent(obj: Any) -> str:
+    """What an address belongs to, as ``resource.group/namespace/name``."""
+    ref = obj.spec.parent_ref
+    resource = f"{ref.resource}.{ref.group}" if ref.group else ref.resource
+    return "/".join([resource.lower(), *([ref.namespace] if ref.namespace else []), ref.name])
+
+
+def _claim_state(obj: Any) -> str:
+    deleted = obj.metadata.deletion_timestamp is not None
+    states = ["deleted"] if deleted else []
+    if obj.status.allocation is None:
+        return ",".join(states or ["pending"])
+    return ",".join([*states, "allocated", *(["reserved"] if obj.status.reserved_for else [])])
+
+
+def _param_kind(obj: Any) -> str:
+    kind = obj.spec.param_kind
+    return UNSET if kind is None else f"{kind.api_version}/{kind.kind}"
+
+
+def _param_ref(obj: Any) -> str:
+    """The parameters of a binding: by name, in one namespace or in that of the object, or by labels."""
+    ref = obj.spec.param_ref
+    if ref is None:
+        return UNSET
+    if ref.name:
+        return f"{ref.namespace or '*'}/{ref.name}"
+    return UNSET if ref.selector is None else selector_struct(ref.selector)
+
+
+def _binding(obj: Any, now: datetime) -> Sequence[Any]:
+    return obj.spec.policy_name, _param_ref(obj), age(obj, now)
+
+
+_BINDING_COLUMNS = (Column("PolicyName"), Column("ParamRef"), AGE)
 
 
 TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
@@ -97,7 +135,7 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
         lambda obj, now: (*template_cells(obj.template.spec), label_text(obj.template.metadata.labels)),
     ),
     ("apps", "controllerrevisions"): (
-        (Column("Controller"), Column("Revision", type="integer"), AGE),
+        (Column("Controller"), Column("Revision"), AGE),
         lambda obj, now: (_controller(obj), obj.revision, age(obj, now)),
     ),
     ("node.k8s.io", "runtimeclasses"): (
@@ -114,9 +152,7 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
     ),
     ("networking.k8s.io", "ipaddresses"): (
         (Column("ParentRef"),),
-        lambda obj, now: (
-            f"{obj.spec.parent_ref.resource}/{obj.spec.parent_ref.namespace}/{obj.spec.parent_ref.name}",
-        ),
+        lambda obj, now: (_parent(obj),),
     ),
     ("storage.k8s.io", "csinodes"): (
         (Column("Drivers", type="integer"), AGE),
@@ -133,12 +169,12 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
             AGE,
         ),
         lambda obj, now: (
-            flag(obj.spec.attach_required is not False),
-            flag(obj.spec.pod_info_on_mount),
-            flag(obj.spec.storage_capacity),
+            obj.spec.attach_required is not False,
+            obj.spec.pod_info_on_mount is True,
+            obj.spec.storage_capacity is True,
             ",".join(each.audience for each in obj.spec.token_requests) or UNSET,
-            flag(obj.spec.requires_republish),
-            ",".join(obj.spec.volume_lifecycle_modes) or "Persistent",
+            obj.spec.requires_republish is True,
+            joined(obj.spec.volume_lifecycle_modes),
             age(obj, now),
         ),
     ),
@@ -158,7 +194,7 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
             obj.spec.attacher,
             obj.spec.source.persistent_volume_name or "",
             obj.spec.node_name,
-            flag(obj.status.attached),
+            obj.status.attached,
             age(obj, now),
         ),
     ),
@@ -177,7 +213,7 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
         lambda obj, now: (
             age(obj, now),
             or_none(obj.spec.signer_name),
-            or_none(obj.spec.username),
+            obj.spec.username or "",
             NONE
             if obj.spec.expiration_seconds is None
             else human_duration(timedelta(seconds=obj.spec.expiration_seconds)),
@@ -196,6 +232,16 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
         (Column("Webhooks", type="integer"), AGE),
         lambda obj, now: (len(obj.webhooks), age(obj, now)),
     ),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): (
+        (Column("Validations", type="integer"), Column("ParamKind"), AGE),
+        lambda obj, now: (len(obj.spec.validations), _param_kind(obj), age(obj, now)),
+    ),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): (
+        (Column("Mutations", type="integer"), Column("ParamKind"), AGE),
+        lambda obj, now: (len(obj.spec.mutations), _param_kind(obj), age(obj, now)),
+    ),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): (_BINDING_COLUMNS, _binding),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): (_BINDING_COLUMNS, _binding),
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): (
         (
             Column("PriorityLevel"),
@@ -238,12 +284,3 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
     ),
 }
 """Columns after the name, and the function that fills them, by (group, plural)."""
-
-
-def _claim_state(obj: Any) -> str:
-    states = [
-        "deleted" if obj.metadata.deletion_timestamp is not None else "",
-        "pending" if obj.status.allocation is None else "allocated",
-        "reserved" if obj.status.reserved_for else "",
-    ]
-    return joined(filter(None, states))

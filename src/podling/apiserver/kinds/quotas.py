@@ -69,7 +69,7 @@ _ONLY_EXISTS = (
 
 class LimitRangeRules(KindRules[LimitRange]):
     create_on_update = True
-    columns = (NAME, Column("Created At", description="When the object was created"))
+    columns = (NAME, Column("Created At", type="date", description="When the object was created"))
 
     def default(self, obj: LimitRange) -> LimitRange:
         return change(obj, spec=change(obj.spec, limits=each(obj.spec.limits, _default_item)))

@@ -41,9 +41,9 @@ from podling.machinery.tables import Column
 
 COLUMNS = (
     NAME,
-    Column("Desired", description="Pods wanted"),
-    Column("Current", description="Pods there are"),
-    Column("Ready", description="Pods that are ready"),
+    Column("Desired", type="integer", description="Pods wanted"),
+    Column("Current", type="integer", description="Pods there are"),
+    Column("Ready", type="integer", description="Pods that are ready"),
     AGE,
     *POD_TEMPLATE_COLUMNS,
 )

@@ -33,7 +33,7 @@ class RoleRules(KindRules[ClusterRole | Role]):
     """``ClusterRole`` and ``Role``."""
 
     create_on_update = True
-    columns = (Column("Name", format="name"), Column("Created At"))
+    columns = (Column("Name", format="name"), Column("Created At", type="date"))
 
     def name_errors(self, name: str) -> list[str]:
         return names.path_segment_errors(name)

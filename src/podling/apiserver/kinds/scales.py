@@ -19,7 +19,7 @@ class ScaleRules(KindRules[Scale]):
     """The table of a scale."""
 
     columns = (
-        NAME,
+        Column("Name", description=NAME.description),
         Column("Desired", type="integer", description="How many replicas are wanted."),
         Column("Available", type="integer", description="How many replicas there are."),
         AGE,

@@ -188,8 +188,8 @@ def external_address(service: Service) -> str:
         return spec.external_name or ""
     if spec.type != "LoadBalancer":
         return joined(spec.external_ips)
-    found = [each.ip or each.hostname or "" for each in service.status.load_balancer.ingress]
-    return ",".join([*filter(None, found), *spec.external_ips]) or "<pending>"
+    found = {each.ip or each.hostname or "" for each in service.status.load_balancer.ingress} - {""}
+    return ",".join([*sorted(found), *spec.external_ips]) or "<pending>"
 
 
 def _port_text(port: ServicePort) -> str:

@@ -10,7 +10,7 @@ from podling.api.core_v1 import TopologySelectorTerm
 from podling.api.storage_v1 import StorageClass, VolumeAttributesClass
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context, KindRules
-from podling.apiserver.kinds.cells import AGE, NAME, UNSET, age, flag
+from podling.apiserver.kinds.cells import AGE, NAME, age
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import fill_absent
 from podling.apiserver.kinds.plain_tables import TableRules
@@ -32,7 +32,7 @@ class StorageClassRules(KindRules[StorageClass]):
         Column("Provisioner", description="Who makes the volumes"),
         Column("ReclaimPolicy", description="What becomes of a volume when its claim is gone"),
         Column("VolumeBindingMode", description="When a volume is made"),
-        Column("AllowVolumeExpansion", type="boolean", description="Whether claims may grow"),
+        Column("AllowVolumeExpansion", description="Whether claims may grow"),
         AGE,
     )
 
@@ -68,8 +68,8 @@ class StorageClassRules(KindRules[StorageClass]):
             f"{obj.metadata.name} (default)" if default else obj.metadata.name,
             obj.provisioner,
             obj.reclaim_policy or "Delete",
-            obj.volume_binding_mode or UNSET,
-            flag(obj.allow_volume_expansion),
+            obj.volume_binding_mode or "Immediate",
+            obj.allow_volume_expansion is True,
             age(obj, now),
         )
 
