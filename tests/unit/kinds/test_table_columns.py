@@ -155,7 +155,7 @@ def metric(kind: str, name: str, target: str, current: str) -> str:
 
 
 ROWS: list[tuple[type[Any], str, list[Any]]] = [
-    (StorageClass, "provisioner: p\nallowVolumeExpansion: true", ["x", "p", "Delete", "Immediate", True, "5m"]),
+    (StorageClass, "allowVolumeExpansion: true", ["x", "", "Delete", "Immediate", True, "5m"]),
     (CSIDriver, "spec: {}", ["x", True, False, False, "<unset>", False, "<none>", "5m"]),
     (
         CSIDriver,
@@ -222,8 +222,8 @@ ROWS: list[tuple[type[Any], str, list[Any]]] = [
     ),
     (
         ControllerRevision,
-        "revision: 3\nmetadata: {name: x, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: db, "
-        "uid: u, controller: true}]}",
+        "revision: 3\nmetadata: {name: x, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, "
+        "name: db, uid: u, controller: true}]}",
         ["x", "statefulset.apps/db", 3, "<unknown>"],
     ),
     (ValidatingAdmissionPolicy, "spec: {validations: [{expression: 'true'}]}", ["x", 1, "<unset>", "5m"]),

@@ -86,8 +86,10 @@ def selector_struct(selector: LabelSelector) -> str:
     labels = selector.match_labels
     pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
     requirements = "".join(
-        f"LabelSelectorRequirement{{Key:{each.key},Operator:{each.operator},Values:[{' '.join(each.values)}],}},"
-        for each in selector.match_expressions
+        f"LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{' '.join(values)}],}},"
+        for key, operator, values in (
+            (each.key, each.operator, each.values) for each in selector.match_expressions
+        )
     )
     expressions = f"[]LabelSelectorRequirement{{{requirements}}}"
     return f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},MatchExpressions:{expressions},}}"
