@@ -73,7 +73,7 @@ async def test_flow_schemas_are_shown_in_the_order_in_which_they_are_tried(clust
         level = PriorityLevelConfigurationReference(name="exempt")
         spec = FlowSchemaSpec(matching_precedence=precedence, priority_level_configuration=level)
         await cluster.client.create(FlowSchema(metadata=ObjectMeta(name=name), spec=spec))
-    entries = [cluster.backend.reads.entry(Target(kind, None, name)) for name in ("a", "b", "c")]
+    entries = [cluster.backend.reads.entry(Target(kind, "", name)) for name in ("a", "b", "c")]
     shown = Renderer(kind, cluster.backend.rules_for(kind), Form.TABLE)
     table = decoded(await shown.many(entries, ListMeta(), clock.now()))
     assert [row["cells"][0] for row in table["rows"]] == ["b", "c", "a"]
