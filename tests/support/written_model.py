@@ -41,11 +41,14 @@ class Write:
 
 @dataclass
 class Model:
-    """``owners`` and ``times``: of each entry of the record, its leaves and the second it was written."""
+    """``owners`` and ``times``: of each entry of the record, its leaves and the second of its last change.
+
+    Who has only ever agreed with what was there has changed nothing, and no second.
+    """
 
     values: Values = field(default_factory=dict)
     owners: dict[str, set[Leaf]] = field(default_factory=dict)
-    times: dict[str, int] = field(default_factory=dict)
+    times: dict[str, int | None] = field(default_factory=dict)
     generation: int = 1
 
     def perform(self, write: Write, now: int) -> set[tuple[str, Leaf]]:
@@ -77,8 +80,10 @@ class Model:
         others = {leaf for owner, leaves in self.owners.items() if owner != me for leaf in leaves}
         dropped = self.owners.get(me, set()) - said.keys() - others
         new = {leaf: value for leaf, value in {**self.values, **said}.items() if leaf not in dropped}
-        if new != self.values or set(said) != self.owners.get(me, set()):
+        if new != self.values:
             self.times[me] = now
+        elif not self.owners.get(me):
+            self.times[me] = None
         self._take(me, new)
         self.owners[me] = set(said)
         return set()
@@ -94,5 +99,5 @@ class Model:
         self.values = new
         return changed
 
-    def record(self) -> dict[str, tuple[set[Leaf], int]]:
+    def record(self) -> dict[str, tuple[set[Leaf], int | None]]:
         return {owner: (leaves, self.times[owner]) for owner, leaves in self.owners.items() if leaves}

@@ -70,18 +70,31 @@ def applied(old: Any | None, patch: Patch, target: Target, options: WriteOptions
 
     Raises 409 for conflicts, 422 for an applier without a name.
     """
-    from podling.machinery import apply, intake
+    from podling.machinery import apply, intake, last_applied
+    from podling.machinery.mismatch import Mismatch
 
     if not options.field_manager:
         missing = fields.required(fields.Path("fieldManager"), "is required for apply patch")
         raise errors.invalid("PatchOptions", "meta.k8s.io", "", [missing])
-    resource = target.resource
-    _report(patch.duplicates, options)
-    intent, _ = intake.normalized(patch.body, resource.type, "Ignore")
+    kind, writer = target.resource.type, _writer(target, options.field_manager, now)
+    apply.check_intent(patch.body, kind, writer)
+    try:
+        intent, _ = intake.normalized(patch.body, kind, "Ignore")
+    except Mismatch as error:
+        raise apply.cannot_convert(patch.body, kind, writer, error.restored) from None
     live = None if old is None else codec.to_plain(old)
-    writer = _writer(target, options.field_manager, now)
-    plain = apply.apply(live, intent, resource.type, writer, force=options.force)
-    return old if plain is live and old is not None else codec.from_plain(plain, resource.type)
+    plain = apply.apply(live, intent, kind, writer, force=options.force)
+    if writer.manager == last_applied.KUBECTL:
+        plain = last_applied.kept_up(plain, patch.body)
+    _report(patch.duplicates, options)
+    return old if plain is live and old is not None else codec.from_plain(plain, kind)
+
+
+def check_typed(intent: Any, kind: type[Any], group_version: str, now: datetime) -> None:
+    """Refuse an intent that is none of its kind (see ``apply.check_intent``)."""
+    from podling.machinery import apply
+
+    apply.check_intent(intent, kind, apply.Writer("", now, group_version))
 
 
 def _report(duplicates: tuple[str, ...], options: WriteOptions) -> None:

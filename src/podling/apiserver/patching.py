@@ -12,7 +12,7 @@ from typing import Any
 
 from podling import clock
 from podling.apiserver.kinds.base import View
-from podling.apiserver.ownership import applied
+from podling.apiserver.ownership import applied, check_typed
 from podling.client.base import PatchType
 from podling.client.local import Patch, Target, WriteOptions
 from podling.machinery import codec, errors
@@ -66,6 +66,7 @@ def applied_to_view(wanted: Patch, view: View, resource: Resource) -> Patch:
     group, version, kind = view.body.group_version_kind
     if isinstance(wanted.body, dict):
         _check_kind(wanted.body, f"{group}/{version}", kind)
+        check_typed(wanted.body, view.body, f"{group}/{version}", clock.now())
     codec.convert(wanted.body, view.body, "Ignore")
     replicas = (wanted.body.get("spec") or {}).get("replicas")
     intent: dict[str, Any] = {}

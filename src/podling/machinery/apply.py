@@ -12,7 +12,7 @@ Source of the rules: ``structured-merge-diff/merge`` and ``apimachinery/pkg/util
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, cast
@@ -21,18 +21,25 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from podling.api.meta_v1 import ManagedFieldsEntry, StatusCause, StatusDetails
-from podling.machinery import codec, custom, fieldsets
+from podling.machinery import codec, custom, fieldsets, last_applied
 from podling.machinery.errors import ApiError, bad_request, failure
 from podling.machinery.field_trees import maker_of
 from podling.machinery.fieldsets import NOTHING, FieldSet, SchemaError
-from podling.machinery.plain import copied
+from podling.machinery.managed_entries import (
+    APPLY,
+    FIELDS_V1,
+    UPDATE,
+    Entry,
+    capped,
+    entries_in,
+    unmanaged,
+    with_entries,
+)
+from podling.machinery.plain import copied, equal
 from podling.machinery.shapes import Kind, Shape, per_type, shape_of
+from podling.machinery.typed_values import mistakes
 
-APPLY = "Apply"
-UPDATE = "Update"
 BEFORE_FIRST_APPLY = "before-first-apply"
-ANCIENT_CHANGES = "ancient-changes"
-MAX_UPDATE_MANAGERS = 10
 SHARED_MAX, SHARED_BYTES = 4096, 4096
 """So many different trees of fields of up to this size are kept once for all the objects that have them."""
 TEMPLATES_MAX = 512
@@ -61,42 +68,56 @@ class Writer(Struct, frozen=True):
     the status subresource. Nobody comes to own them by it."""
 
 
-class Entry(Struct, frozen=True):
-    """One entry of ``metadata.managedFields``."""
+def check_intent(applied: Any, type_: type[Any], writer: Writer) -> None:
+    """Refuse what cannot be applied at all. ``applied`` is what the writer sent, as it was sent.
 
-    manager: str
-    operation: str
-    api_version: str
-    subresource: str
-    time: str
-    fields: FieldSet
-    rest: dict[str, Any] = {}
-    """The part of its ``fieldsV1`` that was not looked into, because the write does not touch it."""
+    Raises ``ApiError``: 400 for an intent that claims ownership, 500 for one that is not of its type.
+    """
+    metadata = applied.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields"):
+        raise bad_request("metadata.managedFields must be nil")
+    if wrong := mistakes(applied, _shape_of(type_)):
+        raise _untyped(applied, type_, writer, wrong)
 
-    @property
-    def identity(self) -> tuple[str, str, str, str]:
-        """Appliers are one whatever version they use; updaters are told apart by it."""
-        version = "" if self.operation == APPLY else self.api_version
-        return self.operation, self.manager, self.subresource, version
+
+def cannot_convert(applied: Any, type_: type[Any], writer: Writer, why: str) -> ApiError:
+    """500 for an intent that is of its type as far as the schema goes, and makes no object all the same."""
+    place, kind = _place_and_kind(applied, type_, writer)
+    text = f"unable to convert unstructured object to {kind}: {why}"
+    return failure(500, "", f"failed to convert new object ({place}; {kind}) to proper version: {text}")
+
+
+def _untyped(applied: Any, type_: type[Any], writer: Writer, why: str, what: str = "patch") -> ApiError:
+    place, kind = _place_and_kind(applied, type_, writer)
+    return failure(500, "", f"failed to create typed {what} object ({place}; {kind}): {why}")
+
+
+def _place_and_kind(applied: Any, type_: type[Any], writer: Writer) -> tuple[str, str]:
+    metadata, (group, _, version) = applied.get("metadata"), writer.api_version.rpartition("/")
+    said = metadata if isinstance(metadata, dict) else {}
+    return f"{said.get('namespace', '')}/{said.get('name', '')}", f"{group}/{version}, Kind={type_.__name__}"
 
 
 def apply(live: Any | None, applied: Any, type_: type[Any], writer: Writer, *, force: bool = False) -> Any:
     """The object after ``writer`` applied its intent; ``live`` itself if that changes nothing.
 
-    ``applied`` must be normal (``intake.normalized``). Raises ``ApiError``: 409 with one cause per
-    conflicting field, 400 or 500 for an intent that cannot be applied.
+    ``applied`` must have been checked (``check_intent``) and be normal (``intake.normalized``). Raises
+    ``ApiError``: 409 with one cause per conflicting field, 500 for a live object that is none of its type.
     """
-    if applied.get("metadata", {}).get("managedFields"):
-        raise bad_request("metadata.managedFields must be nil")
+    shape = _shape_of(type_)
     try:
-        return _apply(live, applied, _shape_of(type_), writer, force)
+        mine = fieldsets.fields_in(applied, shape)
     except SchemaError as error:
-        raise failure(500, "", f"failed to create typed live object: {error}") from None
+        raise _untyped(applied, type_, writer, str(error)) from None
+    try:
+        return _apply(live, applied, mine, shape, writer, force)
+    except SchemaError as error:
+        raise _untyped(live, type_, writer, str(error), "live") from None
 
 
-def _apply(live: Any | None, applied: Any, shape: Shape, writer: Writer, force: bool) -> Any:
-    intent = {key: value for key, value in applied.items() if key not in writer.ignored}
-    mine = _intended(intent, shape, writer)
+def _apply(live: Any | None, intent: Any, mine: FieldSet, shape: Shape, writer: Writer, force: bool) -> Any:
+    intent = {key: value for key, value in intent.items() if key not in writer.ignored}
+    mine = _counted(mine, writer)
     entries = _entries_before_apply(live, shape, writer)
     me = Entry(writer.manager, APPLY, writer.api_version, writer.subresource, _text(writer.now), mine)
     last = next((each for each in entries if each.identity == me.identity), None)
@@ -106,11 +127,22 @@ def _apply(live: Any | None, applied: Any, shape: Shape, writer: Writer, force: 
     if last:
         merged = _pruned(merged, shape, last.fields, [me, *others])
     comparison = fieldsets.compare(before, merged, shape)
-    others = _yield_to(others, comparison, force=force)
+    if not force and live is not None and writer.manager == last_applied.KUBECTL:
+        others = _yield_but_to_oneself(others, comparison, live, shape, writer)
+    else:
+        others = _yield_to(others, comparison, force=force)
     me = replace(me, fields=me.fields - _NOBODYS)
-    if live is not None and comparison.same and me.fields == (last.fields if last else NOTHING):
-        return live
-    return _with_entries(merged, [*others, me])
+    if live is not None and equal(before, merged):
+        if me.fields == (last.fields if last else NOTHING):
+            return live
+        me = replace(me, time=last.time if last else "")  # who changes nothing has not been here
+    return with_entries(merged, [*others, me])
+
+
+def _counted(fields: FieldSet, writer: Writer) -> FieldSet:
+    """Without what this request cannot write."""
+    ignored = {f"f:{name}" for name in writer.ignored}
+    return frozenset(path for path in fields if path[:1] and path[0] not in ignored)
 
 
 def merged(live: Any, intent: Any, type_: type[Any]) -> Any:
@@ -159,7 +191,7 @@ def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntr
         api_version=writer.api_version,
         subresource=writer.subresource or None,
         time=writer.now.replace(microsecond=0),
-        fields_type="FieldsV1",
+        fields_type=FIELDS_V1,
         fields_v1=fields,
     )
 
@@ -189,33 +221,33 @@ def _shared(fields: bytes) -> dict[str, Any]:
 def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> Any:
     given = new.get("metadata", {}).get("managedFields")
     if given == [{}]:
-        return _with_entries(new, [])
+        return with_entries(new, [])
     me = Entry(writer.manager, UPDATE, writer.api_version, writer.subresource, _text(writer.now), NOTHING)
     if live is None and not given:
-        return _with_entries(new, [replace(me, rest=_all_of(new, shape, writer.ignored))])
-    before, after = _unmanaged(live or _zero(shape)), _unmanaged(new)
+        return with_entries(new, [replace(me, rest=_all_of(new, shape, writer.ignored))])
+    before, after = unmanaged(live or _zero(shape)), unmanaged(new)
     touched = {
         f"f:{name}"
         for name in before.keys() | after.keys()
         if name not in writer.ignored and before.get(name) != after.get(name)
     }
     known = live.get("metadata", {}).get("managedFields") if live else None
-    entries = _entries(given, touched if given == known else None) or _entries(known, touched)
+    entries = entries_in(given, touched if given == known else None) or entries_in(known, touched)
     if live is None and not entries:
-        return _with_entries(new, [replace(me, rest=_all_of(after, shape, writer.ignored))])
+        return with_entries(new, [replace(me, rest=_all_of(after, shape, writer.ignored))])
     comparison = fieldsets.compare(_only(before, touched), _only(after, touched), shape)
     last = next((each for each in entries if each.identity == me.identity), None)
     others = _yield_to([each for each in entries if each is not last], comparison, force=True)
     gained = (comparison.added | comparison.modified) - _NOBODYS
     owned = ((last.fields if last else NOTHING) | gained) - comparison.removed
     me = replace(me, fields=owned, time=me.time if gained or not last else last.time)
-    return _with_entries(new, _capped([*others, replace(me, rest=last.rest) if last else me]))
+    return with_entries(new, capped([*others, replace(me, rest=last.rest) if last else me]))
 
 
 def _with_record_of(live: Any | None, new: Any) -> Any:
     """``new`` with the entries of ``live``, as they are written there."""
     known = live.get("metadata", {}).get("managedFields") if live else None
-    bare = _unmanaged(new)
+    bare = unmanaged(new)
     return {**bare, "metadata": {**bare["metadata"], "managedFields": known}} if known else bare
 
 
@@ -247,35 +279,19 @@ def _zero_of(struct: type[Any]) -> Any:
     return codec.to_plain(struct())
 
 
-def _intended(intent: Any, shape: Shape, writer: Writer) -> FieldSet:
-    try:
-        return fieldsets.fields_in(intent, shape)
-    except SchemaError as error:
-        metadata = intent.get("metadata", {})
-        group, _, version = writer.api_version.rpartition("/")
-        kind = f"{group}/{version}, Kind={shape.struct.__name__ if shape.struct else ''}"
-        where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-        message = f"failed to create typed patch object ({where}; {kind}): {error}"
-        raise failure(500, "", message) from None
-
-
 def _entries_before_apply(live: Any | None, shape: Shape, writer: Writer) -> list[Entry]:
     """The entries of the live object; if it has none, someone unknown owns all that is there."""
     if live is None:
         return []
-    entries = _entries(live.get("metadata", {}).get("managedFields"))
+    entries = entries_in(live.get("metadata", {}).get("managedFields"))
     if entries:
         return entries
-    comparison = fieldsets.compare(_zero(shape), _unmanaged(live), shape)
-    fields = frozenset(comparison.added | comparison.modified) - _NOBODYS
-    return [Entry(BEFORE_FIRST_APPLY, UPDATE, writer.api_version, "", _text(writer.now), fields)]
-
-
-def _unmanaged(plain: Any) -> Any:
-    metadata = plain.get("metadata")
-    if not isinstance(metadata, dict) or "managedFields" not in metadata:
-        return plain
-    return {**plain, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+    comparison = fieldsets.compare(_zero(shape), unmanaged(live), shape)
+    fields = _counted(frozenset(comparison.added | comparison.modified) - _NOBODYS, writer)
+    before = Entry(
+        BEFORE_FIRST_APPLY, UPDATE, writer.api_version, writer.subresource, _text(writer.now), fields
+    )
+    return [before] if fields else []
 
 
 def _merge(live: Any, intent: Any, shape: Shape) -> Any:
@@ -334,6 +350,23 @@ def _yield_to(others: Iterable[Entry], comparison: fieldsets.Comparison, *, forc
     return [each for each in left if each.fields or each.rest]
 
 
+def _yield_but_to_oneself(
+    others: Sequence[Entry], comparison: fieldsets.Comparison, live: Any, shape: Shape, writer: Writer
+) -> list[Entry]:
+    """``_yield_to`` for kubectl, whose client-side applies are not somebody else's."""
+    try:
+        return _yield_to(others, comparison, force=False)
+    except ApiError:
+        own = last_applied.applied_before(unmanaged(live), shape, writer.api_version)
+        if own is None:
+            raise
+    changed = comparison.added | comparison.modified
+    conflicts = [(each, path) for each in others for path in sorted((each.fields & changed) - own)]
+    if conflicts:
+        raise _conflict(conflicts)
+    return _yield_to(others, comparison, force=True)
+
+
 def _conflict(conflicts: list[tuple[Entry, fieldsets.Path]]) -> ApiError:
     causes = tuple(
         StatusCause(
@@ -364,74 +397,6 @@ def _name_of(owner: Entry) -> str:
     if owner.subresource:
         name += f' with subresource "{owner.subresource}"'
     return f"{name} using {owner.api_version}" if owner.operation == UPDATE else name
-
-
-def _capped(entries: list[Entry]) -> list[Entry]:
-    """The oldest updaters become one when there are too many to remember."""
-    updaters = sorted((each for each in entries if each.operation == UPDATE), key=lambda each: each.time)
-    surplus = updaters[: max(0, len(updaters) - MAX_UPDATE_MANAGERS + 1)]
-    if len(updaters) <= MAX_UPDATE_MANAGERS:
-        return entries
-    ancient: dict[str, Entry] = {}
-    for each in surplus:
-        known = ancient.get(each.api_version)
-        fields = each.fields | (known.fields if known else NOTHING)
-        ancient[each.api_version] = replace(each, manager=ANCIENT_CHANGES, subresource="", fields=fields)
-    return [each for each in entries if each not in surplus] + list(ancient.values())
-
-
-def _with_entries(plain: Any, entries: Iterable[Entry]) -> Any:
-    """The object with these entries, in the order of Kubernetes."""
-    result = {**_unmanaged(plain)}
-    kept = [each for each in entries if each.fields or each.rest]
-    kept.sort(key=lambda each: (each.operation, each.time, each.manager, each.api_version, each.subresource))
-    result["metadata"] = {**result.get("metadata", {})}
-    if kept:
-        result["metadata"]["managedFields"] = [_written(each) for each in kept]
-    return result
-
-
-def _written(entry: Entry) -> dict[str, Any]:
-    written = {
-        "manager": entry.manager,
-        "operation": entry.operation,
-        "apiVersion": entry.api_version,
-        "time": entry.time,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": dict(sorted((fieldsets.encode(entry.fields) | entry.rest).items())),
-    }
-    return written | ({"subresource": entry.subresource} if entry.subresource else {})
-
-
-def _entries(written: Any, touched: Collection[str] | None = None) -> list[Entry]:
-    """The entries in ``managedFields``; none at all if one of them cannot be read.
-
-    With ``touched``, top-level elements beside those are kept as they are written.
-    """
-    found = []
-    if written and len(written) > MAX_UPDATE_MANAGERS:
-        touched = None  # some of them may have to be joined
-    for each in written or ():
-        tree = each.get("fieldsV1", {})
-        seen = tree if touched is None else {name: tree[name] for name in tree if name in touched}
-        try:
-            fields = fieldsets.decode(seen)
-        except SchemaError:
-            return []
-        if each.get("operation") not in (APPLY, UPDATE):
-            return []
-        found.append(
-            Entry(
-                each.get("manager", ""),
-                each["operation"],
-                each.get("apiVersion", ""),
-                each.get("subresource", ""),
-                each.get("time", ""),
-                fields,
-                {name: tree[name] for name in tree if name not in seen},
-            )
-        )
-    return found
 
 
 def _text(moment: datetime) -> str:

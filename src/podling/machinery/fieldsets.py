@@ -26,10 +26,19 @@ FieldSet = frozenset[Path]
 NOTHING: FieldSet = frozenset()
 _KEY_DEFAULTS = {"protocol": "TCP"}
 """Key fields that may be left out, because the schema gives them a default."""
+_NO_MEMBER: dict[type[Any], str] = {
+    dict: "associative list without keys has an element that's a map type",
+    list: "not supported: associative list with lists as elements",
+}
+_NULL_MEMBER = "associative list without keys has an element that's an explicit null"
 
 
 class SchemaError(ValueError):
     """An object that the types cannot describe; the text is upstream's."""
+
+
+class ItemError(ValueError):
+    """An item that has no place in its list; the text is upstream's."""
 
 
 def is_leaf(value: Any, shape: Shape) -> bool:
@@ -47,7 +56,7 @@ def parts(value: Any, shape: Shape, path: Path) -> Iterator[tuple[str, Any, Shap
     Raises SchemaError for a field that the type does not have, and for an item without its key.
     """
     if shape.kind is not Kind.LIST:
-        shape_of = _shapes_of(shape)
+        shape_of = shapes_of(shape)
         for name, item in value.items():
             inner = shape_of(name)
             if inner is None:
@@ -58,7 +67,7 @@ def parts(value: Any, shape: Shape, path: Path) -> Iterator[tuple[str, Any, Shap
             yield item_element(item, index, shape, path), item, shape.element or ANYTHING
 
 
-def _shapes_of(shape: Shape) -> Callable[[str], Shape | None]:
+def shapes_of(shape: Shape) -> Callable[[str], Shape | None]:
     """The shape of each field of a STRUCT or of each value of a MAP, by name; None for what cannot be."""
     if shape.kind is Kind.MAP:
         element = shape.element or ANYTHING
@@ -76,18 +85,34 @@ def undeclared(path: Path) -> SchemaError:
 
 
 def item_element(item: Any, index: int, shape: Shape, path: Path) -> str:
-    """The element of an item of the list at ``path``. Raises SchemaError if it lacks its key."""
+    """The element of an item of the list at ``path``. Raises SchemaError if it has none."""
+    try:
+        return element_of(item, shape)
+    except ItemError as error:
+        raise SchemaError(f"{text_of(path)}: element {index}: {error}") from None
+
+
+def element_of(item: Any, shape: Shape) -> str:
+    """The element of an item of a keyed list or a set. Raises ItemError if it has none."""
     if not shape.map_keys:
+        if item is None or isinstance(item, dict | list):
+            raise ItemError(_NO_MEMBER.get(type(item), _NULL_MEMBER))
         return "v:" + _compact(item)
+    if not isinstance(item, dict):
+        what = "non-map elements" if item is not None else "a null element"
+        raise ItemError(f"associative list with keys may not have {what}")
+    # A key that an item leaves out, and that has no default, is part of what tells it from others.
     keys = {}
-    for name in sorted(shape.map_keys):
-        found = item.get(name, _KEY_DEFAULTS.get(name)) if isinstance(item, dict) else None
-        if found is None:
-            raise SchemaError(
-                f"{text_of(path)}: element {index}: associative list with keys has an element that omits "
-                f'key field "{name}" (and doesn\'t have default value)'
-            )
-        keys[name] = found
+    for name in shape.map_keys:
+        found = item.get(name, _KEY_DEFAULTS.get(name))
+        if found is not None:
+            keys[name] = found
+    if not keys:
+        named = " ".join(f'"{name}"' for name in shape.map_keys)
+        raise ItemError(
+            f"associative list with keys has an element that omits all key fields [{named}] "
+            "(and doesn't have default values for any key fields)"
+        )
     return "k:" + _compact(keys)
 
 
@@ -121,7 +146,7 @@ def atomics(value: Any, shape: Shape, path: str = "") -> Iterator[str]:
     if isinstance(value, dict) and shape.kind in (Kind.STRUCT, Kind.MAP):
         if shape.atomic:
             yield path
-        shape_of = _shapes_of(shape)
+        shape_of = shapes_of(shape)
         for name, item in value.items():
             yield from atomics(item, shape_of(name) or ANYTHING, f"{path}.{name}")
     elif isinstance(value, list) and shape.kind is Kind.LIST:

@@ -99,9 +99,9 @@ def normalized(plain: Any, type_: type[Any], field_validation: str = "Warn") -> 
     """``plain`` as ``convert`` would read it, but still plain and with nothing added to it.
 
     What server-side apply needs: the fields that the writer named, their values canonical. Unknown
-    fields stay in and are told like ``convert`` tells them. Raises ``ApiError`` 400.
+    fields stay in and are told like ``convert`` tells them. Raises Mismatch.
     """
-    _, warnings = convert(plain, type_, field_validation)
+    _, warnings = read(plain if isinstance(plain, Body) else Body(plain), type_, field_validation)
     value = plain.value if isinstance(plain, Body) else plain
     if custom.is_custom(type_):
         metadata = plan_of(ObjectMeta)(value.get("metadata") or {}, None, None)

@@ -95,14 +95,14 @@ def leaves_of(obj: Any) -> Values:
     return found
 
 
-def record_of(obj: Any) -> dict[str, tuple[set[Leaf], int]]:
+def record_of(obj: Any) -> dict[str, tuple[set[Leaf], int | None]]:
     """The leaves and the second of each entry that has any."""
     found = {}
     for each in obj.metadata.managed_fields:
         name = " ".join(filter(None, (each.manager, each.operation, each.subresource)))
         texts = {fieldsets.text_of(path).removeprefix(".") for path in fieldsets.decode(each.fields_v1)}
         if owned := texts.intersection(LEAVES):
-            found[name] = (owned, round(each.time.timestamp()))
+            found[name] = (owned, round(each.time.timestamp()) if each.time else None)
     return found
 
 

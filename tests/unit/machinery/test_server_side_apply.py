@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podling.api import apps_v1, core_v1
-from podling.machinery import codec, fieldsets
-from podling.machinery.apply import Writer, apply, first_entry, track_update
+from podling.machinery import codec, fieldsets, last_applied
+from podling.machinery.apply import Writer, apply, check_intent, first_entry, track_update
 from podling.machinery.custom import DEDUCED
 from podling.machinery.errors import ApiError
 from podling.machinery.field_trees import maker_of
@@ -89,6 +90,18 @@ def test_what_is_not_said_any_more_goes_away() -> None:
     obj = applied(None, deployment(3, paused=True, selector={"matchLabels": {"a": "1"}}), "me")
     obj = applied(obj, deployment(3), "me")
     assert obj["spec"] == {"replicas": 3}
+
+
+def test_another_order_is_a_change() -> None:
+    obj = applied(None, deployment(**containers({"name": "a"}, {"name": "b"})), "me")
+    obj = applied(obj, deployment(**containers({"name": "b"}, {"name": "a"})), "me")
+    assert [each["name"] for each in obj["spec"]["template"]["spec"]["containers"]] == ["b", "a"]
+
+
+def test_who_comes_to_own_without_a_change_has_no_time() -> None:
+    obj = applied(applied(None, deployment(3), "me"), deployment(3), "you", minutes=5)
+    times = {entry["manager"]: entry.get("time") for entry in obj["metadata"]["managedFields"]}
+    assert times == {"me": "2020-01-01T00:00:00Z", "you": None}
 
 
 def test_what_nobody_said_stays() -> None:
@@ -245,6 +258,54 @@ def test_before_the_first_apply_someone_unknown_owns_everything() -> None:
     assert ".spec.replicas" in owned(obj)["before-first-apply Update"]
 
 
+def test_what_was_there_before_the_first_apply_belongs_to_its_subresource() -> None:
+    live = {**deployment(3), "status": {"replicas": 3}}
+    intent = {**deployment(), "status": {"replicas": 3}}
+    through = writer("me", subresource="status", ignored=("spec",))
+    obj = apply(live, intent, apps_v1.Deployment, through)
+    assert [entry["subresource"] for entry in obj["metadata"]["managedFields"]] == ["status", "status"]
+    assert owned(obj)["before-first-apply Update"] == [".status.replicas"]
+
+
+def from_client_side_apply(replicas: int, *, said: int) -> Any:
+    """An object that ``kubectl apply`` made, and what the annotation says of its replicas."""
+    metadata = {"name": "web", "namespace": "default"}
+    config = json.dumps(
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"replicas": said}}
+    )
+    obj = deployment(replicas)
+    obj["metadata"]["annotations"] = {last_applied.ANNOTATION: config}
+    return track_update(None, obj, apps_v1.Deployment, writer("kubectl-client-side-apply"))
+
+
+@pytest.mark.parametrize(
+    ("who", "said", "conflict"),
+    [("kubectl", 3, False), ("kubectl", 2, True), ("somebody", 3, True)],
+)
+def test_kubectl_is_in_no_conflict_with_its_client_side_apply(who: str, said: int, conflict: bool) -> None:
+    live = from_client_side_apply(3, said=said)
+    if conflict:
+        with pytest.raises(ApiError, match=r'"kubectl-client-side-apply" using apps/v1: .spec.replicas'):
+            applied(live, deployment(5), who)
+        return
+    obj = applied(live, deployment(5), who)
+    assert obj["spec"] == {"replicas": 5}
+    assert owned(obj)["kubectl Apply"] == [".spec.replicas"]
+    assert ".spec.replicas" not in owned(obj)["kubectl-client-side-apply Update"]
+
+
+def test_the_annotation_of_a_client_side_apply_is_kept_up() -> None:
+    live = from_client_side_apply(3, said=3)
+    intent = {**deployment(5), "spec": {"paused": True, "replicas": 5}}
+    said = last_applied.kept_up(applied(live, intent, "kubectl"), intent)["metadata"]["annotations"]
+    assert said[last_applied.ANNOTATION] == (
+        '{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"default"},'
+        '"spec":{"paused":true,"replicas":5}}\n'
+    )
+    bare = deployment(5)
+    assert last_applied.kept_up(bare, intent) is bare
+
+
 def test_subresources_have_entries_of_their_own() -> None:
     obj = applied(None, deployment(3), "me")
     changed = {**copied(obj), "status": {"replicas": 3}}
@@ -279,6 +340,19 @@ def test_the_oldest_updaters_become_one() -> None:
     assert managers[-1] == "m13"
     labels = {field for fields in owned(obj).values() for field in fields if ".labels.l" in field}
     assert len(labels) == 14
+
+
+def test_each_version_has_updaters_of_its_own_that_become_one() -> None:
+    """The first of a version waits for a second one: alone it would be no entry less."""
+    obj: Any = None
+    for number in range(11):
+        new = copied(obj) if obj else deployment(0)
+        new["metadata"].setdefault("labels", {})[f"l{number}"] = "x"
+        version = "apps/v1beta1" if number == 0 else "apps/v1"
+        who = Writer(f"m{number}", NOW + timedelta(minutes=number), version)
+        obj = track_update(obj, new, apps_v1.Deployment, who)
+    managers = [entry["manager"] for entry in obj["metadata"]["managedFields"]]
+    assert managers == ["m0", "ancient-changes", *(f"m{number}" for number in range(3, 11))]
 
 
 def test_sets_maps_and_atomic_values() -> None:
@@ -322,15 +396,16 @@ def pod_with_port(port: dict[str, Any]) -> dict[str, Any]:
         ({"foo": 1}, ".spec.foo: field not declared in schema"),
         (
             {"containers": [{"image": "1"}]},
-            ".spec.containers: element 0: associative list with keys has an element that omits key field "
-            '"name" (and doesn\'t have default value)',
+            ".spec.containers: element 0: associative list with keys has an element that omits all key fields "
+            '["name"] (and doesn\'t have default values for any key fields)',
         ),
     ],
 )
 def test_what_the_schema_cannot_hold_is_refused(spec: dict[str, Any], text: str) -> None:
     intent = {"metadata": {"name": "x", "namespace": "default"}, "spec": spec}
     with pytest.raises(ApiError) as caught:
-        apply(None, intent, core_v1.Pod, Writer("me", NOW, "v1"))
+        check_intent(intent, core_v1.Pod, Writer("me", NOW, "v1"))
+    assert caught.value.code == 500
     assert str(caught.value) == f"failed to create typed patch object (default/x; /v1, Kind=Pod): {text}"
 
 
@@ -338,7 +413,7 @@ def test_an_intent_carries_no_ownership() -> None:
     intent = deployment(3)
     intent["metadata"]["managedFields"] = [{"manager": "x"}]
     with pytest.raises(ApiError, match=r"metadata.managedFields must be nil"):
-        applied(None, intent, "me")
+        check_intent(intent, apps_v1.Deployment, writer("me"))
 
 
 def test_two_items_with_one_key_survive_the_apply_of_others() -> None:

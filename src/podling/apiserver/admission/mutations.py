@@ -50,6 +50,7 @@ def _applied(made: Any, obj: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
     from podling.apiserver.cel.mutations import plain
     from podling.machinery import apply, intake
     from podling.machinery.fieldsets import SchemaError
+    from podling.machinery.mismatch import Mismatch
 
     _check_places(made)
     configuration: dict[str, Any] = plain(made)
@@ -62,7 +63,7 @@ def _applied(made: Any, obj: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
                 f"error applying patch: invalid ApplyConfiguration: {what}: {', '.join(places)}"
             )
         merged: dict[str, Any] = apply.merged(obj, intent, kind)
-    except (SchemaError, ApiError) as error:
+    except (SchemaError, Mismatch, ApiError) as error:
         why = f"failed to convert patch object to typed object: {error}"
         raise MutationFailed(f"error applying patch: {why}") from None
     return merged
