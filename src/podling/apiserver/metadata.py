@@ -38,6 +38,35 @@ def in_namespace(obj: Any, namespace: str) -> Any:
     return structs.replace(obj, metadata=structs.replace(obj.metadata, namespace=namespace or None))
 
 
+REPEATED_OWNERS = (
+    "; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; "
+    "please fix your requests; duplicate UID(s) observed: "
+)
+
+
+def with_owners_once(obj: Any, warnings: list[str], *, admitted: bool = False) -> Any:
+    """``obj`` with each owner named once; ``warnings`` tells whom it named again.
+
+    ``admitted``: admission has seen it already, so somebody there may have done it.
+    """
+    owners = obj.metadata.owner_references
+    if len(owners) < 2:
+        return obj
+    kept: list[OwnerReference] = []
+    again: list[str] = []
+    for owner in owners:
+        if owner in kept:
+            again.append(owner.uid)
+        else:
+            kept.append(owner)
+    if not again:
+        return obj
+    when = " after mutating admission happens" if admitted else ""
+    told = f".metadata.ownerReferences contains duplicate entries{when}{REPEATED_OWNERS}{', '.join(again)}"
+    warnings.append(told)
+    return structs.replace(obj, metadata=structs.replace(obj.metadata, owner_references=tuple(kept)))
+
+
 def generated_name(base: str) -> str:
     """``base`` with a random suffix of five characters."""
     return base[:MAX_GENERATED_BASE] + ids.suffix(5)

@@ -20,7 +20,9 @@ META_GROUP = "meta.k8s.io"
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
 FIELD_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 PROPAGATIONS = ("Orphan", "Background", "Foreground")
-MAX_MANAGER_LENGTH = 128
+MAX_MANAGER_BYTES = 128
+NOBODY = "unknown"
+"""The field manager of who names none and sends no ``User-Agent``."""
 MAX_INTEGER = 2**63 - 1
 MAX_DIGITS = 40
 """Longer numbers are too large, unless they are written to annoy: those are not worth reading."""
@@ -31,15 +33,15 @@ Query = Mapping[str, str]
 
 
 def flag(query: Query, name: str) -> bool:
-    """A boolean: present and neither ``0`` nor ``false``."""
-    return query.get(name, "").lower() not in ("", "0", "false")
+    """A boolean: present and neither ``0`` nor ``false``; without a value, too, it is true."""
+    return name in query and query[name].lower() not in ("0", "false")
 
 
 def number(query: Query, name: str) -> int | None:
     """An integer, or None if it is not given. Raises 400."""
-    text = query.get(name, "")
-    if not text:
+    if name not in query:
         return None
+    text = query[name]
     if not _INTEGER.fullmatch(text):
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
     found = int(text) if len(text) <= MAX_DIGITS else MAX_INTEGER + 1
@@ -50,7 +52,7 @@ def number(query: Query, name: str) -> int | None:
 
 def list_options(query: Query, *, watch: bool = False) -> ListOptions:
     """Options of list, watch and deletecollection. Raises 400 or 422."""
-    send_initial = flag(query, "sendInitialEvents") if query.get("sendInitialEvents") else None
+    send_initial = flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None
     options = ListOptions(
         label_selector=query.get("labelSelector", ""),
         field_selector=query.get("fieldSelector", ""),
@@ -109,50 +111,62 @@ def write_options(
 ) -> WriteOptions:
     """Options of create, update and patch. Raises 422.
 
-    ``agent``: the ``User-Agent``, whose first word is the field manager of writers that name none.
+    ``agent``: the ``User-Agent``, whose beginning is the field manager of writers that name none.
     """
     applies = patch_type is PatchType.APPLY
     if not query and not applies:
         return WriteOptions(field_manager=_agent_name(agent), manager_implied=True)
     manager, validation = query.get("fieldManager", ""), query.get("fieldValidation", "")
-    dry_run = _dry_run(query)
-    found = _dry_run_errors(dry_run)
-    if len(manager) > MAX_MANAGER_LENGTH:
-        found.append(fields.too_long(Path("fieldManager"), MAX_MANAGER_LENGTH))
-    if not manager.isprintable():
-        found.append(
-            fields.invalid(Path("fieldManager"), manager, "should only contain printable characters")
-        )
-    if validation not in FIELD_VALIDATIONS:
-        found.append(fields.not_supported(Path("fieldValidation"), validation, FIELD_VALIDATIONS))
-    force = flag(query, "force")
+    dry_run, found = _dry_run(query), list[FieldError]()
     if applies and not manager:
         found.append(fields.required(Path("fieldManager"), "is required for apply patch"))
-    if patch_type is not None and not applies and query.get("force"):
+    if patch_type is not None and not applies and "force" in query:
         found.append(fields.forbidden(Path("force"), "may not be specified for non-apply patch"))
+    found += _manager_errors(manager) + _dry_run_errors(dry_run)
+    if validation not in FIELD_VALIDATIONS:
+        found.append(fields.not_supported(Path("fieldValidation"), validation, FIELD_VALIDATIONS))
     _refuse(f"{verb.capitalize()}Options", found)
     return WriteOptions(
         bool(dry_run),
         manager or _agent_name(agent),
         validation or "Warn",
-        force,
+        flag(query, "force"),
         applies,
         manager_implied=not manager,
     )
 
 
+def _manager_errors(manager: str) -> list[FieldError]:
+    path, found = Path("fieldManager"), list[FieldError]()
+    if len(manager.encode()) > MAX_MANAGER_BYTES:
+        found.append(fields.too_long(path, MAX_MANAGER_BYTES))
+    for position, character in enumerate(manager) if not manager.isprintable() else ():
+        if not character.isprintable():
+            at = len(manager[:position].encode())
+            why = f"invalid character U+{ord(character):04X} (at position {at})"
+            found.append(fields.invalid(path, manager, why))
+    return found
+
+
 @lru_cache(maxsize=256)
 def _agent_name(agent: str) -> str:
-    """``kubectl/v1.32.4 (linux/amd64) ...`` is ``kubectl``."""
-    name = re.split(r"[/\s]", agent, maxsplit=1)[0]
-    return "".join(char for char in name if char.isprintable())[:MAX_MANAGER_LENGTH]
+    """``kubectl/v1.32.4 (linux/amd64) ...`` is ``kubectl``; who says nothing is ``unknown``."""
+    name, taken = "", 0
+    for character in agent.partition("/")[0]:
+        if not character.isprintable():
+            continue
+        taken += len(character.encode(errors="replace"))
+        if taken > MAX_MANAGER_BYTES:
+            break
+        name += character
+    return name or NOBODY
 
 
 def delete_options(query: Query, body: DeleteOptions | None) -> DeleteOptions:
     """Options of a deletion: its body if it has one, else the query. Raises 400 or 422."""
     options = body or DeleteOptions(
         grace_period_seconds=number(query, "gracePeriodSeconds"),
-        orphan_dependents=flag(query, "orphanDependents") if query.get("orphanDependents") else None,
+        orphan_dependents=flag(query, "orphanDependents") if "orphanDependents" in query else None,
         propagation_policy=query.get("propagationPolicy") or None,
         preconditions=_preconditions(query),
         dry_run=_dry_run(query),
@@ -163,7 +177,7 @@ def delete_options(query: Query, body: DeleteOptions | None) -> DeleteOptions:
         why = "orphanDependents and deletionPropagation cannot be both set"
         found.append(fields.invalid(path, policy, why))
     if policy and policy not in PROPAGATIONS:
-        found.append(fields.not_supported(path, policy, ("Background", "Foreground", "Orphan")))
+        found.append(fields.not_supported(path, policy, ("Foreground", "Background", "Orphan", "nil")))
     _refuse("DeleteOptions", found)
     return options
 

@@ -1,8 +1,9 @@
 """Who set which field: ``metadata.managedFields`` of what is written, and server-side apply.
 
-Writes that say who makes them (every request over HTTP does) are recorded. The components inside this process
-say nothing, and are recorded only on objects that somebody else has recorded already; on all others
-nobody would ask, and the record would be larger than the object.
+Writes that say who makes them (every request over HTTP does) are recorded. The components inside this
+process say nothing, and are recorded only on objects that somebody else has recorded already; on all others
+nobody would ask, and the record would be larger than the object. A write is recorded before admission: what
+that changes is nobody's.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ from typing import Any
 from msgspec import structs
 
 from podling.api.meta_v1 import ManagedFieldsEntry
+from podling.apiserver.metadata import carry_over
 from podling.client.local import Patch, Target, User, WriteOptions
-from podling.machinery import codec, errors, fields
+from podling.machinery import bodies, codec, errors, fields
 from podling.machinery.scheme import Resource
 
 NODE_USER = "system:node:"
 ACCOUNT_USER = "system:serviceaccount:"
+DAMAGED = (
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated "
+    "mutating admission controller; please fix your requests"
+)
 
 
 def recorded(
@@ -32,14 +38,14 @@ def recorded(
     """
     options, user = writer
     if options.apply:
-        return old if old is not None and _only_later(new, old) else new
+        return new
     if target.subresource and old is not None:
-        new = structs.replace(
-            new, metadata=structs.replace(new.metadata, managed_fields=old.metadata.managed_fields)
-        )
+        new = _with_record(new, old.metadata.managed_fields)
     known = bool(new.metadata.managed_fields) or (old is not None and bool(old.metadata.managed_fields))
     if not (known or (old is None and options.field_manager)):
         return new
+    if old is not None and (same := _unchanged(new, old)) is not None:
+        return same
     from podling.machinery import apply  # loaded with the first recorded write
 
     kind = target.resource.storage_resource.type
@@ -48,21 +54,49 @@ def recorded(
         entry = apply.first_entry(new, kind, who)
         if entry is None:
             return new
-        return structs.replace(new, metadata=structs.replace(new.metadata, managed_fields=(entry,)))
+        return _with_record(new, (entry,))
     plain = apply.track_update(None if old is None else codec.to_plain(old), codec.to_plain(new), kind, who)
     entries = codec.from_plain(plain["metadata"].get("managedFields", ()), tuple[ManagedFieldsEntry, ...])
-    return structs.replace(new, metadata=structs.replace(new.metadata, managed_fields=entries))
+    return _with_record(new, entries)
 
 
-def _only_later(new: Any, old: Any) -> bool:
-    """Whether an apply changes nothing but the time of its entry: a Secret's ``stringData``, said again."""
+def _unchanged(new: Any, old: Any) -> Any | None:
+    """``new`` with the record of ``old``, if it says nothing else than that."""
+    entries = old.metadata.managed_fields
+    if new.metadata.managed_fields not in ((), entries):
+        return None
+    same = _with_record(new, entries)
+    return same if carry_over(same, old) == old else None
+
+
+def only_later(new: Any, old: Any) -> bool:
+    """Whether ``new`` is other than ``old`` in times of its record alone: text for a Secret, said again."""
     entries, before = new.metadata.managed_fields, old.metadata.managed_fields
-    if [structs.replace(each, time=None) for each in entries] != [
-        structs.replace(each, time=None) for each in before
-    ]:
+    if len(entries) != len(before) or entries == before:
         return False
-    metadata = structs.replace(new.metadata, managed_fields=before)
-    return bool(structs.replace(new, metadata=metadata) == old)
+    if any(
+        structs.replace(each, time=None) != structs.replace(was, time=None)
+        for each, was in zip(entries, before, strict=True)
+    ):
+        return False
+    return bool(_with_record(new, before) == old)
+
+
+def undamaged(admitted: Any, before: Any, options: WriteOptions) -> Any:
+    """What admission made of an object, with the record that it had if nobody can read it any more."""
+    entries, record = admitted.metadata.managed_fields, before.metadata.managed_fields
+    if entries is record or entries == record:
+        return admitted
+    from podling.machinery import managed_entries
+
+    if why := managed_entries.unreadable(codec.to_plain(admitted)["metadata"].get("managedFields")):
+        options.warnings.append(f"{DAMAGED}: {why}")
+        return _with_record(admitted, record)
+    return admitted
+
+
+def _with_record(obj: Any, entries: tuple[ManagedFieldsEntry, ...]) -> Any:
+    return structs.replace(obj, metadata=structs.replace(obj.metadata, managed_fields=entries))
 
 
 def applied(old: Any | None, patch: Patch, target: Target, options: WriteOptions, now: datetime) -> Any:
@@ -100,9 +134,11 @@ def check_typed(intent: Any, kind: type[Any], group_version: str, now: datetime)
 def _report(duplicates: tuple[str, ...], options: WriteOptions) -> None:
     """Keys that the intent names twice; fields that the type does not have are refused by applying."""
     if duplicates and options.field_validation == "Strict":
-        raise errors.bad_request(f"error strict decoding YAML: {', '.join(duplicates)}")
+        text = f"error converting YAML to JSON: {', '.join(duplicates)}"
+        raise errors.bad_request(f"error strict decoding YAML: {text}")
     if options.field_validation == "Warn":
-        options.warnings.extend(each for each in duplicates if each not in options.warnings)
+        told = [warning for each in duplicates for warning in bodies.warnings_of(each)]
+        options.warnings.extend(each for each in told if each not in options.warnings)
 
 
 def _writer(target: Target, manager: str, now: datetime) -> Any:

@@ -146,6 +146,7 @@ class Registry:
         body = metadata.in_namespace(stored_form(target.resource, body), target.namespace)
         if view is not None:
             return await self._change_view(update, view, lambda _shown: body)
+        body = metadata.with_owners_once(body, options.warnings)
         if not self.reads.exists(target):
             _check_uid(target, body.metadata.uid, None)
             if update.rules.create_on_update and not target.subresource:

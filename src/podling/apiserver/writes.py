@@ -26,7 +26,7 @@ from podling.apiserver.admission.base import Chain, Operation, Request
 from podling.apiserver.deletion import Outcome
 from podling.apiserver.kinds.base import Context, KindRules, View
 from podling.apiserver.objects import Writing, object_of
-from podling.apiserver.ownership import recorded
+from podling.apiserver.ownership import only_later, recorded, undamaged
 from podling.apiserver.reads import Reads
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
@@ -80,10 +80,15 @@ class Writes:
         if body.metadata.resource_version:
             raise errors.failure(500, "", "resourceVersion should not be set on objects to be created")
         obj = rules.default(metadata.in_namespace(body, target.namespace))
+        obj = metadata.with_owners_once(obj, options.warnings)
         obj = recorded(None, obj, target, (options, user), now)  # what admission adds is nobody's
         request = self._request(Operation.CREATE, target, user, now, options)
         request = structs.replace(request, name=obj.metadata.name or "", object=obj)
-        obj = await self._admission.admit(request)
+        admitted = await self._admission.admit(request)
+        if admitted is not obj:
+            obj = undamaged(
+                metadata.with_owners_once(admitted, options.warnings, admitted=True), obj, options
+            )
         context = Context(
             now, user.name, dry_run=options.dry_run, groups=user.groups, uid=user.uid, extra=user.extra
         )
@@ -158,20 +163,21 @@ class Writes:
         target, rules, now = update.target, update.rules, clock.now()
         if update.trusted:
             return metadata.carry_over(wanted, old)
-        obj = rules.default(wanted)
-        context = Context(now, update.user.name, target.subresource, update.options.dry_run)
-        request = self._request(Operation.UPDATE, target, update.user, now, update.options)
+        options = update.options
+        obj = recorded(old, rules.default(wanted), target, (options, update.user), now)
+        context = Context(now, update.user.name, target.subresource, options.dry_run)
+        request = self._request(Operation.UPDATE, target, update.user, now, options)
         shown = self._shown(update, obj)
         request = structs.replace(request, object=shown, old=self._shown(update, old))
         admitted = await self._admission.admit(request)
         if admitted is not shown:
-            view = update.view
-            obj = admitted if view is None else rules.default(view.put(old, admitted, context))
+            obj = undamaged(self._behind(update, admitted, obj, old, context), obj, options)
+        obj = metadata.with_owners_once(obj, options.warnings, admitted=True)
         new = rules.prepare_update(metadata.carry_over(obj, old), old, context)
         if rules.generation and target.subresource != "status":
             changed = rules.intent(new) != rules.intent(old)
             new = metadata.raise_generation(new, old, changed=changed)
-        if new == old:
+        if new == old or only_later(new, old):
             self._warn(update, new, old, context)
             await self._admission.validate(structs.replace(request, object=self._shown(update, old)))
             return old
@@ -179,7 +185,6 @@ class Writes:
         found += rules.validate_update(new, old, context)
         _refuse(target.resource, new, found)
         self._warn(update, new, old, context)
-        new = recorded(old, new, target, (update.options, update.user), now)
         await self._admission.validate(structs.replace(request, object=self._shown(update, new)))
         return new
 
@@ -191,6 +196,14 @@ class Writes:
 
     def _shown(self, update: Update, obj: Any) -> Any:
         return obj if update.view is None else update.view.show(obj)
+
+    def _behind(self, update: Update, admitted: Any, obj: Any, old: Any, context: Context) -> Any:
+        """The object that admission has seen, as it leaves it: all of it, or what its view shows."""
+        if update.view is None:
+            return admitted
+        changed = update.rules.default(update.view.put(old, admitted, context))
+        kept = structs.replace(changed.metadata, managed_fields=obj.metadata.managed_fields)
+        return structs.replace(changed, metadata=kept)
 
     async def _replace(self, resource: Resource, entry: Entry, new: Any) -> Any:
         """Write ``new`` over ``entry``, or end the object if that was all its deletion waited for."""

@@ -25,6 +25,9 @@ YAML = "application/yaml"
 ACCEPTED = (JSON, YAML)
 """The media types that bodies of objects may have, as error messages list them."""
 
+YAML_ERRORS = "yaml: unmarshal errors:\n"
+"""The beginning of what is said of keys that are there more than once in YAML."""
+
 _SUMMARY_LENGTH = 30
 _half_character = re.compile(r"\\u[dD][89a-fA-F]").search
 _GO_META = (
@@ -37,6 +40,8 @@ class Body(Struct, frozen=True):
 
     value: Any
     duplicates: tuple[str, ...] = ()
+    text: str = ""
+    """What was read, if it is JSON and has such keys: it tells the order in which they come."""
 
 
 def read_body(data: bytes, content_type: str = JSON, kind: str = "") -> Body:
@@ -141,7 +146,7 @@ def _read_json(data: bytes, refused: Callable[[str], ApiError], kind: str = "") 
         value = _whole_characters(value)
     if not repeated:
         return Body(value)
-    return Body(value, tuple(f'duplicate field "{path}"' for path in jsonscan.duplicate_keys(text)))
+    return Body(value, tuple(jsonscan.strict_reports(text)), text)
 
 
 def _whole_characters(value: Any) -> Any:
@@ -180,9 +185,12 @@ def _read_yaml(data: bytes, kind: str) -> Body:
     if data.lstrip()[:1] == b"{":
         # kubectl sends JSON as YAML when it applies; the short way usually does.
         try:
-            return _read_json(data, partial(_refused, data, kind), kind)
+            body = _read_json(data, partial(_refused, data, kind), kind)
         except ApiError:
             pass
+        else:
+            if not body.duplicates:
+                return body
     from podling.machinery import yamlread
 
     try:
@@ -192,5 +200,11 @@ def _read_yaml(data: bytes, kind: str) -> Body:
     _check_object(value, data, kind)
     if not duplicates:
         return Body(value)
-    lines = "\n".join(f"  {each}" for each in duplicates)
-    return Body(value, (f"yaml: unmarshal errors:\n{lines}",))
+    return Body(value, (YAML_ERRORS + "\n".join(f"  {each}" for each in duplicates),))
+
+
+def warnings_of(report: str) -> list[str]:
+    """A report as warnings: what is said of YAML is one text of several lines, and several warnings."""
+    if not report.startswith(YAML_ERRORS):
+        return [report]
+    return [line.strip() for line in report.removeprefix(YAML_ERRORS).split("\n")]

@@ -11,6 +11,7 @@ Nothing the client sent is changed in place: what must change is copied.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import chain
 from typing import Any, TypeVar, cast
@@ -19,8 +20,9 @@ import msgspec
 
 from podling.api.meta_v1 import ObjectMeta
 from podling.machinery import custom, scalars
-from podling.machinery.bodies import Body, summary
+from podling.machinery.bodies import Body, summary, warnings_of
 from podling.machinery.errors import ApiError, bad_request
+from podling.machinery.jsonscan import MAX_REPORTED, strict_reports, unknown_field
 from podling.machinery.mismatch import Mismatch, first_mismatch
 from podling.machinery.plain import json_type
 from podling.machinery.shapes import Kind, Shape, fields_of, per_type
@@ -32,9 +34,6 @@ Path = tuple[Any, Any] | None
 
 Handler = Callable[[Any, Path, "list[str] | None"], Any]
 """(value, path, unknown fields found or None) -> the value as the API keeps it."""
-
-MAX_REPORTED = 100
-"""Go's decoder keeps at most this many strict errors."""
 
 
 def convert(plain: Any, type_: type[T], field_validation: str = "Warn") -> tuple[T, list[str]]:
@@ -51,18 +50,41 @@ def convert(plain: Any, type_: type[T], field_validation: str = "Warn") -> tuple
         raise cannot_handle(body.value, type_, str(error)) from None
 
 
-def read(body: Body, type_: type[T], field_validation: str) -> tuple[T, list[str]]:
-    """``convert`` for callers with words of their own. Raises Mismatch."""
+def read(
+    body: Body, type_: type[T], field_validation: str, *, inside_first: bool = False
+) -> tuple[T, list[str]]:
+    """``convert`` for callers with words of their own. Raises Mismatch.
+
+    ``inside_first``: unknown fields are told after those that are inside of their neighbours, as the reader
+    of plain data does, not in the order in which they come, as the decoder of JSON does.
+    """
     found: list[str] | None = None if field_validation == "Ignore" else []
     _check_kind(body.value, type_)
     obj: T = _build(body.value, type_, found)
     if found is None:
         return obj, []
-    in_turn = (body.duplicates, found) if custom.is_custom(type_) else (found, body.duplicates)
-    reports = list(dict.fromkeys(chain(*in_turn)))[:MAX_REPORTED]
-    if reports and field_validation == "Strict":
-        raise Mismatch("strict decoding error: " + ", ".join(reports))
-    return obj, reports
+    if found and body.text and not custom.is_custom(type_):
+        told = strict_reports(body.text, found)
+    else:
+        strange = map(unknown_field, _inside_first(found) if inside_first and len(found) > 1 else found)
+        told = list(dict.fromkeys(chain(body.duplicates, strange)))[:MAX_REPORTED]
+    if told and field_validation == "Strict":
+        raise Mismatch("strict decoding error: " + ", ".join(told))
+    return obj, list(chain.from_iterable(map(warnings_of, told)))
+
+
+def _inside_first(paths: list[str]) -> list[str]:
+    """Paths in the order of the data, each behind those that are inside of its neighbours."""
+    first: dict[tuple[str, ...], int] = {}
+
+    def order(steps: tuple[str, ...]) -> list[tuple[bool, int]]:
+        return [(end == len(steps), first[steps[:end]]) for end in range(1, len(steps) + 1)]
+
+    taken = {path: tuple(re.split(r"\.|(?=\[)", path)) for path in paths}
+    for position, steps in enumerate(taken.values()):
+        for end in range(1, len(steps) + 1):
+            first.setdefault(steps[:end], position)
+    return sorted(paths, key=lambda path: order(taken[path]))
 
 
 def _build(plain: Any, type_: type[T], found: list[str] | None) -> T:
@@ -91,7 +113,7 @@ def _build_custom(plain: Any, type_: type[Any], found: list[str] | None) -> Any:
         raise first_mismatch(metadata, ObjectMeta) or Mismatch(str(error)) from None
     schema = type_.custom_resource.schema
     if found is not None and schema is not None:
-        found += [f'unknown field "{path}"' for path in sorted(schema.unknown_fields(obj.content))]
+        found += sorted(schema.unknown_fields(obj.content))
     return obj
 
 
@@ -189,11 +211,11 @@ def plan_of(type_: type[Any]) -> Handler:
             }
         if type(value) is not dict:
             return value
-        unknown = found if found is not None and not value.keys() <= names else None
+        strange = found if found is not None and not value.keys() <= names else None
         changed = value
         for name, item in value.items():
-            if unknown is not None and name not in names:
-                unknown.append(f'unknown field "{dotted((path, name))}"')
+            if strange is not None and name not in names:
+                strange.append(dotted((path, name)))
             if item is None:
                 if changed is value:
                     changed = dict(value)

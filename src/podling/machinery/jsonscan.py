@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 END = "unexpected end of JSON input"
 MAX_DEPTH = 500
+MAX_REPORTED = 100
+"""Go's decoder keeps at most this many strict errors."""
 TOO_DEEP = "exceeded max depth"
 
 _blank = re.compile(r"[ \t\r\n]*").match
@@ -39,12 +42,18 @@ class _Frame:
     keys: set[str] = field(default_factory=set)
 
 
-def duplicate_keys(text: str) -> list[str]:
-    """The paths of all keys that an object names again, each once, in the order of the text.
+def unknown_field(path: str) -> str:
+    """What is said of a field that the type does not have."""
+    return f'unknown field "{path}"'
 
-    Raises JsonError for malformed text.
+
+def strict_reports(text: str, unknown: Collection[str] = ()) -> list[str]:
+    """What is said of keys that an object names again, and of fields that are ``unknown`` (their paths).
+
+    Each once, in the order of the text, and no more than Go's decoder keeps; what is inside of an unknown
+    field is not looked at. Raises JsonError for malformed text.
     """
-    return list(dict.fromkeys(_Scanner(text).run()))
+    return list(_Scanner(text, unknown).run())
 
 
 def complaint(text: str) -> str:
@@ -57,13 +66,17 @@ def complaint(text: str) -> str:
 
 
 class _Scanner:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, unknown: Collection[str] = ()) -> None:
         self.text = text
         self.at = 0
         self.frames: list[_Frame] = []
-        self.found: list[str] = []
+        self.found: dict[str, None] = {}
+        self.unknown = frozenset(unknown)
+        self.names = frozenset(path.rpartition(".")[2] for path in unknown)
+        self.passed = MAX_DEPTH
+        """What is deeper than this is inside of an unknown field."""
 
-    def run(self) -> list[str]:
+    def run(self) -> Iterable[str]:
         self.value()
         while self.frames:
             self.after_value()
@@ -134,12 +147,24 @@ class _Scanner:
         name: str = json.loads(self.string())
         frame = self.frames[-1]
         frame.step = name
-        if name in frame.keys:
-            self.found.append(self.path())
+        self.note(name, again=name in frame.keys)
         frame.keys.add(name)
         if (character := self.peek()) != ":":
             raise self.unexpected("after object key", character)
         self.at += 1
+
+    def note(self, name: str, *, again: bool) -> None:
+        if len(self.frames) > self.passed or len(self.found) >= MAX_REPORTED:
+            return
+        self.passed = MAX_DEPTH
+        if not (again or name in self.names or "." in name):
+            return
+        path = self.path()
+        if path in self.unknown:
+            self.passed = len(self.frames)
+            self.found[unknown_field(path)] = None
+        elif again:
+            self.found[f'duplicate field "{path}"'] = None
 
     def path(self) -> str:
         steps = (f"[{each.step}]" if isinstance(each.step, int) else f".{each.step}" for each in self.frames)

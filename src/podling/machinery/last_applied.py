@@ -1,8 +1,9 @@
 """From ``kubectl apply`` to ``kubectl apply --server-side``: what the annotation says that was applied. Pure.
 
-The client-side apply leaves its configuration in an annotation. Who goes over to the server's apply shall not
-be told of conflicts with himself: what the annotation says and the object still has was his. Later applies keep
-the annotation up to date. Only for the field manager ``kubectl``: others have chosen to be somebody else.
+The client-side apply leaves its configuration in an annotation. Who goes over to the server's apply shall
+not be told of conflicts with himself: what the annotation says and the object still has was his. Later
+applies keep the annotation up to date. Only for the field manager ``kubectl``: others have chosen to be
+somebody else.
 
 Source of the rules: ``lastappliedmanager.go`` and ``lastappliedupdater.go`` of
 ``apimachinery/pkg/util/managedfields/internal``.

@@ -1,6 +1,7 @@
 """The entries of ``metadata.managedFields``: read, kept few, ordered and written. Pure.
 
-Source of the rules: ``apimachinery/pkg/util/managedfields/internal`` (``managedfields.go``, ``capmanagers.go``).
+Source of the rules: ``managedfields.go`` and ``capmanagers.go`` of
+``apimachinery/pkg/util/managedfields/internal``.
 """
 
 from __future__ import annotations

@@ -10,16 +10,19 @@ a patch that does not fit the document. Server-side apply lives in ``machinery.a
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
 
 from podling.machinery import fields, intake
 from podling.machinery.bodies import Body
-from podling.machinery.errors import bad_request, invalid, too_large, unfit_patch
+from podling.machinery.errors import ApiError, bad_request, invalid, too_large, unfit_patch
 from podling.machinery.mismatch import Mismatch
-from podling.machinery.plain import copied, equal, go_text
+from podling.machinery.plain import copied, equal, go_text, json_type
 from podling.machinery.strategic import strategic_merge_patch
 
 __all__ = ["json_patch", "merge_patch", "patched_object", "strategic_merge_patch"]
@@ -27,7 +30,8 @@ __all__ = ["json_patch", "merge_patch", "patched_object", "strategic_merge_patch
 T = TypeVar("T")
 
 MAX_OPERATIONS = 10_000
-_index = re.compile(r"-?(?:0|[1-9][0-9]*)").fullmatch
+MAX_DIGITS = 18
+_index = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 def patched_object(
@@ -41,7 +45,7 @@ def patched_object(
     """
     body = result if isinstance(result, Body) else Body(result)
     try:
-        return intake.read(body, type_, field_validation)
+        return intake.read(body, type_, field_validation, inside_first=strategic is not None)
     except Mismatch as error:
         if strategic is None:
             shown, why = msgspec.json.encode(body.value).decode(), str(error)
@@ -51,19 +55,27 @@ def patched_object(
 
 
 _GO_TYPES = {"array": "[]handlers.jsonPatchOp", "object": "map[string]interface {}"}
-
-
 _OPERATION = ("op", "path", "from", "value")
+_TEXTS = ("op", "path", "from")
 
 
 def check_decodes(patch: Any, expected: str) -> None:
     """400 where a patch is looked at for fields said twice, and is not even an ``array`` or ``object``."""
-    found = _json_type(patch)
-    if found not in (expected, "null"):
-        wanted = _GO_TYPES[expected]
-        raise bad_request(
-            f"error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}"
-        )
+    if wrong := next(_undecodable(patch, expected), None):
+        found, wanted = wrong
+        raise bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go {wanted}")
+
+
+def _undecodable(patch: Any, expected: str) -> Iterator[tuple[str, str]]:
+    """Which JSON type is where which Go type belongs."""
+    if (found := json_type(patch)) not in (expected, "null"):
+        yield found, f"value of type {_GO_TYPES[expected]}"
+    for operation in patch if expected == found == "array" else ():
+        if (found := json_type(operation)) not in ("object", "null"):
+            yield found, "value of type handlers.jsonPatchOp"
+        for name, value in operation.items() if found == "object" else ():
+            if name in _TEXTS and (found := json_type(value)) not in ("string", "null"):
+                yield found, f"struct field jsonPatchOp.{name} of type string"
 
 
 def strict_reports(operations: Any, duplicates: tuple[str, ...]) -> tuple[str, ...]:
@@ -75,22 +87,6 @@ def strict_reports(operations: Any, duplicates: tuple[str, ...]) -> tuple[str, .
         if name not in _OPERATION
     )
     return tuple(f"json patch {each}" for each in (*strange, *duplicates))
-
-
-def _json_type(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "bool"
-        case int() | float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 def merge_patch(plain: Any, patch: Any) -> Any:
@@ -112,126 +108,214 @@ def _merged(plain: Any, patch: Any) -> Any:
 
 
 class _Inapplicable(Exception):
-    """An operation that the document does not allow."""
+    """An operation that the document does not allow; the text is upstream's."""
 
 
 class _TestFailed(_Inapplicable):
     """The document is not what the patch is for."""
 
 
+_MISSING_VALUE = "missing value"
+_INVALID_INDEX = "invalid index referenced"
+
+
 def json_patch(plain: Any, operations: Any, *, tested: bool = False) -> Any:
     """RFC 6902: the operations one after the other, all or nothing.
+
+    Read as Kubernetes' library (``evanphx/json-patch`` 4) reads it: what is before the first slash of a path
+    does not matter; indices may count from behind; ``replace`` puts a key where none is, ``copy`` copies one
+    that is not there as null, and only ``test`` and ``replace`` know the whole document.
 
     ``tested``: a document that fails a test of the patch stays as it is, and that is no error.
 
     Raises ``ApiError``: 400 if ``operations`` is not a list of operations, 413 if there are too many,
     422 if one of them cannot be done.
     """
-    if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
-        raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+    if operations is None:
+        return copied(plain)
+    if not isinstance(operations, list):
+        raise _no_patch(operations, "jsonpatch.Patch")
+    for each in operations:
+        if not isinstance(each, dict) and each is not None:
+            raise _no_patch(each, "jsonpatch.Operation")
     if len(operations) > MAX_OPERATIONS:
         raise too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
-    # The document hangs below a root of its own, so that its top is an entry like all others.
-    root = {"": copied(plain)}
+    document = copied(plain)
     try:
         for operation in operations:
-            _perform(root, operation)
+            document = _performed(document, operation or {})
     except _Inapplicable as error:
         if tested and isinstance(error, _TestFailed):
             return plain
         raise unfit_patch(str(error)) from None
-    return root[""]
+    return document
 
 
-def _perform(root: dict[str, Any], operation: dict[str, Any]) -> None:
-    path = _pointer(operation, "path")
-    match operation.get("op"):
+def _no_patch(found: Any, wanted: str) -> ApiError:
+    return bad_request(f"json: cannot unmarshal {json_type(found)} into Go value of type {wanted}")
+
+
+def _performed(document: Any, operation: dict[str, Any]) -> Any:
+    """The document after an operation, which may have changed it in place."""
+    verb = operation.get("op")
+    match verb:
         case "add":
-            _add(root, path, copied(operation.get("value")))
+            path = _path(operation, "path", verb, _MISSING_VALUE)
+            container, step = _found(
+                document, path, f'{verb} operation does not apply: doc is missing path: "{path}"'
+            )
+            _add(container, step, copied(operation.get("value")), f"error in add for path: '{path}'")
         case "remove":
-            _remove(root, path)
+            path = _path(operation, "path", verb, _MISSING_VALUE)
+            container, step = _found(
+                document, path, f'{verb} operation does not apply: doc is missing path: "{path}"'
+            )
+            _remove(container, step, f"error in remove for path: '{path}'")
         case "replace":
-            _get(root, path)
-            _replace(root, path, copied(operation.get("value")))
+            return _replaced(document, operation)
         case "move":
-            source = _pointer(operation, "from")
-            if path[: len(source)] == source and path != source:
-                raise _Inapplicable("a value cannot be moved into itself")
-            value = _get(root, source)
-            _remove(root, source)
-            _add(root, path, value)
+            _move(document, operation)
         case "copy":
-            _add(root, path, copied(_get(root, _pointer(operation, "from"))))
+            _copy(document, operation)
         case "test":
-            _test(root, path, operation.get("value"))
-        case unknown:
-            raise _Inapplicable(f"Unexpected kind: {unknown}")
+            _test(document, operation)
+        case _:
+            raise _Inapplicable(f"Unexpected kind: {verb if isinstance(verb, str) else 'unknown'}")
+    return document
 
 
-def _pointer(operation: dict[str, Any], field: str) -> list[str]:
-    text = operation.get(field)
-    if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise _Inapplicable(f"{operation.get('op')} operation without a usable {field}")
-    return [step.replace("~1", "/").replace("~0", "~") for step in text.split("/")]
+def _path(operation: dict[str, Any], field: str, verb: str, why: str = "") -> str:
+    """The path that an operation names in ``field``; ``why`` if that is all that is said when it does not."""
+    found = operation.get(field)
+    if isinstance(found, str):
+        return found
+    if not why:
+        why = f"operation{'' if field == 'path' else ','} missing {field} field: {_MISSING_VALUE}"
+        if found is not None:
+            why = f"json: cannot unmarshal {json_type(found)} into Go value of type string"
+    raise _Inapplicable(f"{verb} operation failed to decode {field}: {why}")
 
 
-def _container(root: dict[str, Any], path: list[str]) -> Any:
-    """What holds the last step of ``path``."""
-    value: Any = root
-    for step in path[:-1]:
-        value = _entry(value, step)
-    return value
+def _found(document: Any, path: str, missing: str) -> tuple[Any, str]:
+    """The object or list that has the last step of a path, and that step."""
+    _, *steps = (step.replace("~1", "/").replace("~0", "~") for step in path.split("/"))
+    value = document if steps else None
+    for step in steps[:-1]:
+        try:
+            value = _get(value, step)
+        except _Inapplicable:
+            value = None
+        if not isinstance(value, dict | list):
+            break
+    if not isinstance(value, dict | list):
+        raise _Inapplicable(f"{missing}: {_MISSING_VALUE}")
+    return value, steps[-1]
 
 
-def _entry(value: Any, step: str) -> Any:
-    if isinstance(value, dict) and step in value:
-        return value[step]
-    if isinstance(value, list):
-        return value[_position(step, len(value) - 1)]
-    raise _Inapplicable(f"missing path: {step}")
+def _get(container: Any, step: str) -> Any:
+    """What is there; None for a key that is not."""
+    return container.get(step) if isinstance(container, dict) else container[_position(step, len(container))]
 
 
-def _position(step: str, last: int) -> int:
-    """The place that a step names; one below zero counts from behind, as in Kubernetes' library."""
-    if not _index(step) or not -last - 1 <= int(step[:9]) <= last:
-        raise _Inapplicable(f"invalid array index: {step}")
-    return int(step) if step[0] != "-" else int(step) + last + 1
+def _position(step: str, size: int) -> int:
+    """The place that a step names in a list; one below zero counts from behind."""
+    place = _number(step)
+    if not -size <= place < size:
+        raise _Inapplicable(f"Unable to access invalid index: {place}: {_INVALID_INDEX}")
+    return place % size
 
 
-def _get(root: dict[str, Any], path: list[str]) -> Any:
-    return _entry(_container(root, path), path[-1])
+def _number(step: str) -> int:
+    if not _index(step):
+        raise _Inapplicable(f"strconv.Atoi: parsing {json.dumps(step)}: invalid syntax")
+    if len(step) > MAX_DIGITS:
+        raise _Inapplicable(f"strconv.Atoi: parsing {json.dumps(step)}: value out of range")
+    return int(step)
 
 
-def _add(root: dict[str, Any], path: list[str], value: Any) -> None:
-    container, step = _container(root, path), path[-1]
-    if isinstance(container, list):
-        position = len(container) if step == "-" else _position(step, len(container))
-        container.insert(position, value)
-    elif isinstance(container, dict):
+def _add(container: Any, step: str, value: Any, what: str) -> None:
+    if isinstance(container, dict):
         container[step] = value
-    else:
-        raise _Inapplicable(f"missing container: {step}")
-
-
-def _replace(root: dict[str, Any], path: list[str], value: Any) -> None:
-    container, step = _container(root, path), path[-1]
-    container[_position(step, len(container) - 1) if isinstance(container, list) else step] = value
-
-
-def _remove(root: dict[str, Any], path: list[str]) -> None:
-    container, step = _container(root, path), path[-1]
-    _entry(container, step)
-    if len(path) == 1:
-        raise _Inapplicable("the whole document cannot be removed")
-    del container[_position(step, len(container) - 1) if isinstance(container, list) else step]
-
-
-def _test(root: dict[str, Any], path: list[str], expected: Any) -> None:
+        return
     try:
-        found = _get(root, path)
-    except _Inapplicable:
-        found = None
+        place = len(container) if step == "-" else _position(step, len(container) + 1)
+    except _Inapplicable as error:
+        improper = "" if _index(step) else f"value was not a proper array index: '{step}': "
+        raise _Inapplicable(f"{what}: {improper}{error}") from None
+    container.insert(place, value)
+
+
+def _remove(container: Any, step: str, what: str) -> None:
+    if isinstance(container, dict) and step not in container:
+        raise _Inapplicable(f"{what}: Unable to remove nonexistent key: {step}: {_MISSING_VALUE}")
+    with _about(what):
+        del container[step if isinstance(container, dict) else _position(step, len(container))]
+
+
+@contextmanager
+def _about(what: str) -> Iterator[None]:
+    """Says of an error what was being done."""
+    try:
+        yield
+    except _Inapplicable as error:
+        raise _Inapplicable(f"{what}: {error}") from None
+
+
+def _replaced(document: Any, operation: dict[str, Any]) -> Any:
+    path, value = _path(operation, "path", "replace"), copied(operation.get("value"))
+    if not path:
+        if not isinstance(value, dict | list):
+            raise _Inapplicable("replace operation value must be object or array: %!w(<nil>)")
+        return value
+    what = "replace operation does not apply: doc is missing"
+    container, step = _found(document, path, f"{what} path: {path}")
+    if isinstance(container, list):
+        try:
+            container[_position(step, len(container))] = value
+        except _Inapplicable:
+            raise _Inapplicable(f"{what} key: {path}: {_MISSING_VALUE}") from None
+    else:
+        container[step] = value
+    return document
+
+
+def _move(document: Any, operation: dict[str, Any]) -> None:
+    source = _path(operation, "from", "move")
+    container, step = _found(
+        document, source, f"move operation does not apply: doc is missing from path: {source}"
+    )
+    with _about(f"error in move for path: '{step}'"):
+        value = _get(container, step)
+    _remove(container, step, f"error in move for path: '{step}'")
+    path = _path(operation, "path", "move")
+    container, step = _found(
+        document, path, f"move operation does not apply: doc is missing destination path: {path}"
+    )
+    _add(container, step, value, f"error in move for path: '{path}'")
+
+
+def _copy(document: Any, operation: dict[str, Any]) -> None:
+    source = _path(operation, "from", "copy")
+    container, step = _found(
+        document, source, f"copy operation does not apply: doc is missing from path: {source}"
+    )
+    with _about(f"error in copy for from: '{source}'"):
+        value = copied(_get(container, step))
+    path = _path(operation, "path", "copy", _MISSING_VALUE)
+    container, step = _found(
+        document, path, f"copy operation does not apply: doc is missing destination path: {path}"
+    )
+    _add(container, step, value, "error while adding value during copy")
+
+
+def _test(document: Any, operation: dict[str, Any]) -> None:
+    path, expected = _path(operation, "path", "test"), operation.get("value")
+    found = document
+    if path:
+        container, step = _found(document, path, f"test operation does not apply: is missing path: {path}")
+        with _about(f"error in test for path: '{path}'"):
+            found = _get(container, step)
     if not equal(found, expected):
-        raise _TestFailed(f"testing value /{'/'.join(path[1:])} failed: test failed")
+        raise _TestFailed(f"testing value {path} failed: test failed")

@@ -169,7 +169,10 @@ class Object:
             revision = live.metadata.resource_version
             place = ObjectMeta(name="w", namespace="default", resource_version=revision)
             return Scale(metadata=place, spec=ScaleSpec(replicas=int(write.values["spec.size"])))
-        return self._object(write.values, live)
+        # Who puts a status says the labels as they are: others would lose them in the record.
+        labels = leaves_of(live) if write.door == "status" else {}
+        labels = {leaf: value for leaf, value in labels.items() if leaf.startswith("metadata.")}
+        return self._object({**labels, **write.values}, live)
 
     def _object(self, said: Values, live: Any = None, **more: Any) -> Any:
         plain = tree(said, **more)
@@ -215,9 +218,9 @@ def unversioned(obj: Any) -> Any:
 
 
 def sensible(write: Write) -> bool:
-    """A scale always says how many. Who applies a status would own the labels that it says and cannot set."""
+    """A scale always says how many. Who writes a status would own the labels that it says and cannot set."""
     labelled = any(leaf.startswith("metadata.") for leaf in write.values)
-    if write.door == "status" and write.applies and labelled:
+    if write.door == "status" and labelled:
         return False
     return write.door != "scale" or "spec.size" in write.values
 

@@ -103,7 +103,22 @@ def test_a_number_that_is_none() -> None:
 class TestWrites:
     def test_the_defaults(self) -> None:
         found = write_options({}, "create")
-        assert (found.dry_run, found.field_manager, found.field_validation) == (False, "", "Warn")
+        assert (found.dry_run, found.field_manager, found.field_validation) == (False, "unknown", "Warn")
+
+    @pytest.mark.parametrize(
+        ("agent", "manager"),
+        [
+            ("kubectl/v1.36.2 (linux/amd64)", "kubectl"),
+            ("my tool 1.0", "my tool 1.0"),
+            ("/1.0", "unknown"),
+            ("\tcurl\x7f/8", "curl"),
+            ("x" * 200, "x" * 128),
+            ("ü" * 100, "ü" * 64),
+        ],
+    )
+    def test_who_names_no_manager_is_its_user_agent(self, agent: str, manager: str) -> None:
+        assert write_options({}, "create", agent=agent).field_manager == manager
+        assert write_options({"dryRun": "All"}, "create", agent=agent).field_manager == manager
 
     def test_all_of_them(self) -> None:
         query = {"dryRun": "All", "fieldManager": "me", "fieldValidation": "Strict", "force": "true"}
@@ -116,6 +131,12 @@ class TestWrites:
         [
             ({"dryRun": "Some"}, None, 'dryRun: Unsupported value: ["Some"]: supported values: "All"'),
             ({"fieldManager": "x" * 129}, None, "fieldManager: Too long: may not be more than 128 bytes"),
+            (
+                {"fieldManager": "ü\n"},
+                None,
+                'fieldManager: Invalid value: "ü\\n": invalid character U+000A (at position 2)',
+            ),
+            ({"force": ""}, PatchType.JSON, "force: Forbidden: may not be specified for non-apply patch"),
             ({}, PatchType.APPLY, "fieldManager: Required value: is required for apply patch"),
             (
                 {"force": "true"},

@@ -11,6 +11,7 @@ import pytest
 from podling.api import apiextensions_v1, apps_v1, coordination_v1, core_v1
 from podling.machinery.codec import convert, encode, read_body
 from podling.machinery.errors import ApiError
+from podling.machinery.patch import patched_object
 
 
 def pod(spec: dict[str, Any] | None = None, **rest: Any) -> dict[str, Any]:
@@ -54,13 +55,49 @@ def test_strict_refuses_unknown_fields() -> None:
     assert refused(UNKNOWN, how="Strict") == "strict decoding error: " + ", ".join(UNKNOWN_TEXTS)
 
 
-def test_strict_refuses_repeated_fields() -> None:
-    body = read_body(b'{"spec":{"nodeName":"a","nodeName":"b","foo":1}}')
+UNKNOWN_A, UNKNOWN_B = 'unknown field "spec.a"', 'unknown field "spec.b"'
+TWICE = 'duplicate field "spec.nodeName"'
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"spec":{"nodeName":"x","nodeName":"y","a":1}}', [TWICE, UNKNOWN_A]),
+        ('{"spec":{"a":1,"nodeName":"x","nodeName":"y","b":1}}', [UNKNOWN_A, TWICE, UNKNOWN_B]),
+        ('{"spec":{"a":1,"a":2,"b":{"c":1,"c":2}}}', [UNKNOWN_A, UNKNOWN_B]),
+        ('{"spec":{"a.b":1,"nodeName":"x","nodeName":"y"}}', ['unknown field "spec.a.b"', TWICE]),
+        (
+            '{"spec":{"nodeSelector":{"a":"1","a":"2"}},"metadata":{"b":1}}',
+            ['duplicate field "spec.nodeSelector.a"', 'unknown field "metadata.b"'],
+        ),
+    ],
+)
+def test_strict_refuses_repeated_and_unknown_fields_as_it_meets_them(text: str, told: list[str]) -> None:
+    body = read_body(text.encode())
     assert convert(body, core_v1.Pod, "Ignore")[1] == []
-    assert convert(body, core_v1.Pod)[1] == ['unknown field "spec.foo"', 'duplicate field "spec.nodeName"']
-    assert refused(body, how="Strict") == (
-        'strict decoding error: unknown field "spec.foo", duplicate field "spec.nodeName"'
-    )
+    assert convert(body, core_v1.Pod)[1] == told
+    assert refused(body, how="Strict") == f"strict decoding error: {', '.join(told)}"
+
+
+def test_keys_that_yaml_repeats_come_first_and_are_one_error_or_several_warnings() -> None:
+    lines = 'line 2: key "a" already set in map', 'line 4: key "b" already set in map'
+    body = read_body(b'x: {"a": 1,\n "a": 2}\nz: {"b": 1,\n "b": 2}\n', "application/yaml")
+    unknown = ['unknown field "x"', 'unknown field "z"']
+    assert convert(body, core_v1.Pod)[1] == [*lines, *unknown]
+    text = "yaml: unmarshal errors:\n  " + "\n  ".join(lines)
+    assert refused(body, how="Strict") == f"strict decoding error: {text}, {', '.join(unknown)}"
+
+
+def test_json_that_is_sent_as_yaml_repeats_keys_like_yaml() -> None:
+    body = read_body(b'{"x": 1, "x": 2}', "application/yaml")
+    assert body.duplicates == ('yaml: unmarshal errors:\n  line 1: key "x" already set in map',)
+
+
+def test_of_a_strategic_merge_patch_what_is_inside_comes_first() -> None:
+    result = {"a": 1, "spec": {"b": 1, "containers": [{"c": 1}, {"d": 1}]}, "metadata": {"e": 1}}
+    _, told = patched_object(result, core_v1.Pod, "Warn", strategic=result)
+    paths = ["spec.containers[0].c", "spec.containers[1].d", "spec.b", "metadata.e", "a"]
+    assert told == [f'unknown field "{path}"' for path in paths]
 
 
 def test_names_of_fields_are_case_sensitive() -> None:

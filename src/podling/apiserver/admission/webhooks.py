@@ -184,7 +184,8 @@ class MutatingAdmissionWebhook(_Webhooks):
                 return request.object
             return await forms.taken_back(plain, form.resource)
         except ApiError as error:
-            raise errors.internal(str(error)) from None
+            notes = getattr(error, "__notes__", None) or [str(error)]
+            raise errors.internal(notes[0]) from None
 
 
 def _numbered(found: Sequence[Any]) -> Iterator[tuple[Key, Any]]:
