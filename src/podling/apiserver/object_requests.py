@@ -245,7 +245,7 @@ class ObjectRequests:
         own = view.body if view else (target.resource.type, CustomObject)
         shows_itself = not target.subresource or isinstance(obj, own)
         if wanted.form is Form.OBJECT or isinstance(obj, Status) or not shows_itself:
-            body = codec.encode(obj)
+            body = codec.encode(obj) if isinstance(obj, Status) else self._registry.reads.json_of(target, obj)
         else:
             body = self._renderer(target, wanted, request.query).one(entry_of(obj), clock.now())
         return await reply(request, body, code=code, media_type=wanted.media_type)

@@ -19,7 +19,7 @@ from podling.apiserver.selection import Selection, selection
 from podling.apiserver.views import shown_form
 from podling.apiserver.watch import ObjectWatch, Open
 from podling.client.local import ListOptions, Target
-from podling.machinery import errors
+from podling.machinery import codec, errors
 from podling.machinery.custom import CustomObject, CustomResource
 from podling.machinery.scheme import Resource
 from podling.store.base import Compacted, Entry, Store
@@ -54,6 +54,15 @@ class Reads:
             if obj.metadata.name == target.name:
                 return entry_of(obj)
         raise errors.not_found(resource.plural, resource.group, target.name)
+
+    def json_of(self, target: Target, obj: Any) -> bytes:
+        """The JSON of what a write of ``target`` gave: as it is stored, if it is."""
+        if not target.subresource:
+            key = target.resource.key(target.namespace, obj.metadata.name or "")
+            entry = self._store.peek(key)
+            if entry is not None and entry.memo is not None and entry.memo.object is obj:
+                return entry.value
+        return codec.encode(obj)
 
     def shown(self, resource: Resource, entry: Entry) -> Any:
         """A stored entry as an object of ``resource``."""
