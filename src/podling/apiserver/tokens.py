@@ -20,6 +20,7 @@ from msgspec import structs
 from podling import clock, ids
 from podling.api.authentication_v1 import BoundObjectReference, TokenRequest, TokenRequestStatus
 from podling.api.core_v1 import Node, Pod, Secret, ServiceAccount
+from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.issuer import ALGORITHM, ISSUER, key_id
 from podling.client.local import Target, User, WriteOptions
@@ -33,6 +34,7 @@ DEFAULT_SECONDS = 3600
 MIN_SECONDS = 600
 MAX_SECONDS = 1 << 32
 LEEWAY = timedelta(minutes=1)
+GROUP = "authentication.k8s.io"
 PRIVATE = "kubernetes.io"
 """The claim that holds namespace, service account and bound object."""
 
@@ -74,10 +76,13 @@ class Tokens:
 
     async def request(self, target: Target, user: User, body: Any, options: WriteOptions) -> TokenRequest:
         """``serviceaccounts/token``: a token for the account that ``target`` names."""
+        wanted: TokenRequest = body
+        found = _name_errors(wanted.metadata, target)
+        if found:
+            raise errors.invalid("TokenRequest", GROUP, target.name, found)
         account = self._objects.get(ServiceAccount, target.name, target.namespace)
         if account is None:
             raise errors.not_found("serviceaccounts", "", target.name)
-        wanted: TokenRequest = body
         spec = structs.replace(
             wanted.spec,
             audiences=wanted.spec.audiences or (ISSUER,),
@@ -87,8 +92,8 @@ class Tokens:
         )
         found = _spec_errors(spec.expiration_seconds or 0)
         if found:
-            raise errors.invalid("TokenRequest", "authentication.k8s.io", target.name, found)
-        bound = self._bound(spec.bound_object_ref, target.namespace)
+            raise errors.invalid("TokenRequest", GROUP, "", found)
+        bound = self._bound(spec.bound_object_ref, target)
         now = clock.now()
         expires = clock.seconds_precision(now) + timedelta(seconds=spec.expiration_seconds or 0)
         claims = _claims(account, spec.audiences, now, expires, bound)
@@ -134,23 +139,31 @@ class Tokens:
         obj = self._objects.get(_BOUND[kind], name, "" if kind == "Node" else known.namespace)
         return obj is not None and obj.metadata.uid == uid
 
-    def _bound(self, ref: BoundObjectReference | None, namespace: str) -> tuple[str, Any, Node | None] | None:
+    def _bound(self, ref: BoundObjectReference | None, target: Target) -> tuple[str, Any, Node | None] | None:
         """The object a token is to be bound to, and for a pod its node."""
         if ref is None:
             return None
-        kind = _BOUND.get(ref.kind or "")
+        group, _, version = (ref.api_version or "").rpartition("/")
+        kind = None if group else _BOUND.get(ref.kind or "")
         if kind is None:
-            raise errors.bad_request(f"cannot bind token for serviceaccount to a type of {ref.kind}")
+            raise errors.bad_request(
+                f"cannot bind token to object of type {group}/{version}, Kind={ref.kind or ''}"
+            )
         plural = f"{(ref.kind or '').lower()}s"
-        obj: Any = self._objects.get(kind, ref.name or "", "" if kind is Node else namespace)
+        obj: Any = self._objects.get(kind, ref.name or "", "" if kind is Node else target.namespace)
         if obj is None:
             raise errors.not_found(plural, "", ref.name or "")
+        if kind is Pod and obj.spec.service_account_name != target.name:
+            raise errors.bad_request(
+                f'cannot bind token for serviceaccount "{target.name}" to pod running with different '
+                "serviceaccount name."
+            )
         if ref.uid and ref.uid != obj.metadata.uid:
             why = (
                 f"the UID in the bound object reference ({ref.uid}) "
                 f"does not match the UID in record. The object might have been deleted and then recreated"
             )
-            raise errors.conflict(plural, "", ref.name or "", why)
+            raise errors.conflict(ref.kind or "", "", ref.name or "", why)
         node = None
         if kind is Pod and obj.spec.node_name:
             node = self._objects.get(Node, obj.spec.node_name)
@@ -194,6 +207,18 @@ class Tokens:
         if datetime.fromtimestamp(claims.get("nbf", 0), UTC) - LEEWAY > now:
             return None
         return _verified(claims)
+
+
+def _name_errors(metadata: ObjectMeta, target: Target) -> list[FieldError]:
+    """A request may leave out whom it is for, since its path says it."""
+    for name, given, wanted in (
+        ("name", metadata.name, target.name),
+        ("namespace", metadata.namespace, target.namespace),
+    ):
+        if given and given != wanted:
+            text = f"must match the service account {name} if specified"
+            return [fields.invalid(Path("metadata").child(name), given, text)]
+    return []
 
 
 def _spec_errors(seconds: int) -> list[FieldError]:

@@ -46,7 +46,7 @@ class ControlPlane:
 async def memory_cluster(plugins: Sequence[Plugin] | None = None) -> AsyncIterator[ControlPlane]:
     """A fresh cluster that ends with the block.
 
-    ``plugins``: admission (default: what a cluster has, but for service accounts, which need a controller).
+    ``plugins``: admission (default: what a cluster has, but for what needs controllers).
     """
     store = MemoryStore()
     server = ApiServer(store, plugins_without_controllers() if plugins is None else plugins)

@@ -6,8 +6,18 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from podling.api.core_v1 import LimitRange, Namespace, Node, Pod, ServiceAccount
+from podling.api.core_v1 import (
+    LimitRange,
+    Namespace,
+    Node,
+    ObjectReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    ServiceAccount,
+)
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.node_v1 import RuntimeClass
 from podling.api.scheduling_v1 import PriorityClass
@@ -89,6 +99,95 @@ async def test_an_account_must_exist(cluster: ControlPlane) -> None:
         'pods "web" is forbidden: error looking up service account default/ghost: '
         'serviceaccount "ghost" not found',
     )
+
+
+SECRET = "secretKeyRef: {name: theirs, key: k}"
+NOT_LISTED = "is not allowed because service account careful does not reference that"
+FOREIGN: list[tuple[str, str]] = [
+    (
+        "volumes: [{name: v, secret: {secretName: theirs}}]",
+        f'volume with secret.secretName="theirs" {NOT_LISTED} secret',
+    ),
+    (
+        f"initContainers: [{{name: i, image: x, env: [{{name: E, valueFrom: {{{SECRET}}}}}]}}]",
+        f'init container i with envVar E referencing secret.secretName="theirs" {NOT_LISTED} secret',
+    ),
+    (
+        "containers: [{name: c, image: x, envFrom: [{secretRef: {name: theirs}}]}]",
+        f'container c with envFrom referencing secret.secretName="theirs" {NOT_LISTED} secret',
+    ),
+    (
+        "imagePullSecrets: [{name: theirs}]",
+        f'imagePullSecrets[0].name="theirs" {NOT_LISTED} imagePullSecret',
+    ),
+]
+
+
+async def a_careful_account(cluster: ControlPlane) -> None:
+    annotations = "{kubernetes.io/enforce-mountable-secrets: 'true'}"
+    named = f"metadata: {{name: careful, namespace: default, annotations: {annotations}}}"
+    await cluster.client.create(obj(ServiceAccount, f"{named}\nsecrets: [{{name: own}}]"))
+
+
+@pytest.mark.parametrize(("fragment", "why"), FOREIGN)
+async def test_pods_of_a_careful_account_use_its_own_secrets_only(
+    cluster: ControlPlane, fragment: str, why: str
+) -> None:
+    await a_careful_account(cluster)
+    found = await refusal(cluster, f"spec: {{serviceAccountName: careful, {fragment}}}")
+    assert found == (403, f'pods "web" is forbidden: {why}')
+    own = fragment.replace("theirs", "own") if "Pull" not in fragment else "volumes: []"
+    await create(cluster, f"spec: {{serviceAccountName: careful, {own}}}")
+
+
+async def test_whoever_debugs_a_pod_of_a_careful_account_does_too(cluster: ControlPlane) -> None:
+    await a_careful_account(cluster)
+    pod = await create(cluster, "spec: {serviceAccountName: careful}")
+    debugger = "{name: d, image: x, envFrom: [{secretRef: {name: theirs}}]}"
+    wanted = obj(Pod, f"spec: {{ephemeralContainers: [{debugger}]}}").spec.ephemeral_containers
+    changed = structs.replace(pod, spec=structs.replace(pod.spec, ephemeral_containers=wanted))
+    with pytest.raises(ApiError) as caught:
+        await cluster.client.update(changed, subresource="ephemeralcontainers")
+    assert str(caught.value) == (
+        'pods "web" is forbidden: ephemeral container d with envFrom referencing '
+        f'secret.secretName="theirs" {NOT_LISTED} secret'
+    )
+
+
+async def test_an_account_lists_secrets_by_their_names(cluster: ControlPlane) -> None:
+    text = "metadata: {name: a, namespace: default}\nsecrets: [{name: s, kind: Secret, namespace: other}]"
+    made = await cluster.client.create(obj(ServiceAccount, text))
+    assert made.secrets == (ObjectReference(name="s"),)
+    again = await cluster.client.update(structs.replace(made, secrets=obj(ServiceAccount, text).secrets))
+    assert again.secrets == made.secrets
+
+
+@pytest.mark.parametrize(
+    ("thing", "finalizer"),
+    [
+        (
+            obj(
+                PersistentVolumeClaim,
+                "metadata: {name: c, namespace: default, finalizers: [example.com/own]}\n"
+                "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}",
+            ),
+            "kubernetes.io/pvc-protection",
+        ),
+        (
+            obj(
+                PersistentVolume,
+                "metadata: {name: v, finalizers: [example.com/own]}\n"
+                "spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /x}}",
+            ),
+            "kubernetes.io/pv-protection",
+        ),
+    ],
+)
+async def test_volumes_are_protected_from_the_start(
+    cluster: ControlPlane, thing: Any, finalizer: str
+) -> None:
+    made = await cluster.client.create(thing)
+    assert made.metadata.finalizers == ("example.com/own", finalizer)
 
 
 async def test_nodes_may_be_silent_for_five_minutes(cluster: ControlPlane) -> None:

@@ -73,9 +73,13 @@ async def test_it_is_for_its_audience(cluster: ControlPlane) -> None:
     assert cluster.server.tokens.user_of(token, ("vault",))
 
 
-async def test_it_goes_with_the_pod_it_is_bound_to(cluster: ControlPlane) -> None:
-    spec = PodSpec(containers=(Container(name="c", image="i"),))
+async def create_pod(cluster: ControlPlane, account: str = "default") -> None:
+    spec = PodSpec(containers=(Container(name="c", image="i"),), service_account_name=account)
     await cluster.client.create(Pod(metadata=ObjectMeta(name="p", namespace="default"), spec=spec))
+
+
+async def test_it_goes_with_the_pod_it_is_bound_to(cluster: ControlPlane) -> None:
+    await create_pod(cluster)
     token = await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p"))
     user = cluster.server.tokens.user_of(token)
     assert user is not None
@@ -92,12 +96,46 @@ async def test_it_goes_with_its_account(cluster: ControlPlane) -> None:
 
 
 async def test_what_cannot_be_asked_for(cluster: ControlPlane) -> None:
-    with pytest.raises(ApiError, match="may not specify a duration less than 10 minutes"):
+    with pytest.raises(ApiError) as caught:
         await token_for(cluster, expiration_seconds=10)
-    with pytest.raises(ApiError, match="cannot bind token for serviceaccount to a type of Service"):
-        await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Service", name="s"))
+    assert str(caught.value) == (
+        'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 10: may '
+        "not specify a duration less than 10 minutes"
+    )
+    service = BoundObjectReference(kind="Service", api_version="v1", name="s")
+    with pytest.raises(ApiError, match="cannot bind token to object of type /v1, Kind=Service"):
+        await token_for(cluster, bound_object_ref=service)
+    pod = BoundObjectReference(kind="Pod", api_version="v1", name="p")
     with pytest.raises(ApiError, match='pods "p" not found'):
-        await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p"))
+        await token_for(cluster, bound_object_ref=pod)
+    await create_pod(cluster, "other")
+    with pytest.raises(ApiError) as caught:
+        await token_for(cluster, bound_object_ref=pod)
+    assert (caught.value.code, str(caught.value)) == (
+        400,
+        'cannot bind token for serviceaccount "default" to pod running with different serviceaccount name.',
+    )
+
+
+async def test_it_is_for_the_very_object(cluster: ControlPlane) -> None:
+    await create_pod(cluster)
+    with pytest.raises(ApiError) as caught:
+        await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p", uid="other"))
+    assert (caught.value.code, str(caught.value)) == (
+        409,
+        'Operation cannot be fulfilled on Pod "p": the UID in the bound object reference (other) does not '
+        "match the UID in record. The object might have been deleted and then recreated",
+    )
+
+
+async def test_a_request_may_not_name_somebody_else(cluster: ControlPlane) -> None:
+    request = TokenRequest(metadata=ObjectMeta(name="other"))
+    with pytest.raises(ApiError) as caught:
+        await cluster.client.create_subresource(ServiceAccount, "default", "token", request, "default")
+    assert str(caught.value) == (
+        'TokenRequest.authentication.k8s.io "default" is invalid: metadata.name: Invalid value: "other": '
+        "must match the service account name if specified"
+    )
 
 
 async def test_a_token_is_reviewed(cluster: ControlPlane) -> None:

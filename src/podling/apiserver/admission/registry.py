@@ -29,6 +29,7 @@ from podling.apiserver.admission.storage_defaults import (
     DefaultIngressClass,
     DefaultStorageClass,
     PersistentVolumeClaimResize,
+    StorageObjectInUseProtection,
 )
 from podling.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 from podling.apiserver.admission.unserved_kinds import UnservedKinds
@@ -49,6 +50,7 @@ def default_plugins() -> tuple[Plugin, ...]:
         DefaultTolerationSeconds(),
         DefaultStorageClass(),
         PersistentVolumeClaimResize(),
+        StorageObjectInUseProtection(),
         RuntimeClassAdmission(),
         CertificateApproval(),
         CertificateSigning(),
@@ -56,10 +58,10 @@ def default_plugins() -> tuple[Plugin, ...]:
         DefaultIngressClass(),
         PodTopologyLabels(),
         PodResizeValidator(),
-        ServiceAllocation(),
         UnservedKinds(),
         MutatingAdmissionPolicies(),
         MutatingAdmissionWebhook(),
+        ServiceAllocation(),
         ValidatingAdmissionPolicies(),
         ValidatingAdmissionWebhook(),
         ResourceQuotaAdmission(),
@@ -67,5 +69,7 @@ def default_plugins() -> tuple[Plugin, ...]:
 
 
 def plugins_without_controllers() -> tuple[Plugin, ...]:
-    """For an API server on its own: all but the plugin that needs what a controller makes (accounts)."""
-    return tuple(plugin for plugin in default_plugins() if plugin.name != ServiceAccountAdmission.name)
+    """For an API server on its own: all but those that need what a controller makes (accounts) or takes away
+    (the finalizers of claims and volumes)."""
+    need_one = (ServiceAccountAdmission, StorageObjectInUseProtection)
+    return tuple(plugin for plugin in default_plugins() if not isinstance(plugin, need_one))

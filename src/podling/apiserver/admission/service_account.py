@@ -8,6 +8,7 @@ Upstream: ``plugin/pkg/admission/serviceaccount``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from podling import clock, ids
@@ -28,7 +29,13 @@ from podling.api.core_v1 import (
     VolumeProjection,
 )
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.mountable_secrets import (
+    foreign_secrets,
+    foreign_secrets_of_debuggers,
+    is_limited,
+)
 from podling.apiserver.kinds.filling import change, each
+from podling.machinery.errors import ApiError
 from podling.machinery.pods import is_mirror
 from podling.machinery.scheme import Resource
 
@@ -49,32 +56,34 @@ class ServiceAccountAdmission(Plugin):
     name = "ServiceAccount"
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
-        return (
-            operation is Operation.CREATE
-            and (resource.group, resource.plural) == ("", "pods")
-            and not subresource
-        )
+        if (resource.group, resource.plural) != ("", "pods"):
+            return False
+        if subresource:
+            return operation is Operation.UPDATE and subresource == "ephemeralcontainers"
+        return operation is Operation.CREATE
 
     async def admit(self, request: Request, objects: Objects) -> Any:
         pod: Pod = request.object
-        if is_mirror(pod):
+        if request.subresource or is_mirror(pod):
             return pod
         name = pod.spec.service_account_name or DEFAULT_ACCOUNT
         account = await _find(objects, name, request.namespace)
         if account is None:
-            raise request.forbidden(
-                f"error looking up service account {request.namespace}/{name}: "
-                f'serviceaccount "{name}" not found'
-            )
+            raise _no_account(request, name)
         spec = change(pod.spec, service_account_name=name, service_account=name)
         if automounts(account, spec):
             spec = _with_token(spec)
         if not spec.image_pull_secrets and account.image_pull_secrets:
             spec = change(spec, image_pull_secrets=account.image_pull_secrets)
+        if is_limited(account):
+            _refuse(request, foreign_secrets(account, spec))
         return change(pod, spec=spec)
 
     async def validate(self, request: Request, objects: Objects) -> None:
         pod: Pod = request.object
+        if request.subresource:
+            _check_debuggers(request, objects)
+            return
         if not is_mirror(pod):
             return
         if pod.spec.service_account_name:
@@ -87,6 +96,31 @@ class ServiceAccountAdmission(Plugin):
             for source in (volume.projected.sources if volume.projected else ())
         ):
             raise request.forbidden("a mirror pod may not use ServiceAccountToken volume projections")
+
+
+def _check_debuggers(request: Request, objects: Objects) -> None:
+    spec = request.object.spec
+    name = spec.service_account_name or ""
+    if not name:
+        pod = request.object.metadata.name
+        raise request.forbidden(f"no service account specified for pod {request.namespace}/{pod}")
+    account = objects.get(ServiceAccount, name, request.namespace)
+    if account is None:
+        raise _no_account(request, name)
+    if is_limited(account):
+        _refuse(request, foreign_secrets_of_debuggers(account, spec))
+
+
+def _refuse(request: Request, problems: Iterator[str]) -> None:
+    """Raise the first problem, if there is one."""
+    for problem in problems:
+        raise request.forbidden(problem)
+
+
+def _no_account(request: Request, name: str) -> ApiError:
+    return request.forbidden(
+        f'error looking up service account {request.namespace}/{name}: serviceaccount "{name}" not found'
+    )
 
 
 async def _find(objects: Objects, name: str, namespace: str) -> ServiceAccount | None:

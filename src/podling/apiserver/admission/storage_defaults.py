@@ -1,8 +1,9 @@
-"""DefaultStorageClass, DefaultIngressClass and PersistentVolumeClaimResize: classes that choose for users.
+"""What claims, volumes and ingresses get on their way in: classes that choose for users, and protection.
 
 Upstream: ``plugin/pkg/admission/storage/storageclass/setdefault``,
-``plugin/pkg/admission/network/defaultingressclass`` and
-``plugin/pkg/admission/storage/persistentvolume/resize``.
+``plugin/pkg/admission/network/defaultingressclass``,
+``plugin/pkg/admission/storage/persistentvolume/resize`` and
+``plugin/pkg/admission/storage/storageobjectinuseprotection``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,29 @@ _NOT_EXPANDABLE = (
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
     "support resize"
 )
+
+
+PROTECTION = {
+    ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+    ("", "persistentvolumes"): "kubernetes.io/pv-protection",
+}
+"""The finalizer of each kind that is not to vanish under its users; controllers take it away."""
+
+
+class StorageObjectInUseProtection(Plugin):
+    name = "StorageObjectInUseProtection"
+
+    def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
+        known = (resource.group, resource.plural) in PROTECTION
+        return operation is Operation.CREATE and known and not subresource
+
+    async def admit(self, request: Request, objects: Objects) -> Any:
+        """The finalizer that its controller would give it in a moment, given at once."""
+        metadata = request.object.metadata
+        finalizer = PROTECTION[request.resource.group, request.resource.plural]
+        if finalizer in metadata.finalizers:
+            return request.object
+        return change(request.object, metadata=change(metadata, finalizers=(*metadata.finalizers, finalizer)))
 
 
 class DefaultStorageClass(Plugin):
