@@ -72,11 +72,13 @@ def conflict(resource: str, group: str, name: str, why: str = OPTIMISTIC_LOCK) -
     return failure(409, "Conflict", message, _about(resource, group, name))
 
 
-def other_object(resource: str, group: str, name: str, *, key: str, asked: str, found: str) -> ApiError:
-    """409: an update names another UID than the stored object has; ``key`` is where it is stored."""
+def other_object(
+    resource: str, group: str, name: str, *, key: str, asked: str, found: str, by: str = "UID"
+) -> ApiError:
+    """409: a write names another UID, or revision, than the stored object has; ``key`` is where it is."""
     why = (
         f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-        f"Precondition failed: UID in precondition: {asked}, UID in object meta: {found}"
+        f"Precondition failed: {by} in precondition: {asked}, {by} in object meta: {found}"
     )
     return conflict(resource, group, name, why)
 

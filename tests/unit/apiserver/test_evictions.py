@@ -10,7 +10,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Binding, Container, ObjectReference, Pod, PodCondition, PodSpec, PodStatus
-from podling.api.meta_v1 import DeleteOptions, LabelSelector, ObjectMeta, Preconditions, Status
+from podling.api.meta_v1 import Condition, DeleteOptions, LabelSelector, ObjectMeta, Preconditions, Status
 from podling.api.policy_v1 import (
     Eviction,
     PodDisruptionBudget,
@@ -49,6 +49,15 @@ def test_a_disruption_is_spent() -> None:
     assert found.budget is not None
     assert found.budget.status.disruptions_allowed == 1
     assert found.budget.status.disrupted_pods == {"p": NOW}
+    assert not found.budget.status.conditions
+
+
+def test_the_last_disruption_says_that_none_is_left() -> None:
+    open_ = Condition(type="DisruptionAllowed", status="True", reason="SufficientPods", message="")
+    found = verdict(a_pod(), budget(disruptions_allowed=1, conditions=(open_,)), NOW)
+    assert found.budget is not None
+    (now,) = found.budget.status.conditions
+    assert (now.status, now.reason, now.last_transition_time) == ("False", "InsufficientPods", NOW)
 
 
 @pytest.mark.parametrize(
@@ -65,24 +74,56 @@ def test_pods_that_are_not_ready(policy: str | None, healthy: int, desired: int,
     assert verdict(a_pod(ready=False), wanted, NOW).way is way
 
 
+NUMBERS = {"disruptions_allowed": 0, "desired_healthy": 2}
+
+
+def refusing(reason: str) -> tuple[Condition, ...]:
+    return (Condition(type="DisruptionAllowed", status="False", reason=reason, message="why"),)
+
+
 @pytest.mark.parametrize(
-    ("status", "code", "cause"),
+    ("status", "cause"),
     [
-        ({"disruptions_allowed": -1}, 403, ""),
+        ({**NUMBERS, "current_healthy": 2}, "needs 2 healthy pods and has 2 currently"),
         (
-            {"disruptions_allowed": 0, "desired_healthy": 2, "current_healthy": 2},
-            429,
-            "The disruption budget b needs 2 healthy pods and has 2 currently",
+            {**NUMBERS, "current_healthy": 2, "conditions": refusing("SyncFailed")},
+            "does not allow evicting pods currently because it failed sync: why",
+        ),
+        (
+            {**NUMBERS, "current_healthy": 2, "conditions": refusing("InsufficientPods")},
+            "needs 2 healthy pods and has 2 currently",
+        ),
+        (
+            {**NUMBERS, "current_healthy": 3, "conditions": refusing("Other")},
+            "does not allow evicting pods currently (Other): why",
+        ),
+        ({**NUMBERS, "current_healthy": 3}, "does not allow evicting pods currently"),
+    ],
+)
+def test_a_spent_budget_refuses(status: dict[str, Any], cause: str) -> None:
+    with pytest.raises(ApiError) as error:
+        verdict(a_pod(), budget(**status), NOW)
+    details = error.value.status.details
+    assert error.value.code == 429
+    assert details is not None
+    assert [each.message for each in details.causes] == [f"The disruption budget b {cause}"]
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ({"disruptions_allowed": -1}, "pdb disruptions allowed is negative"),
+        (
+            {"disruptions_allowed": 1, "disrupted_pods": {f"p-{number}": NOW for number in range(2001)}},
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
         ),
     ],
 )
-def test_a_spent_budget_refuses(status: dict[str, Any], code: int, cause: str) -> None:
+def test_a_budget_in_disorder_refuses(status: dict[str, Any], why: str) -> None:
     with pytest.raises(ApiError) as error:
         verdict(a_pod(), budget(**status), NOW)
-    assert error.value.code == code
-    details = error.value.status.details
-    assert details is not None
-    assert [each.message for each in details.causes] == ([cause] if cause else [])
+    assert error.value.code == 403
+    assert str(error.value) == f'poddisruptionbudget.policy "b" is forbidden: {why}'
 
 
 def test_a_budget_that_is_not_looked_at_yet_refuses() -> None:
@@ -188,6 +229,34 @@ async def test_another_pod_of_that_name_is_left_alone_at_once(cluster: ControlPl
     with pytest.raises(ApiError, match=r"the UID in the precondition \(x\) does not match") as error:
         await evict(cluster, "a", preconditions=Preconditions(uid="x"))
     assert (error.value.code, clock.monotonic() - begun) == (409, 0)
+
+
+async def test_a_pod_that_needs_no_budget_says_why_it_goes_all_the_same(cluster: ControlPlane) -> None:
+    await running(cluster, "a")
+    await cluster.client.patch(Pod, "a", {"metadata": {"finalizers": ["example.org/f"]}}, "default")
+    await cluster.client.patch(Pod, "a", {"status": {"phase": "Succeeded"}}, "default", subresource="status")
+    await evict(cluster, "a")
+    going = await cluster.client.get(Pod, "a", "default")
+    assert [each.type for each in going.status.conditions] == ["Ready", "DisruptionTarget"]
+
+
+async def test_a_pod_is_evicted_under_its_own_name(cluster: ControlPlane) -> None:
+    await running(cluster, "a")
+    for name in (None, "b"):
+        body = Eviction(metadata=ObjectMeta(name=name, namespace="default"))
+        with pytest.raises(ApiError, match="name in URL does not match name in Eviction object") as error:
+            await cluster.client.create_subresource(Pod, "a", "eviction", body, "default")
+        assert error.value.code == 400
+
+
+async def test_an_unsafe_deletion_is_no_eviction(cluster: ControlPlane) -> None:
+    await running(cluster, "a")
+    with pytest.raises(ApiError) as error:
+        await evict(cluster, "a", ignore_store_read_error_with_cluster_breaking_potential=True)
+    assert str(error.value) == (
+        'Eviction.policy "a" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: '
+        "Invalid value: true: can not be set for pod eviction, try after removing the option"
+    )
 
 
 async def test_a_plain_deletion_asks_no_budget(cluster: ControlPlane) -> None:

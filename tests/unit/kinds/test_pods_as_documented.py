@@ -124,6 +124,19 @@ async def test_a_pod_is_placed_once(cluster: ControlPlane) -> None:
     assert (await cluster.client.get(Pod, "web", "default")).spec.node_name == "node-1"
 
 
+@pytest.mark.parametrize(("field", "by"), [("uid", "UID"), ("resource_version", "ResourceVersion")])
+async def test_a_binding_may_mean_one_pod_of_that_name(cluster: ControlPlane, field: str, by: str) -> None:
+    made = await cluster.client.create(pod())
+    metadata = msgspec.structs.replace(ObjectMeta(name="web", namespace="default"), **{field: "1"})
+    binding = Binding(metadata=metadata, target=ObjectReference(kind="Node", name="node-1"))
+    told = await refusal(cluster.client.create_subresource(Pod, "web", "binding", binding, "default"))
+    assert told == (
+        'Operation cannot be fulfilled on pods "web": StorageError: invalid object, Code: 4, '
+        "Key: /registry/pods/default/web, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+        f"{by} in precondition: 1, {by} in object meta: {getattr(made.metadata, field)}"
+    )
+
+
 async def test_names_of_pods_are_dns_subdomains(cluster: ControlPlane) -> None:
     await cluster.client.create(pod("web.example-1"))
     for name in ("Web", "web_1", "-web", "web."):

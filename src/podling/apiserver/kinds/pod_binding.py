@@ -12,6 +12,7 @@ from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change
 from podling.machinery import errors, fields
 from podling.machinery.fields import Path
+from podling.machinery.scheme import resource_of
 
 
 def validate_binding(binding: Binding) -> Errors:
@@ -32,16 +33,9 @@ def bind(pod: Pod, binding: Binding, context: Context) -> Pod:
     name = pod.metadata.name or ""
     wanted = binding.metadata
     if wanted.uid and wanted.uid != pod.metadata.uid:
-        raise _refused(
-            name,
-            f"Precondition failed: UID in precondition: {wanted.uid}, UID in object meta: {pod.metadata.uid}",
-        )
+        raise _another(pod, "UID", wanted.uid, pod.metadata.uid)
     if wanted.resource_version and wanted.resource_version != pod.metadata.resource_version:
-        why = (
-            f"Precondition failed: ResourceVersion in precondition: {wanted.resource_version}, "
-            f"ResourceVersion in object meta: {pod.metadata.resource_version}"
-        )
-        raise _refused(name, why)
+        raise _another(pod, "ResourceVersion", wanted.resource_version, pod.metadata.resource_version)
     if pod.metadata.deletion_timestamp is not None:
         raise _refused(name, f"pod {name} is being deleted, cannot be assigned to a host")
     if pod.spec.node_name:
@@ -57,6 +51,12 @@ def bind(pod: Pod, binding: Binding, context: Context) -> Pod:
     conditions = _scheduled(pod.status.conditions, context)
     status = change(pod.status, conditions=conditions, nominated_node_name=None)
     return change(pod, metadata=metadata, spec=spec, status=status)
+
+
+def _another(pod: Pod, by: str, asked: str, found: str | None) -> errors.ApiError:
+    name = pod.metadata.name or ""
+    key = resource_of(Pod).key(pod.metadata.namespace or "", name)
+    return errors.other_object("pods", "", name, key=key, asked=asked, found=found or "", by=by)
 
 
 def _refused(name: str, why: str) -> errors.ApiError:
