@@ -15,6 +15,7 @@ from podling.apiserver.policy import NODE_RULES
 from podling.apiserver.rbac import Attributes, RbacIndex, rule_allows
 from podling.client.local import Target, User
 from podling.machinery import errors
+from podling.machinery.fields import aggregate
 from podling.machinery.selectors import SelectorError, parse_field_selector
 
 MASTERS = "system:masters"
@@ -140,4 +141,5 @@ class RbacAuthorizer:
         missing = self.index.missing_roles(user, asked.namespace)
         if not missing:
             return Decision(False)
-        return Decision(False, f"RBAC: {missing[0] if len(missing) == 1 else '[' + ', '.join(missing) + ']'}")
+        texts = [errors.not_found(resource.singular, resource.group, name) for resource, name in missing]
+        return Decision(False, f"RBAC: {aggregate(texts)}")

@@ -16,8 +16,8 @@ from typing import Any
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject
 from podling.apiserver.objects import object_of
 from podling.client.local import User
-from podling.machinery import errors, selectors
-from podling.machinery.scheme import resource_of
+from podling.machinery import selectors
+from podling.machinery.scheme import Resource, resource_of
 from podling.store.base import Event, EventType, Store, Watch
 
 PREFIX = "/registry/rbac.authorization.k8s.io/"
@@ -122,15 +122,15 @@ class RbacIndex:
             for rule in self._rules(binding, binding.metadata.namespace or ""):
                 yield rule, why
 
-    def missing_roles(self, user: User, namespace: str) -> list[str]:
+    def missing_roles(self, user: User, namespace: str) -> list[tuple[Resource, str]]:
         """What bindings of ``user`` name and nobody has: said in refusals, where people look for it."""
-        found: dict[str, None] = {}
+        found: dict[tuple[Resource, str], None] = {}
         for binding, _ in self._bindings_of(user, namespace):
             ref, where = binding.role_ref, binding.metadata.namespace or ""
             wanted = ClusterRole if ref.kind == "ClusterRole" else Role
             resource = resource_of(wanted)
             if resource.key(where if wanted is Role else "", ref.name) not in self._roles:
-                found[str(errors.not_found(resource.singular, resource.group, ref.name))] = None
+                found[resource, ref.name] = None
         return list(found)
 
     def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[Binding, tuple[str, str]]]:

@@ -135,7 +135,7 @@ def _render(value: Any) -> str:
     return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
 
-def aggregate(errors: Iterable[FieldError]) -> str:
+def aggregate(errors: Iterable[object]) -> str:
     """Several errors as one text: each once, in brackets if there is more than one."""
     texts = list(dict.fromkeys(str(error) for error in errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -271,6 +271,18 @@ ACCESS: list[KindRow] = [
             )
         ],
     ),
+    (
+        ClusterRole,
+        "aggregationRule: {clusterRoleSelectors: [{}, {matchExpressions: [{key: a, operator: Is}]}]}",
+        [
+            invalid(
+                "aggregationRule.clusterRoleSelectors[1].matchExpressions[0].operator",
+                '"Is"',
+                "not a valid selector operator",
+            ),
+            invalid("aggregationRule.clusterRoleSelectors[1]", "null", "invalid label selector."),
+        ],
+    ),
     (RoleBinding, "", []),
     (
         RoleBinding,

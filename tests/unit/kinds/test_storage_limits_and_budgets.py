@@ -115,7 +115,7 @@ CAUSES: list[KindRow] = [
         [
             invalid(
                 "spec",
-                '{"maxUnavailable":1,"minAvailable":1}',
+                '{"MinAvailable":1,"Selector":null,"MaxUnavailable":1,"UnhealthyPodEvictionPolicy":null}',
                 "minAvailable and maxUnavailable cannot be both set",
             )
         ],

@@ -43,7 +43,13 @@ class DisruptionBudgetRules(KindRules[PodDisruptionBudget]):
         errors: Errors = []
         if spec.min_available is not None and spec.max_unavailable is not None:
             text = "minAvailable and maxUnavailable cannot be both set"
-            errors.append(fields.invalid(SPEC, spec, text))
+            shown = fields.in_go(
+                MinAvailable=spec.min_available,
+                Selector=spec.selector,
+                MaxUnavailable=spec.max_unavailable,
+                UnhealthyPodEvictionPolicy=spec.unhealthy_pod_eviction_policy,
+            )
+            errors.append(fields.invalid(SPEC, shown, text))
         for name, value in (("minAvailable", spec.min_available), ("maxUnavailable", spec.max_unavailable)):
             errors += checks.int_or_percent(SPEC.child(name), value) + at_most_all(SPEC.child(name), value)
         errors += checks.label_selector(SPEC.child("selector"), spec.selector)

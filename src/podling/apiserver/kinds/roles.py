@@ -24,6 +24,7 @@ from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.checks import label_selector
 from podling.machinery import fields, names
 from podling.machinery.fields import FieldError, Path
+from podling.machinery.selectors import SelectorError, from_label_selector
 from podling.machinery.tables import Column
 
 GROUP = "rbac.authorization.k8s.io"
@@ -151,11 +152,14 @@ def _aggregation_errors(role: ClusterRole) -> list[FieldError]:
         return [
             fields.required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
         ]
-    return [
-        error
-        for position, selector in enumerate(selectors)
-        for error in label_selector(path.index(position), selector)
-    ]
+    found: list[FieldError] = []
+    for position, selector in enumerate(selectors):
+        found += label_selector(path.index(position), selector)
+        try:
+            from_label_selector(selector)
+        except SelectorError:
+            found.append(fields.invalid(path.index(position), None, "invalid label selector."))
+    return found
 
 
 def _role_ref_errors(ref: RoleRef, *, namespaced: bool) -> list[FieldError]:
