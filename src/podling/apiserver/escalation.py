@@ -2,9 +2,9 @@
 
 A role may contain only what its writer may do already, unless the writer may ``escalate`` roles; a binding
 may name only such a role, unless the writer may ``bind`` it. A role made of others can come to allow
-anything, so its writer must be allowed everything. Members of ``system:masters`` may do everything, and so may grant
-everything. Whoever changes a role or a binding in any way answers for all of it, except that finalizers and
-owners may always change: the garbage collector has to.
+anything, so its writer must be allowed everything. Members of ``system:masters`` may do everything, and so
+may grant everything. Whoever changes a role or a binding in any way answers for all of it, except that
+finalizers and owners may always change: the garbage collector has to.
 
 Upstream counterpart: ``pkg/registry/rbac/*/policybased`` and ``pkg/registry/rbac/validation``.
 """
