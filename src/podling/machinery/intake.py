@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from podling.api import core_v1, node_v1
 from podling.api.meta_v1 import ObjectMeta
 from podling.machinery import custom, scalars
 from podling.machinery.bodies import Body, summary, warnings_of
@@ -207,7 +208,9 @@ def plan_of(type_: type[Any]) -> Handler:
         if special is None:
             # Compiled on first use, not before: types may hold themselves.
             special = {
-                name: handler for name, shape in fields_of(type_).items() if (handler := _handler(shape))
+                name: handler
+                for name, shape in fields_of(type_).items()
+                if (handler := _resource_list(type_, shape) or _handler(shape))
             }
         if type(value) is not dict:
             return value
@@ -256,13 +259,25 @@ def _handler(shape: Shape) -> Handler | None:
     if shape.kind is Kind.MAP and shape.element:
         return None if shape.element.kind is Kind.ANY else _map_handler(shape.element)
     if shape.kind is Kind.INTEGER:
-        return _scalar_handler(scalars.int32 if shape.int32 else scalars.int64, shape)
+        return _scalar_handler(scalars.int32 if shape.int32 else scalars.int64)
     if shape.kind is Kind.TIME:
-        return _scalar_handler(scalars.micro_time if shape.micro else scalars.time, shape)
-    return _scalar_handler(_SCALARS[shape.kind], shape) if shape.kind in _SCALARS else None
+        return _scalar_handler(scalars.micro_time if shape.micro else scalars.time)
+    return _scalar_handler(_SCALARS[shape.kind]) if shape.kind in _SCALARS else None
 
 
-def _scalar_handler(read: Callable[[Any], Any], shape: Shape) -> Handler:
+_WITH_RESOURCE_LISTS = (core_v1.__name__, node_v1.__name__)
+
+
+def _resource_list(type_: type[Any], shape: Shape) -> Handler | None:
+    """How a ``ResourceList`` is read: what maps of quantities are called in these versions, but no others."""
+    amounts = shape.element
+    if shape.kind is not Kind.MAP or amounts is None or amounts.kind is not Kind.QUANTITY:
+        return None
+    in_thousandths = type_.__module__ in _WITH_RESOURCE_LISTS
+    return _map_handler(amounts, _scalar_handler(scalars.resource)) if in_thousandths else None
+
+
+def _scalar_handler(read: Callable[[Any], Any]) -> Handler:
     def handle(value: Any, path: Path, found: list[str] | None) -> Any:
         try:
             return read(value)
@@ -303,8 +318,8 @@ def _list_handler(element: Shape) -> Handler:
     return handle
 
 
-def _map_handler(element: Shape) -> Handler:
-    inner = _handler(element)
+def _map_handler(element: Shape, reader: Handler | None = None) -> Handler:
+    inner = reader or _handler(element)
 
     def handle(value: Any, path: Path, found: list[str] | None) -> Any:
         if type(value) is not dict:

@@ -193,6 +193,13 @@ def canonical(text: str) -> str:
     return str(parse(text))
 
 
+@lru_cache(maxsize=4096)
+def canonical_milli(text: str) -> str:
+    """``canonical``, with what is finer than a thousandth rounded away from zero. Raises ValueError."""
+    exact = parse(text)
+    return str(replace(exact, nano=exact.milli_value * (NANO // 1000)))
+
+
 def value(text: str) -> int:
     """The amount in whole units, rounded away from zero: bytes. Raises ValueError."""
     return parse(text).value

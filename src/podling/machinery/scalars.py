@@ -12,7 +12,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from podling.machinery.quantity import canonical
+from podling.machinery.quantity import canonical, canonical_milli
 
 
 class WrongType(ValueError):
@@ -35,6 +35,11 @@ def quantity(value: Any) -> str:
     if type(value) in (int, float):
         return canonical(json.dumps(value))
     return canonical(json.dumps(value))
+
+
+def resource(value: Any) -> str:
+    """A quantity of a resource list: nothing is finer than a thousandth there."""
+    return canonical_milli(value.strip() if type(value) is str else json.dumps(value))
 
 
 def int32(value: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podling.api import apiextensions_v1, apps_v1, coordination_v1, core_v1
+from podling.api import apiextensions_v1, apps_v1, coordination_v1, core_v1, node_v1, resource_v1
 from podling.machinery.codec import convert, encode, read_body
 from podling.machinery.errors import ApiError
 from podling.machinery.patch import patched_object
@@ -158,6 +158,32 @@ def test_quantities_become_canonical_and_may_be_numbers() -> None:
     limits = {"cpu": 0.5, "memory": "1024Mi", "pods": 3}
     obj, _ = convert(pod(container(resources={"limits": limits})), core_v1.Pod)
     assert obj.spec.containers[0].resources.limits == {"cpu": "500m", "memory": "1Gi", "pods": "3"}
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("100u", "1m"), (0.0001, "1m"), ("1500000n", "2m"), ("1.0005", "1001m"), ("-1n", "-1m"),
+        ("0.0001Ki", "103m"), ("1e-5", "1e-3"), ("1Gi", "1Gi"), ("0", "0"),
+    ],
+)  # fmt: skip
+def test_a_resource_list_has_thousandths_at_most(said: str | float, kept: str) -> None:
+    obj, _ = convert(pod(container(resources={"limits": {"cpu": said}})), core_v1.Pod)
+    assert obj.spec.containers[0].resources.limits == {"cpu": kept}
+    overhead, _ = convert({"overhead": {"podFixed": {"cpu": said}}}, node_v1.RuntimeClass)
+    assert overhead.overhead is not None
+    assert overhead.overhead.pod_fixed == {"cpu": kept}
+
+
+def test_other_quantities_are_as_fine_as_they_are() -> None:
+    volume = {"name": "v", "emptyDir": {"sizeLimit": "100u"}}
+    obj, _ = convert(pod({"volumes": [volume]}), core_v1.Pod)
+    assert obj.spec.volumes[0].empty_dir is not None
+    assert obj.spec.volumes[0].empty_dir.size_limit == "100u"
+    request = {"name": "r", "exactly": {"deviceClassName": "c", "capacity": {"requests": {"a": "100u"}}}}
+    claim, _ = convert({"spec": {"devices": {"requests": [request]}}}, resource_v1.ResourceClaim)
+    (kept,) = json.loads(encode(claim))["spec"]["devices"]["requests"]
+    assert kept["exactly"]["capacity"]["requests"] == {"a": "100u"}
 
 
 @pytest.mark.parametrize("text", ["2020-01-01T10:00:00Z", "2020-01-01T11:00:00.9+01:00"])
