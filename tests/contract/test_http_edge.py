@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from podling.machinery import codec
@@ -19,6 +20,7 @@ from tests.support.served import ServedCluster
 MAPS = "/api/v1/namespaces/default/configmaps"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 APPLY = "application/apply-patch+yaml"
+YAML = "application/yaml"
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +72,7 @@ def test_openapi_v2_comes_in_two_forms(served: ServedCluster) -> None:
     assert tagged.code == 304
     assert answer.headers["etag"] != plain.headers["etag"]
     refused = served.request("GET", "/openapi/v2", accept="text/plain")
-    assert (refused.code, refused.json["reason"]) == (406, "NotAcceptable")
+    assert (refused.code, refused.body, refused.headers["vary"]) == (406, b"", "Accept")
 
 
 def test_large_answers_are_compressed_where_that_is_understood(served: ServedCluster) -> None:
@@ -99,7 +101,8 @@ def test_openapi_v3_comes_in_two_forms(served: ServedCluster, at: str) -> None:
     plain = served.request("GET", path, accept=f"text/plain, application/json, {name.format(at)}")
     assert plain.json["openapi"] == "3.0.0"
     assert plain.headers["etag"] != answer.headers["etag"]
-    assert served.request("GET", path, accept="text/plain").code == 406
+    refused = served.request("GET", path, accept="text/plain")
+    assert (refused.code, refused.body) == (406, b"")
 
 
 @pytest.mark.parametrize(
@@ -263,6 +266,80 @@ def test_the_user_agent_names_a_writer_that_does_not(served: ServedCluster, agen
     ).json
     managers = [each["manager"] for each in named["metadata"]["managedFields"]]
     assert sorted(managers) == sorted([agent.partition("/")[0], "said"])
+
+
+def test_who_says_nothing_is_recorded_as_unknown(served: ServedCluster) -> None:
+    made = served.request("POST", MAPS, config_map("by-nobody", a="1"), user_agent="").json
+    assert [each["manager"] for each in made["metadata"]["managedFields"]] == ["unknown"]
+
+
+def test_errors_and_discovery_are_written_as_they_are_asked_for(served: ServedCluster) -> None:
+    lost = served.request("GET", f"{MAPS}/none", accept=YAML)
+    assert (lost.code, lost.headers["content-type"]) == (404, YAML)
+    assert msgspec.yaml.decode(lost.body)["reason"] == "NotFound"
+    assert served.request("GET", f"{MAPS}/none", accept="text/plain").json["reason"] == "NotAcceptable"
+    for path, kind in (("/api", "APIVersions"), ("/apis/apps", "APIGroup"), ("/api/v1", "APIResourceList")):
+        shown = served.request("GET", path, accept=YAML)
+        assert msgspec.yaml.decode(shown.body)["kind"] == kind
+        refused = served.request("GET", path, accept="text/plain")
+        assert (refused.code, refused.json["reason"]) == (406, "NotAcceptable")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code", "message"),
+    [
+        (
+            "GET",
+            f"{MAPS}?timeout=soon",
+            None,
+            400,
+            'invalid timeout specified in the request URL - time: invalid duration "soon"',
+        ),
+        (
+            "GET",
+            f"{MAPS}?timeout=5",
+            None,
+            400,
+            'invalid timeout specified in the request URL - time: missing unit in duration "5"',
+        ),
+        ("GET", f"{MAPS}?limit=", None, 400, 'strconv.ParseInt: parsing "": invalid syntax'),
+        (
+            "GET",
+            "/api/v1/watch/namespaces/default/configmaps/a?fieldSelector=metadata.name%3Db",
+            None,
+            400,
+            "fieldSelector metadata.name doesn't match requested name",
+        ),
+        ("DELETE", f"{MAPS}/a", '{"kind":"Pod"}', 400, "decoded object cannot be converted to DeleteOptions"),
+        (
+            "DELETE",
+            f"{MAPS}/a",
+            '{"gracePeriodSeconds":"x"}',
+            400,
+            "json: cannot unmarshal string into Go struct field "
+            "DeleteOptions.gracePeriodSeconds of type int64",
+        ),
+        (
+            "DELETE",
+            f"{MAPS}/a?propagationPolicy=Some",
+            None,
+            422,
+            'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Some": '
+            'supported values: "Foreground", "Background", "Orphan", "nil"',
+        ),
+    ],
+)
+def test_options_that_nobody_understands(
+    served: ServedCluster, method: str, path: str, body: str | None, code: int, message: str
+) -> None:
+    refused = served.request(method, path, body or "")
+    assert (refused.code, refused.json["message"]) == (code, message)
+
+
+def test_a_timeout_may_be_asked_for(served: ServedCluster) -> None:
+    assert served.request("GET", f"{MAPS}?timeout=1m30s").code == 200
+    assert served.request("GET", f"{MAPS}?includeObject=Everything").code == 200, "no table, no rows"
+    assert served.request("GET", f"{MAPS}?includeObject=Everything", accept=TABLE).code == 400
 
 
 def test_patches_in_other_languages_are_refused(served: ServedCluster) -> None:

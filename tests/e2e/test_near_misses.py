@@ -265,7 +265,7 @@ QUERIES = [
     (f"{MAPS}?continue=a.b", JSON, 400, f"{NO_TOKEN}: illegal base64 data at input byte 1"),
     (f"{MAPS}?continue=e30", JSON, 400, f"{NO_TOKEN}: server does not recognize this encoded version "),
     (MAPS, PARTIAL, 406, A_LIST),
-    (f"{MAPS}?watch=1", "application/yaml", 406, f"{ONLY.partition(', ')[0]};stream=watch"),
+    (f"{MAPS}?watch=1", f"{JSON};as=Chart", 406, f"{ONLY.partition(', ')[0]};stream=watch"),
     (f"{MAPS}/a", PARTIALS, 406, NO_LIST),
 ]
 

@@ -27,7 +27,7 @@ from podling.apiserver.exchange import CACHE_CONTROL, Request
 from podling.apiserver.health import Check
 from podling.apiserver.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
 from podling.apiserver.object_requests import ObjectRequests
-from podling.apiserver.options import flag
+from podling.apiserver.options import check_timeout, flag
 from podling.apiserver.pki import KeyPair
 from podling.apiserver.replies import reply, reply_error
 from podling.apiserver.request_info import attributes_of
@@ -177,8 +177,11 @@ class HttpServer:
         return target_labels(verb, parsed.target, applies=applies, dry_run="dryRun" in request.query_string)
 
     async def _resource(self, request: Request, parsed: Parsed, verb: str) -> web.StreamResponse:
+        streams = parsed.target.subresource in STREAMS
+        if "timeout=" in request.query_string and verb != "watch" and not streams:
+            check_timeout(request.query)
         user = self._user(request)
-        if parsed.target.subresource in STREAMS:
+        if streams:
             if self._streams is None:
                 raise errors.service_unavailable("this server reaches no nodes")
             return await self._streams.serve(request, parsed, verb, user)

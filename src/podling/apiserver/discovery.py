@@ -24,6 +24,7 @@ from podling.api.meta_v1 import (
     ServerAddressByClientCIDR,
 )
 from podling.apiserver.customresources.versions import groups_of
+from podling.apiserver.negotiation import clauses
 from podling.machinery.scheme import RESOURCES, Resource, Subresource, group_versions
 
 KUBERNETES = "v1.36.2"
@@ -151,9 +152,7 @@ def _storage_hash(resource: Resource) -> str:
 
 def aggregated_version(accept: str) -> str:
     """The version of the aggregated form, if that is the first thing a client asks for that is served."""
-    for clause in accept.split(","):
-        media_type, *parts = (part.strip() for part in clause.split(";"))
-        given = dict(part.partition("=")[::2] for part in parts)
+    for media_type, given in clauses(accept):
         if media_type == "application/json" and given.get("as") == "APIGroupDiscoveryList":
             if given.get("g") == "apidiscovery.k8s.io" and given.get("v") in AGGREGATED_VERSIONS:
                 return given["v"]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from email.utils import format_datetime
 from functools import lru_cache, partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from aiohttp import web
@@ -17,6 +17,7 @@ from podling.apiserver import discovery, issuer, metrics
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.exchange import CACHE_CONTROL, Request
 from podling.apiserver.health import PLAIN, TEXT, Check, Health
+from podling.apiserver.negotiation import clauses, media_type_of
 from podling.apiserver.replies import reply
 from podling.apiserver.request_info import attributes_of
 from podling.machinery import errors
@@ -27,6 +28,7 @@ KEPT = timedelta(days=365)
 """How long a document may be kept that is asked for by its hash."""
 OPENAPI_MEDIA = "application/json"
 OPENAPI_JSON_CLAUSES = ("", "*/*", "application/*", "application/json")
+VARIES = {"Vary": "Accept"}
 LOST = b"404 page not found\n"
 GET_ONLY = ("api", "version")
 """Where paths below are routed by resource and method; elsewhere any method is answered."""
@@ -144,14 +146,13 @@ class Documents:
             body = _aggregated(self._discovered(), core=core, version=version)
             return await _tagged(request, body, discovery.AGGREGATED.format(version), cache="public")
         document = discovery.core_versions(self._address()) if core else discovery.groups(self._discovered())
-        return await reply(request, msgspec.json.encode(document))
+        return await _negotiated(request, document)
 
     async def _group(self, name: str, request: Request) -> web.StreamResponse:
-        return await reply(request, msgspec.json.encode(discovery.group(name, self._discovered())))
+        return await _negotiated(request, discovery.group(name, self._discovered()))
 
     async def _resources(self, group: str, version: str, request: Request) -> web.StreamResponse:
-        found = discovery.resources(group, version, self._custom())
-        return await reply(request, msgspec.json.encode(found))
+        return await _negotiated(request, discovery.resources(group, version, self._custom()))
 
     async def _version(self, request: Request) -> web.StreamResponse:
         return await reply(request, msgspec.json.encode(discovery.version()))
@@ -168,6 +169,8 @@ class Documents:
         from podling.machinery.openapi_proto import ASKED_AS
 
         media = _openapi_media(request, ASKED_AS)
+        if not media:
+            return _not_acceptable()
         make = _openapi_v2 if media == OPENAPI_MEDIA else _openapi_v2_as_protobuf
         body = await asyncio.to_thread(make, self._custom(), self._elsewhere.parts())
         return await _tagged(request, body, media)
@@ -186,6 +189,8 @@ class Documents:
         if body is None:
             return await reply(request, b"", code=404, media_type=TEXT)
         media = _openapi_media(request, ASKED_AS)
+        if not media:
+            return _not_acceptable()
         if media != OPENAPI_MEDIA:
             body = _openapi_v3_as_protobuf(body)
         url = _openapi_v3_urls(custom).get(group_version, "")
@@ -208,27 +213,37 @@ class Documents:
         return await reply(request, body, media_type=metrics.CONTENT_TYPE)
 
 
+async def _negotiated(request: Request, document: Any) -> web.StreamResponse:
+    """A document of discovery, as JSON or as YAML. Raises 406."""
+    media_type = media_type_of(request.headers.get("Accept", ""))
+    return await reply(request, msgspec.json.encode(document), media_type=media_type)
+
+
 async def lost(request: Request) -> web.StreamResponse:
     """The answer for a path that leads nowhere."""
     return await reply(request, LOST, code=404, media_type=TEXT, headers=PLAIN)
 
 
 def _openapi_media(request: Request, protobuf: Sequence[str]) -> str:
-    """The first form that the client accepts: JSON, or what the last of ``protobuf`` names. Raises 406."""
-    for clause in request.headers.get("Accept", "").split(","):
-        wanted = clause.partition(";")[0].strip()
+    """The form that the client wants most: JSON, or what the last of ``protobuf`` names; empty for others."""
+    for wanted, _ in clauses(request.headers.get("Accept", "")):
         if wanted in protobuf:
             return protobuf[-1]
         if wanted in OPENAPI_JSON_CLAUSES:
             return OPENAPI_MEDIA
-    raise errors.not_acceptable([OPENAPI_MEDIA, protobuf[-1]])
+    return ""
+
+
+def _not_acceptable() -> web.Response:
+    """What is said of no form of an OpenAPI document that is served: nothing."""
+    return web.Response(status=406, headers=VARIES)
 
 
 async def _tagged(
     request: Request, body: bytes, media_type: str, *, cache: str = "", expires: str = ""
 ) -> web.StreamResponse:
     """A document that clients keep: 304 when they have it already."""
-    headers = {"ETag": _etag(body), "Vary": "Accept"}
+    headers = {"ETag": _etag(body), **VARIES}
     headers |= {CACHE_CONTROL: cache} if cache else {}
     headers |= {"Expires": expires} if expires else {}
     if _has(request.headers.get("If-None-Match", ""), headers["ETag"]):

@@ -1,8 +1,8 @@
 """Content negotiation: which form of an answer a client asks for, and how it is written. Pure.
 
 An ``Accept`` header may ask for an object itself, for a table of it (``as=Table``) or for its metadata alone
-(``as=PartialObjectMetadata`` and ``...List``), in either version of ``meta.k8s.io``, as JSON or YAML. The
-first clause that can be served wins.
+(``as=PartialObjectMetadata`` and ``...List``), in either version of ``meta.k8s.io``, as JSON or YAML. Of the
+clauses that can be served the one that is wanted most wins, of several the first.
 """
 
 from __future__ import annotations
@@ -53,19 +53,43 @@ def negotiate(accept: str, *, tables: bool = True, streamed: bool = False) -> Wa
     """
     if not accept:
         return PLAIN
-    for clause in accept.split(","):
-        media_type, *parameters = (part.strip() for part in clause.split(";"))
+    for media_type, asked in clauses(accept):
         if media_type in WILDCARDS:
             media_type = JSON
         if media_type not in ACCEPTED or (streamed and media_type != JSON):
             continue
-        asked = dict(_pair(parameter) for parameter in parameters)
         form = _form(asked)
         if form is Form.OBJECT:
             return Wanted(media_type=media_type)
         if form is not None and (tables or form is not Form.TABLE):
             return Wanted(form, media_type, asked["v"])
     raise errors.not_acceptable((f"{JSON};stream=watch",) if streamed else ACCEPTED)
+
+
+def media_type_of(accept: str) -> str:
+    """How something is written of which there is one form. Raises 406."""
+    if not accept:
+        return JSON
+    for media_type, asked in clauses(accept):
+        if _form(asked) is Form.OBJECT and media_type in (*ACCEPTED, *WILDCARDS):
+            return JSON if media_type in WILDCARDS else media_type
+    raise errors.not_acceptable(ACCEPTED)
+
+
+def clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
+    """The media types of a header and their parameters: those that are wanted more, or named, come first."""
+    found = []
+    for clause in accept.split(","):
+        media_type, *parameters = (part.strip() for part in clause.split(";"))
+        found.append((media_type, dict(_pair(parameter) for parameter in parameters)))
+    return sorted(found, key=lambda each: (-_weight(each[1]), each[0].startswith("*"), each[0].endswith("*")))
+
+
+def _weight(parameters: dict[str, str]) -> float:
+    try:
+        return float(parameters.get("q", "1"))
+    except ValueError:
+        return 0.0
 
 
 def check_form(wanted: Wanted, resource: Resource, *, listed: bool) -> None:
@@ -81,10 +105,10 @@ def check_form(wanted: Wanted, resource: Resource, *, listed: bool) -> None:
 def _form(parameters: dict[str, str]) -> Form | None:
     """The form that a clause's parameters name; None for one that is not served."""
     name = parameters.get("as", "")
-    if not name:
+    if not parameters.keys() & {"as", "g", "v"}:
         return Form.OBJECT
     known = parameters.get("g") == "meta.k8s.io" and parameters.get("v") in META_VERSIONS
-    return Form(name) if known and name in Form._value2member_map_ else None
+    return Form(name) if known and name and name in Form._value2member_map_ else None
 
 
 def _pair(parameter: str) -> tuple[str, str]:

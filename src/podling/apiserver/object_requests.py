@@ -28,8 +28,9 @@ from podling.apiserver.rest import Registry
 from podling.apiserver.watch import ObjectWatch
 from podling.client.base import PatchType
 from podling.client.local import ListOptions, Patch, Target, User, WriteOptions
-from podling.machinery import codec, errors, tables
+from podling.machinery import codec, errors, intake, tables
 from podling.machinery.custom import CustomObject, CustomResource
+from podling.machinery.mismatch import Mismatch
 from podling.machinery.scheme import type_of
 
 WATCH_SECONDS_MIN = 1800
@@ -252,7 +253,8 @@ class ObjectRequests:
 
     def _renderer(self, target: Target, wanted: Wanted, query: Mapping[str, str]) -> Renderer:
         """Makes answers about ``target``, which may be a view of its object."""
-        include = tables.check_include_object(query.get("includeObject", ""))
+        asked = query.get("includeObject", "") if wanted.form is Form.TABLE else ""
+        include = tables.check_include_object(asked)
         view = self._registry.view(target)
         rules = self._registry.rules_for(target.resource) if view is None else view.table or KindRules[Any]()
         return Renderer(target.resource, rules, wanted.form, include, wanted.version)
@@ -273,8 +275,10 @@ def _watch_options(query: Mapping[str, str], name: str) -> ListOptions:
     """A watch's options; the path of a single object is the selection of its name."""
     options = request_options.list_options(query, watch=True)
     if name:
-        selectors = (options.field_selector, f"metadata.name={name}")
-        options = replace(options, field_selector=",".join(filter(None, selectors)))
+        selector = f"metadata.name={name}"
+        if options.field_selector not in ("", selector, f"metadata.name=={name}"):
+            raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
+        options = replace(options, field_selector=selector)
     seconds = options.timeout_seconds or int(ids.uniform(WATCH_SECONDS_MIN, WATCH_SECONDS_MAX))
     return replace(options, timeout_seconds=seconds)
 
@@ -317,4 +321,7 @@ async def _delete_body(request: Request) -> DeleteOptions | None:
     kind = body.value.get("kind") if isinstance(body.value, dict) else None
     if kind not in (None, "", "DeleteOptions"):
         raise errors.bad_request("decoded object cannot be converted to DeleteOptions")
-    return codec.convert(body, DeleteOptions, "Ignore")[0]
+    try:
+        return intake.read(body, DeleteOptions, "Ignore")[0]
+    except Mismatch as error:
+        raise errors.bad_request(str(error)) from None

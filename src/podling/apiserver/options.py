@@ -14,6 +14,7 @@ from podling.api.meta_v1 import DeleteOptions, Preconditions
 from podling.client.base import PatchType
 from podling.client.local import ListOptions, WriteOptions
 from podling.machinery import errors, fields
+from podling.machinery.durations import seconds_of
 from podling.machinery.fields import FieldError, Path
 
 META_GROUP = "meta.k8s.io"
@@ -48,6 +49,15 @@ def number(query: Query, name: str) -> int | None:
     if not -MAX_INTEGER - 1 <= found <= MAX_INTEGER:
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return found
+
+
+def check_timeout(query: Query) -> None:
+    """400 for a ``timeout`` that is no duration. How long it is does not matter: nothing takes so long."""
+    if text := query.get("timeout"):
+        try:
+            seconds_of(text)
+        except ValueError as error:
+            raise errors.bad_request(f"invalid timeout specified in the request URL - {error}") from None
 
 
 def list_options(query: Query, *, watch: bool = False) -> ListOptions:

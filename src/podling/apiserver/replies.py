@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import chain, islice
 
 import msgspec
@@ -12,8 +13,7 @@ from aiohttp import web
 
 from podling import clock
 from podling.apiserver.exchange import Answer, Request
-from podling.apiserver.negotiation import JSON, YAML, warning_headers
-from podling.apiserver.options import flag
+from podling.apiserver.negotiation import JSON, YAML, negotiate, warning_headers
 from podling.machinery import codec
 from podling.machinery.errors import ApiError
 
@@ -29,8 +29,8 @@ READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
 def wants_pretty(request: Request) -> bool:
     """Whether JSON shall be indented: asked for, or read by a person (source: ``isPrettyPrint``)."""
-    if "pretty" in request.query_string and request.query.get("pretty"):
-        return flag(request.query, "pretty")
+    if "pretty" in request.query_string and (said := request.query.get("pretty")):
+        return said in ("1", "t", "T", "true", "True", "TRUE")
     return request.headers.get("User-Agent", "").startswith(READ_BY_PEOPLE)
 
 
@@ -104,9 +104,14 @@ async def reply_pieces(request: Request, pieces: Iterator[bytes], media_type: st
 
 
 async def reply_error(request: Request, error: ApiError) -> web.StreamResponse:
-    """An error as the ``Status`` that it carries."""
+    """An error as the ``Status`` that it carries; as JSON for who accepts nothing that is served."""
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
-    return await reply(request, codec.encode(error.status), code=error.code, headers=headers)
+    media_type, accept = JSON, request.headers.get("Accept", "")
+    if YAML in accept:
+        with suppress(ApiError):
+            media_type = negotiate(accept).media_type
+    body = codec.encode(error.status)
+    return await reply(request, body, code=error.code, media_type=media_type, headers=headers)
 
 
 def _gzip(body: bytes) -> bytes:

@@ -14,6 +14,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from types import MappingProxyType
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from podling.machinery.durations import seconds_of
+
 MACROS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -25,9 +27,6 @@ MACROS = {
 }
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_AMOUNT = re.compile(r"([0-9]*)(\.[0-9]*)?")
-_UNIT = re.compile(r"[^0-9.]*")
 _INTEGER = re.compile("[+-]?[0-9]+").fullmatch
 _ZONE_PART = re.compile(r"(?!-)(?!\.{1,2}$)[A-Za-z.\-_0-9+]{1,14}").fullmatch
 _HORIZON = timedelta(days=5 * 366)
@@ -143,33 +142,9 @@ def _given_zone(name: str) -> tzinfo:
 def _every(text: str) -> int:
     """Whole seconds, one at least."""
     try:
-        return max(1, int(_seconds(text.removeprefix("@every "))))
+        return max(1, int(seconds_of(text.removeprefix("@every "))))
     except ValueError as error:
         raise ScheduleError(f"failed to parse duration {text}: {error}") from error
-
-
-def _seconds(text: str) -> float:
-    """A duration as Go reads it: ``1h30m``. Raises ``ValueError`` in Go's words."""
-    rest = text[1:] if text[:1] in ("+", "-") else text
-    sign = -1 if text.startswith("-") else 1
-    if rest == "0":
-        return 0
-    total = 0.0
-    while True:
-        amount = _AMOUNT.match(rest)
-        if amount is None or not amount[0].strip("."):
-            raise ValueError(f'time: invalid duration "{text}"')
-        rest = rest[amount.end() :]
-        unit = _UNIT.match(rest)
-        assert unit is not None, "the pattern matches nothing, too"
-        if not unit[0]:
-            raise ValueError(f'time: missing unit in duration "{text}"')
-        if unit[0] not in _UNITS:
-            raise ValueError(f'time: unknown unit "{unit[0]}" in duration "{text}"')
-        total += float(amount[0]) * _UNITS[unit[0]]
-        rest = rest[unit.end() :]
-        if not rest:
-            return sign * total
 
 
 def _field(

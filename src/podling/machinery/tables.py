@@ -1,20 +1,17 @@
 """Tables as ``kubectl get`` prints them: ``meta.k8s.io`` Table, and the ages in its cells.
 
-The server decides what a kind's columns are and what a row says; the client only aligns. A row
-carries the object along in the form that the client asked for (``includeObject``).
+The server decides what a kind's columns are and what a row says; the client only aligns. What is sent is made
+by ``apiserver.representations``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-import msgspec
-
-from podling.machinery import codec
-from podling.machinery.errors import ApiError, bad_request
+from podling.machinery import fields
+from podling.machinery.errors import bad_request
 
 GROUP = "meta.k8s.io"
 API_VERSION = f"{GROUP}/v1"
@@ -56,60 +53,10 @@ def default_cells(obj: Any, now: datetime) -> tuple[str, ...]:
 def check_include_object(text: str) -> str:
     """The ``includeObject`` parameter, with its default. Raises ``ApiError`` 400."""
     if text not in ("", "None", "Metadata", "Object"):
-        raise _unrecognized(text)
+        why = "must be 'Metadata', 'Object', 'None', or empty"
+        wrong = fields.invalid(fields.Path("includeObject"), text, why)
+        raise bad_request(f"Unable to convert to Table as requested: {wrong}")
     return text or "Metadata"
-
-
-def _unrecognized(text: str) -> ApiError:
-    return bad_request(f"unrecognized includeObject value: {msgspec.json.encode(text).decode()}")
-
-
-def row(
-    cells: Sequence[Any], obj: Any, include_object: str = "Metadata", conditions: Sequence[Any] = ()
-) -> dict[str, Any]:
-    """One row. ``conditions`` are ``{type, status, reason, message}``: ``Completed`` greys a pod out."""
-    built: dict[str, Any] = {"cells": list(cells)}
-    if conditions:
-        built["conditions"] = list(conditions)
-    if include_object == "Metadata":
-        built["object"] = partial_object(obj)
-    elif include_object == "Object":
-        built["object"] = codec.to_plain(obj)
-    else:
-        built["object"] = None
-    return built
-
-
-def table(
-    columns: Iterable[Column], rows: Sequence[dict[str, Any]], metadata: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """The table; ``metadata`` is that of a list (``resourceVersion``, ``continue`` ...)."""
-    return {
-        "kind": "Table",
-        "apiVersion": API_VERSION,
-        "metadata": metadata or {},
-        "columnDefinitions": [column.definition() for column in columns],
-        "rows": list(rows),
-    }
-
-
-def partial_object(obj: Any) -> dict[str, Any]:
-    """Only the metadata of an object, as ``PartialObjectMetadata``."""
-    return {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": API_VERSION,
-        "metadata": msgspec.to_builtins(obj.metadata),
-    }
-
-
-def partial_object_list(objects: Iterable[Any], metadata: dict[str, Any]) -> dict[str, Any]:
-    """``PartialObjectMetadataList``: what metadata-only clients list."""
-    return {
-        "kind": "PartialObjectMetadataList",
-        "apiVersion": API_VERSION,
-        "metadata": metadata,
-        "items": [partial_object(obj) for obj in objects],
-    }
 
 
 def translate_timestamp_since(then: datetime | None, now: datetime) -> str:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from podling.apiserver.discovery import AGGREGATED, aggregated_version
-from podling.apiserver.negotiation import JSON, YAML, Form, Wanted, negotiate, warning_headers
+from podling.apiserver.negotiation import (
+    JSON,
+    YAML,
+    Form,
+    Wanted,
+    media_type_of,
+    negotiate,
+    warning_headers,
+)
 from podling.machinery.errors import ApiError
 
 KUBECTL_GET = (
@@ -35,9 +43,13 @@ KUBECTL_GET = (
         ),
         ("application/json;as=Table;v=v2;g=meta.k8s.io,application/json", Wanted()),
         ("application/vnd.kubernetes.protobuf,application/json", Wanted()),
+        ("application/json;q=0.1,application/yaml;q=0.5", Wanted(media_type=YAML)),
+        ("*/*,application/yaml", Wanted(media_type=YAML)),
+        ("application/yaml;q=much,application/json", Wanted()),
+        (f"application/json;g=meta.k8s.io;v=v1,{YAML}", Wanted(media_type=YAML)),  # of no kind
     ],
 )
-def test_the_first_clause_that_can_be_served(accept: str, wanted: Wanted) -> None:
+def test_what_can_be_served_and_is_wanted_most(accept: str, wanted: Wanted) -> None:
     assert negotiate(accept) == wanted
 
 
@@ -47,6 +59,19 @@ def test_nothing_acceptable(accept: str) -> None:
         negotiate(accept)
     assert error.value.code == 406
     assert str(error.value) == f"only the following media types are accepted: {JSON}, {YAML}"
+
+
+@pytest.mark.parametrize(
+    ("accept", "wanted"),
+    [("", JSON), ("*/*", JSON), (YAML, YAML), (f"{JSON};as=Table;v=v1;g=meta.k8s.io,{YAML}", YAML)],
+)
+def test_of_what_there_is_one_form(accept: str, wanted: str) -> None:
+    assert media_type_of(accept) == wanted
+
+
+def test_what_has_one_form_is_no_table() -> None:
+    with pytest.raises(ApiError, match="only the following media types are accepted"):
+        media_type_of(f"{JSON};as=Table;v=v1;g=meta.k8s.io")
 
 
 V2, OLDER = AGGREGATED.format("v2"), AGGREGATED.format("v2beta1")
@@ -63,6 +88,7 @@ V2, OLDER = AGGREGATED.format("v2"), AGGREGATED.format("v2beta1")
         (f"{AGGREGATED.format('v3')},application/json", ""),
         ("application/json", ""),
         (f"application/json,{V2}", ""),
+        (f"application/json;q=0.9,{V2}", "v2"),
         ("", ""),
     ],
 )
