@@ -138,8 +138,10 @@ class RbacAuthorizer:
         for rule, why in self.index.rules_for(user, asked.namespace):
             if rule_allows(rule, asked):
                 return Decision(True, why)
-        missing = self.index.missing_roles(user, asked.namespace)
-        if not missing:
-            return Decision(False)
-        texts = [errors.not_found(resource.singular, resource.group, name) for resource, name in missing]
-        return Decision(False, f"RBAC: {aggregate(texts)}")
+        missing = self.unknown_roles(user, asked.namespace)
+        return Decision(False, f"RBAC: {aggregate(missing)}" if missing else "")
+
+    def unknown_roles(self, user: User, namespace: str) -> list[errors.ApiError]:
+        """What keeps the rights of ``user`` from being known in full: roles bound and not there."""
+        found = self.index.missing_roles(user, namespace)
+        return [errors.not_found(resource.singular, resource.group, name) for resource, name in found]

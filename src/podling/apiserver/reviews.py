@@ -30,20 +30,23 @@ from podling.api.authorization_v1 import (
     SubjectAccessReviewStatus,
     SubjectRulesReviewStatus,
 )
-from podling.apiserver.authz import MASTERS, RbacAuthorizer
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.authz import RbacAuthorizer
 from podling.apiserver.issuer import ISSUER
 from podling.apiserver.kinds.access_review_validation import (
     access_errors,
     local_access_errors,
     self_access_errors,
 )
+from podling.apiserver.node_authorizer import node_of
 from podling.apiserver.rbac import Attributes
 from podling.apiserver.rest import Handler
 from podling.apiserver.tokens import Tokens
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
-from podling.machinery.fields import FieldError
+from podling.machinery.fields import FieldError, aggregate
 
+_OF_NODES = "node authorizer does not support user rule resolution"
 AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 
 
@@ -75,7 +78,7 @@ class Reviews:
         self, target: Target, user: User, body: SelfSubjectReview, options: WriteOptions
     ) -> SelfSubjectReview:
         """Who am I?"""
-        metadata = structs.replace(body.metadata, creation_timestamp=clock.seconds_precision(clock.now()))
+        metadata = ObjectMeta(creation_timestamp=clock.seconds_precision(clock.now()))
         return structs.replace(
             body, metadata=metadata, status=SelfSubjectReviewStatus(user_info=_user_info(user))
         )
@@ -89,15 +92,12 @@ class Reviews:
         wanted = body.spec.audiences or (ISSUER,)
         verified = self._tokens.verify(body.spec.token)
         found = verified.user if verified else self._token_user(body.spec.token)
-        audiences = tuple(each for each in wanted if verified is None or each in verified.audiences)
+        meant_for = verified.audiences if verified else (ISSUER,)
+        audiences = tuple(each for each in wanted if each in meant_for)
         if found is None or not audiences:
             status = TokenReviewStatus(authenticated=False, error="invalid bearer token")
         else:
-            status = TokenReviewStatus(
-                authenticated=True,
-                user=_user_info(found),
-                audiences=audiences if body.spec.audiences else (),
-            )
+            status = TokenReviewStatus(authenticated=True, user=_user_info(found), audiences=audiences)
         return structs.replace(body, status=status)
 
     async def self_access(
@@ -138,9 +138,6 @@ class Reviews:
         self._authorizer.index.catch_up()
         resources: list[ResourceRule] = []
         paths: list[NonResourceRule] = []
-        if MASTERS in user.groups:
-            resources.append(ResourceRule(verbs=("*",), api_groups=("*",), resources=("*",)))
-            paths.append(NonResourceRule(verbs=("*",), non_resource_urls=("*",)))
         for rule, _why in self._authorizer.index.rules_for(user, namespace):
             if rule.resources:
                 found = ResourceRule(
@@ -153,9 +150,18 @@ class Reviews:
             if rule.non_resource_urls:
                 paths.append(NonResourceRule(verbs=rule.verbs, non_resource_urls=rule.non_resource_urls))
         status = SubjectRulesReviewStatus(
-            resource_rules=tuple(resources), non_resource_rules=tuple(paths), incomplete=False
+            resource_rules=tuple(resources),
+            non_resource_rules=tuple(paths),
+            incomplete=bool(node_of(user)),
+            evaluation_error=self._unresolved(user, namespace) or None,
         )
-        return structs.replace(body, status=status)
+        return SelfSubjectRulesReview(status=status)
+
+    def _unresolved(self, user: User, namespace: str) -> str:
+        """What keeps the list of somebody's rights from being complete."""
+        found = [_OF_NODES] if node_of(user) else []
+        found += [str(each) for each in self._authorizer.unknown_roles(user, namespace)]
+        return aggregate(found) if found else ""
 
     def _decide(
         self,

@@ -144,6 +144,7 @@ async def test_a_token_is_reviewed(cluster: ControlPlane) -> None:
     assert good.status.authenticated
     assert good.status.user is not None
     assert good.status.user.username == "system:serviceaccount:default:default"
+    assert good.status.audiences == (ISSUER,), "that of the server, if the question names none"
     bad = await cluster.client.create(TokenReview(spec=TokenReviewSpec(token=token + "x")))
     assert bad.status.authenticated is False
     other = TokenReviewSpec(token=token, audiences=("vault",))

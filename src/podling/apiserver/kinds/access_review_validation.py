@@ -39,7 +39,7 @@ def local_access_errors(review: LocalSubjectAccessReview, namespace: str) -> Err
     """``namespace`` is that of the request, which is also that of the review if it names none."""
     errors = _spec_errors(review)
     metadata, ours = review.metadata, review.metadata.namespace or namespace
-    if metadata != ObjectMeta(namespace=metadata.namespace):
+    if metadata != ObjectMeta(namespace=metadata.namespace, managed_fields=metadata.managed_fields):
         errors.append(fields.invalid(Path("metadata"), metadata, "must be empty except for namespace"))
     wanted, other = review.spec.resource_attributes, review.spec.non_resource_attributes
     if wanted is not None and (wanted.namespace or "") != ours:
@@ -51,7 +51,8 @@ def local_access_errors(review: LocalSubjectAccessReview, namespace: str) -> Err
 
 
 def _metadata_errors(metadata: ObjectMeta) -> Errors:
-    return [] if metadata == ObjectMeta() else [fields.invalid(Path("metadata"), metadata, "must be empty")]
+    empty = metadata == ObjectMeta(managed_fields=metadata.managed_fields)
+    return [] if empty else [fields.invalid(Path("metadata"), metadata, "must be empty")]
 
 
 def _spec_errors(review: SubjectAccessReview | LocalSubjectAccessReview) -> Errors:
