@@ -12,6 +12,7 @@ import os
 import ssl
 from dataclasses import dataclass
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Protocol
 
 from podling import ids
@@ -26,7 +27,12 @@ MAX_SHOWN = 2048
 
 
 class WebhookFailed(Exception):
-    """The webhook did not answer, or not what it should."""
+    """The webhook did not answer, or not what it should. ``code``: the HTTP status that it answered with, 503
+    when it was none that says so."""
+
+    def __init__(self, why: str, code: int = HTTPStatus.SERVICE_UNAVAILABLE) -> None:
+        super().__init__(why)
+        self.code = int(code)
 
 
 class ServiceReference(Protocol):
@@ -108,7 +114,7 @@ async def ask(address: Address, ca_bundle: str, body: bytes, *, seconds: float) 
             if not 200 <= response.status < 300:
                 readable = response.content_type.startswith("text/") or "json" in response.content_type
                 said = answer[:MAX_SHOWN].decode(errors="replace").strip() if readable else ""
-                raise WebhookFailed(said_of(response.status, said or "unknown"))
+                raise WebhookFailed(said_of(response.status, said or "unknown"), response.status)
             return answer
     except TimeoutError:
         why = "context deadline exceeded"

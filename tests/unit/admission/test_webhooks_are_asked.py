@@ -305,6 +305,11 @@ async def test_what_they_say_is_counted(plane: ControlPlane, hook: Hook) -> None
         ("a.example.com", "CREATE", "true", "validating"): 1,
         ("b.example.com", "CREATE", "false", "validating"): 2,
     }
+    assert counted("request_total") == {
+        ("a.example.com", "CREATE", "false", "validating", "200"): 1,
+        ("a.example.com", "CREATE", "true", "validating", "403"): 1,
+        ("b.example.com", "CREATE", "false", "validating", "503"): 2,
+    }
     refused = ("a.example.com", "CREATE", "validating", "no_error", "403")
     assert counted("rejection_count_total") == {refused: 1}
     assert counted("fail_open_count_total") == {("b.example.com", "validating"): 2}

@@ -11,6 +11,7 @@ from typing import Any
 from podling.machinery.histograms import Histogram, counters, histograms
 
 CALL_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25)
+OK, MAX_CODE = 200, 600
 CALL_FAILED, NO_ERROR = "calling_webhook_error", "no_error"
 _NAMES = ("name", "operation", "rejected", "type")
 
@@ -21,10 +22,14 @@ class WebhookMetrics:
     def __init__(self, step: str) -> None:
         self._step = step
         self._durations: dict[tuple[str, str, str, str], Histogram] = {}
+        self._requests: dict[tuple[str, str, str, str, str], int] = {}
         self._rejections: dict[tuple[str, str, str, str, str], int] = {}
         self._failed_open: dict[tuple[str, str], int] = {}
 
-    def called(self, name: str, operation: str, seconds: float, *, rejected: bool) -> None:
+    def called(self, name: str, operation: str, seconds: float, code: int, *, rejected: bool) -> None:
+        """``code``: the status of the answer; 0 when nobody waited for it."""
+        counted = (name, operation, str(rejected).lower(), self._step, str(min(code, MAX_CODE)))
+        self._requests[counted] = self._requests.get(counted, 0) + 1
         key = (name, operation, str(rejected).lower(), self._step)
         found = self._durations.get(key)
         if found is None:
@@ -33,7 +38,7 @@ class WebhookMetrics:
 
     def rejected(self, name: str, operation: str, error: str, code: int) -> None:
         """A request was refused by the webhook itself, or because it could not be asked."""
-        key = (name, operation, self._step, error, str(code))
+        key = (name, operation, self._step, error, str(min(code, MAX_CODE)))
         self._rejections[key] = self._rejections.get(key, 0) + 1
 
     def failed_open(self, name: str) -> None:
@@ -47,6 +52,8 @@ class WebhookMetrics:
         durations, open_ = self._durations, self._failed_open
         text = "How long calls of webhooks took."
         yield histograms(f"{name}_admission_duration_seconds", text, _NAMES, durations)
+        text = "Requests that webhooks were asked about, by what they answered."
+        yield counters(f"{name}_request", text, (*_NAMES, "code"), self._requests)
         names = ("name", "operation", "type", "error_type", "rejection_code")
         text = "Requests that webhooks refused, or that were refused because one could not be asked."
         yield counters(f"{name}_rejection_count", text, names, self._rejections)

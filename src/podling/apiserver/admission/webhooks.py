@@ -29,7 +29,7 @@ from podling.apiserver.admission import webhook_matching as matching
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
 from podling.apiserver.admission.forms import Form, Forms
 from podling.apiserver.admission.repeating import Repeating
-from podling.apiserver.admission.webhook_metrics import CALL_FAILED, NO_ERROR, WebhookMetrics
+from podling.apiserver.admission.webhook_metrics import CALL_FAILED, NO_ERROR, OK, WebhookMetrics
 from podling.apiserver.admission.webhook_reviews import (
     Verdict,
     call_failed,
@@ -99,25 +99,27 @@ class _Webhooks(Plugin):
         """What a webhook says; None when it is passed over. Raises the error of a refusal."""
         if request.dry_run and webhook.side_effects not in _HARMLESS:
             raise no_dry_run(webhook.name)
-        operation, started, allowed = request.operation.value, clock.monotonic(), False
+        operation, started = request.operation.value, clock.monotonic()
+        code, rejected = 0, True
         try:
             found = await _asked(webhook, request, form, objects, mutating=mutating)
-            allowed = found.allowed
+            refused = None if found.allowed else denial(webhook.name, found.status)
+            code, rejected = refused.code if refused else OK, not found.allowed
         except WebhookFailed as error:
-            if webhook.failure_policy == "Ignore":
-                allowed = True
+            code, rejected = error.code, webhook.failure_policy != "Ignore"
+            if not rejected:
                 self._metrics.failed_open(webhook.name)
                 log.warning("Failed calling webhook, failing open %s: %s", webhook.name, error)
                 return None
             self._metrics.rejected(webhook.name, operation, CALL_FAILED, 0)
             raise call_failed(webhook.name, error) from None
         finally:
-            self._metrics.called(webhook.name, operation, clock.monotonic() - started, rejected=not allowed)
+            took = clock.monotonic() - started
+            self._metrics.called(webhook.name, operation, took, code, rejected=rejected)
         request.warnings.extend(found.warnings)
         for key, text in found.annotations.items():
             log.info("%s/%s: %s", webhook.name, key, text)
-        if not found.allowed:
-            refused = denial(webhook.name, found.status)
+        if refused is not None:
             self._metrics.rejected(webhook.name, operation, NO_ERROR, refused.code)
             raise refused
         return found
@@ -134,7 +136,7 @@ async def _asked(
         address = await locate(client, objects, f"?timeout={seconds}s")
         answer = await ask(address, client.ca_bundle or "", body, seconds=seconds)
     except WebhookFailed as error:
-        raise WebhookFailed(f"failed to call webhook: {error}") from None
+        raise WebhookFailed(f"failed to call webhook: {error}", error.code) from None
     return verdict(answer, uid, api_version, mutating=mutating)
 
 
