@@ -419,7 +419,6 @@ class TestStreams:
     @pytest.mark.parametrize(
         ("path", "message"),
         [
-            (f"{POD}/exec?command=cat", "at least one of stdin, stdout, stderr is required"),
             (f"{POD}/exec?command=cat&stdout=1&container=x", "container x is not valid for pod p"),
             ("/api/v1/namespaces/default/pods/q/exec?command=cat&stdout=1", 'pods "q" not found'),
         ],

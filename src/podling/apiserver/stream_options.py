@@ -12,7 +12,7 @@ from datetime import datetime
 
 from podling.api.core_v1 import Pod
 from podling.apiserver.kinds.checks import of_the_whole
-from podling.apiserver.options import flag, number
+from podling.apiserver.options import number
 from podling.machinery import errors, fields
 from podling.machinery.fields import FieldError, Path
 
@@ -69,14 +69,3 @@ def check_log_options(pod: str, query: Mapping[str, str]) -> None:
         found.append(of_the_whole(fields.forbidden(Path(), why)))
     if found:
         raise errors.invalid("PodLogOptions", "", pod, found)
-
-
-def check_exec_options(pod: str, query: Mapping[str, str], *, command: bool) -> None:
-    """Raises 422 when nothing would be connected, or nothing run."""
-    found: list[FieldError] = []
-    if not any(flag(query, name) for name in ("stdin", "stdout", "stderr")):
-        found.append(fields.required(Path("stdout"), "at least one of stdin, stdout, stderr is required"))
-    if command and not query.get("command"):
-        found.append(fields.required(Path("command")))
-    if found:
-        raise errors.invalid("PodExecOptions" if command else "PodAttachOptions", "", pod, found)

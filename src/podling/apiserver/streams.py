@@ -29,7 +29,7 @@ from podling.apiserver.pki import KeyPair
 from podling.apiserver.proxying import Proxy
 from podling.apiserver.requests import Parsed
 from podling.apiserver.rest import Registry
-from podling.apiserver.stream_options import check_exec_options, check_log_options, container_of, node_of
+from podling.apiserver.stream_options import check_log_options, container_of, node_of
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
@@ -235,7 +235,6 @@ class StreamRequests:
                     f"unable to forward port because pod is not running. Current status={pod.status.phase}"
                 )
         else:
-            check_exec_options(metadata.name or "", query, command=kind == "exec")
             container = container_of(pod, query.get("container", ""))
             path = f"/{kind}/{metadata.namespace}/{metadata.name}/{container}"
         node = self._node(node_of(pod))

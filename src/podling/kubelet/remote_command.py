@@ -48,7 +48,7 @@ class StreamOptions:
         if self.tty and self.stderr:
             return "tty and stderr cannot both be true"
         if not (self.stdin or self.stdout or self.stderr):
-            return "you must specify at least one of stdin, stdout, stderr"
+            return "you must specify at least 1 of stdin, stdout, stderr"
         return ""
 
     def channels(self, version: int) -> frozenset[int]:

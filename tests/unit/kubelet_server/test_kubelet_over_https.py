@@ -253,7 +253,7 @@ async def test_attach_shows_what_is_written_from_now_on(served: Served) -> None:
         ("/exec/default/none/app?command=x&stdout=1", 404, "pod does not exist"),
         ("/exec/default/web/side?command=x&stdout=1", 500, 'container not found ("side")'),
         ("/attach/default/web/side?stdout=1", 500, "container side not found in pod web_default"),
-        ("/exec/default/web/app?command=x", 400, "you must specify at least one of stdin, stdout, stderr"),
+        ("/exec/default/web/app?command=x", 400, "you must specify at least 1 of stdin, stdout, stderr"),
         ("/exec/default/web/app?stdout=1", 400, "you must specify at least 1 command for the container"),
         ("/exec/default/web/app?command=x&stdout=1", 400, "Upgrade request required"),
         ("/portForward/default/none?ports=80", 404, "pod does not exist"),

@@ -209,7 +209,7 @@ async def test_the_base64_variant_is_text() -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (StreamOptions(), "you must specify at least one of stdin, stdout, stderr"),
+        (StreamOptions(), "you must specify at least 1 of stdin, stdout, stderr"),
         (StreamOptions(stderr=True, tty=True), "tty and stderr cannot both be true"),
         (StreamOptions(stdout=True), ""),
     ],
