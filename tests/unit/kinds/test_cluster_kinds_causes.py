@@ -10,7 +10,7 @@ from podling.api.apiregistration_v1 import APIService
 from podling.api.apps_v1 import ControllerRevision
 from podling.api.core_v1 import PodTemplate
 from podling.api.node_v1 import RuntimeClass
-from tests.support.causes import LABEL_TEXT, Cause, KindRow, invalid, required, unsupported
+from tests.support.causes import LABEL_TEXT, Cause, KindRow, duplicate, invalid, required, unsupported
 from tests.support.manifests import change_causes, created, creation_causes, obj, rules
 
 VALID: dict[type[Any], dict[str, Any]] = {
@@ -47,6 +47,12 @@ CAUSES: list[KindRow] = [
         RuntimeClass,
         "scheduling: {tolerations: [{key: a, operator: Near}]}",
         [unsupported("scheduling.tolerations[0].operator", "Near", "Equal", "Exists")],
+    ),
+    (
+        RuntimeClass,
+        "scheduling: {tolerations: [{key: a, effect: NoExecute}, "
+        "{key: a, effect: NoExecute, tolerationSeconds: 5}]}",
+        [duplicate("scheduling.tolerations[1]", '{"effect":"NoExecute","key":"a","tolerationSeconds":5}')],
     ),
     (
         APIService,

@@ -323,6 +323,27 @@ ACCESS: list[KindRow] = [
             unsupported("preemptionPolicy", "Always", "PreemptLowerPriority", "Never"),
         ],
     ),
+    *[
+        (
+            PriorityClass,
+            f"{{metadata: {{name: system-node-critical}}, preemptionPolicy: '', {text}}}",
+            [
+                forbidden(
+                    "metadata.name",
+                    "priority class names with 'system-' prefix are reserved for system use only. "
+                    f"error: {why}",
+                ),
+                required("preemptionPolicy"),
+            ],
+        )
+        for text, why in (
+            ("value: 1", "value of system-node-critical PriorityClass must be 2000001000"),
+            (
+                "value: 2000001000, globalDefault: true",
+                "globalDefault of system-node-critical PriorityClass must be false",
+            ),
+        )
+    ],
 ]
 
 

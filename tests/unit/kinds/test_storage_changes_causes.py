@@ -15,7 +15,7 @@ from podling.api.storage_v1 import (
     VolumeAttachment,
     VolumeAttributesClass,
 )
-from tests.support.causes import Cause, KindRow, forbidden, invalid, required
+from tests.support.causes import Cause, KindRow, forbidden, invalid, required, too_long
 from tests.support.manifests import change_causes, created, obj
 from tests.support.storage_objects import VALID
 
@@ -138,4 +138,13 @@ def test_where_a_volume_is_does_not_change_but_for_the_names_of_labels() -> None
         assert message.endswith("field is immutable, except for updating from beta label to GA")
     assert change_causes(obj(PersistentVolume, "", VALID[PersistentVolume]), old) == [
         invalid("nodeAffinity", "null", "field is immutable, except for updating from beta label to GA")
+    ]
+
+
+def test_how_an_attachment_failed() -> None:
+    old = created(obj(VolumeAttachment, "", VALID[VolumeAttachment]))
+    text = f"status: {{attachError: {{errorCode: -1, message: {'m' * 1025}}}}}"
+    assert change_causes(obj(VolumeAttachment, text, VALID[VolumeAttachment]), old, "status") == [
+        too_long("status.attachError.message", 256 * 1024),
+        invalid("status.attachError.errorCode", "-1", "must be between 0 and 2147483647, inclusive"),
     ]

@@ -231,6 +231,7 @@ DRIVERS: list[KindRow] = [
         "capacity: -1",
         [invalid("capacity", '"-1"', "must be greater than or equal to 0")],
     ),
+    (CSIStorageCapacity, "maximumVolumeSize: -1", []),
     (
         VolumeAttachment,
         "spec: {source: {persistentVolumeName: null}}",

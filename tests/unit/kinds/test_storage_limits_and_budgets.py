@@ -280,6 +280,8 @@ ROWS: list[tuple[type[Any], str, list[Any]]] = [
         "subsets: [{addresses: [{ip: 10.0.0.1}, {ip: 10.0.0.2}], ports: [{port: 80}, {port: 81}]}]",
         ["x", "10.0.0.1:80,10.0.0.2:80,10.0.0.1:81 + 1 more...", "5m"],
     ),
+    (Endpoints, "subsets: [{notReadyAddresses: [{ip: 10.0.0.1}]}]", ["x", "", "5m"]),
+    (Endpoints, "", ["x", "<none>", "5m"]),
     (
         EndpointSlice,
         "addressType: IPv4\nports: [{port: 80}]\nendpoints: [{addresses: [10.0.0.1]}]",

@@ -94,6 +94,16 @@ def _strategy_errors(path: Path, strategy: str) -> Errors:
     return [] if known else [fields.not_supported(path, strategy, LEASE_STRATEGIES)]
 
 
+def _system_class_problem(name: str, value: int, global_default: bool) -> str:
+    """Why a class is none of those that Kubernetes itself has."""
+    wanted = SYSTEM_CLASSES.get(name)
+    if wanted is None:
+        return f"{name} is not a known system priority class"
+    if value != wanted:
+        return f"value of {name} PriorityClass must be {wanted}"
+    return f"globalDefault of {name} PriorityClass must be false" if global_default else ""
+
+
 class PriorityClassRules(KindRules[PriorityClass]):
     columns = (
         NAME,
@@ -113,17 +123,15 @@ class PriorityClassRules(KindRules[PriorityClass]):
         name, value = obj.metadata.name or "", obj.value or 0
         errors: Errors = []
         if name.startswith("system-"):
-            if SYSTEM_CLASSES.get(name) != value:
-                text = (
-                    "priority class names with 'system-' prefix are reserved for system use only. "
-                    f"error: {name} is not a known system priority class"
-                )
-                errors.append(fields.forbidden(Path("metadata.name"), text))
+            problem = _system_class_problem(name, value, bool(obj.global_default))
+            if problem:
+                text = "priority class names with 'system-' prefix are reserved for system use only. error: "
+                errors.append(fields.forbidden(Path("metadata.name"), text + problem))
         elif value > HIGHEST_USER_PRIORITY:
             text = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
             errors.append(fields.forbidden(Path("value"), text))
         policies = ("PreemptLowerPriority", "Never")
-        return errors + checks.one_of(Path("preemptionPolicy"), obj.preemption_policy, policies)
+        return errors + checks.required_one_of(Path("preemptionPolicy"), obj.preemption_policy, policies)
 
     def validate_update(self, new: PriorityClass, old: PriorityClass, context: Context) -> Errors:
         errors: Errors = []

@@ -146,9 +146,8 @@ class CSIStorageCapacityRules(TableRules[CSIStorageCapacity]):
     def validate(self, obj: CSIStorageCapacity, context: Context) -> Errors:
         errors = checks.label_selector(Path("nodeTopology"), obj.node_topology)
         errors += checks.dns_subdomain(Path("storageClassName"), obj.storage_class_name)
-        for name, value in (("capacity", obj.capacity), ("maximumVolumeSize", obj.maximum_volume_size)):
-            if value is not None and parse(value) < ZERO:
-                errors.append(fields.invalid(Path(name), str(parse(value)), checks.NOT_NEGATIVE))
+        if obj.capacity is not None and parse(obj.capacity) < ZERO:
+            errors.append(fields.invalid(Path("capacity"), str(parse(obj.capacity)), checks.NOT_NEGATIVE))
         return errors
 
     def validate_update(self, new: CSIStorageCapacity, old: CSIStorageCapacity, context: Context) -> Errors:
@@ -199,11 +198,15 @@ def _status_errors(obj: VolumeAttachment) -> Errors:
     size = sum(len(key.encode()) + len(text.encode()) for key, text in status.attachment_metadata.items())
     if size > MAX_METADATA_BYTES:
         errors.append(fields.too_long(STATUS.child("attachmentMetadata"), MAX_METADATA_BYTES))
-    errors += _message_errors(STATUS.child("attachError"), status.attach_error)
-    return errors + _message_errors(STATUS.child("detachError"), status.detach_error)
+    errors += _failure_errors(STATUS.child("attachError"), status.attach_error)
+    return errors + _failure_errors(STATUS.child("detachError"), status.detach_error)
 
 
-def _message_errors(path: Path, error: VolumeError | None) -> Errors:
-    if error is None or len((error.message or "").encode()) <= MAX_MESSAGE_BYTES:
+def _failure_errors(path: Path, failure: VolumeError | None) -> Errors:
+    if failure is None:
         return []
-    return [fields.too_long(path.child("message"), MAX_METADATA_BYTES)]  # upstream names this limit
+    errors = checks.within(path.child("errorCode"), failure.error_code, 0, checks.MAX_INT32)
+    if len((failure.message or "").encode()) > MAX_MESSAGE_BYTES:
+        # Kubernetes names this limit.
+        errors.insert(0, fields.too_long(path.child("message"), MAX_METADATA_BYTES))
+    return errors

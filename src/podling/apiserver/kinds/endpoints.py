@@ -106,13 +106,16 @@ def _address_errors(path: Path, address: EndpointAddress, known: Container[str])
 
 
 def _endpoints_text(obj: Endpoints) -> str:
+    """Of addresses none of which is ready, nothing."""
+    if not obj.subsets:
+        return NONE
     found: list[str] = []
     for subset in obj.subsets:
         if not subset.ports:
             found += [address.ip for address in subset.addresses]
         for port in subset.ports:
             found += [_with_port(address.ip, port.port) for address in subset.addresses]
-    return shortened(found) or NONE
+    return shortened(found)
 
 
 def _with_port(address: str, port: int) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from podling.api.core_v1 import ResourceRequirements
+from podling.api.core_v1 import ResourceRequirements, Toleration
 from podling.api.node_v1 import RuntimeClass
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.base import Context
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.deprecated_labels import DEPRECATED_NODE_LABELS
+from podling.apiserver.kinds.filling import change
 from podling.apiserver.kinds.plain_tables import TableRules
 from podling.apiserver.kinds.resource_validation import requirement_errors
 from podling.apiserver.kinds.scheduling_validation import validate_tolerations
+from podling.machinery import fields
 from podling.machinery.fields import Path
 
 
@@ -25,7 +27,7 @@ class RuntimeClassRules(TableRules[RuntimeClass]):
         if obj.scheduling is not None:
             path = Path("scheduling")
             errors += checks.labels(path.child("nodeSelector"), obj.scheduling.node_selector)
-            errors += validate_tolerations(path.child("tolerations"), obj.scheduling.tolerations)
+            errors += _toleration_errors(path.child("tolerations"), obj.scheduling.tolerations)
         return errors
 
     def warnings(self, obj: RuntimeClass, old: RuntimeClass | None, context: Context) -> list[str]:
@@ -38,3 +40,14 @@ class RuntimeClassRules(TableRules[RuntimeClass]):
 
     def validate_update(self, new: RuntimeClass, old: RuntimeClass, context: Context) -> Errors:
         return self.validate(new, context) + checks.immutable(Path("handler"), new.handler, old.handler)
+
+
+def _toleration_errors(path: Path, tolerations: tuple[Toleration, ...]) -> Errors:
+    """Each once: those that differ in their time alone are the same."""
+    errors = validate_tolerations(path, tolerations)
+    bare = [change(toleration, toleration_seconds=None) for toleration in tolerations]
+    return errors + [
+        fields.duplicate(path.index(position), toleration)
+        for position, toleration in enumerate(tolerations)
+        if bare[position] in bare[:position]
+    ]
