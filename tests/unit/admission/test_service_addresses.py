@@ -187,6 +187,51 @@ async def test_a_changed_type_drops_what_belonged_to_the_old_one(cluster: Contro
     assert later.spec.cluster_ip == first.spec.cluster_ip
 
 
+async def patched(cluster: ControlPlane, **spec: Any) -> Service:
+    return await cluster.client.patch(Service, "web", {"spec": spec}, "default")
+
+
+async def test_a_port_for_health_checks_goes_with_the_reason_for_it(cluster: ControlPlane) -> None:
+    balancer = "type: LoadBalancer, externalTrafficPolicy: Local, loadBalancerClass: example.com/a"
+    first = await create(cluster, f"spec: {{{balancer}}}")
+    assert first.spec.health_check_node_port
+    loose = await patched(cluster, externalTrafficPolicy="Cluster")
+    assert loose.spec.health_check_node_port is None
+    again = await patched(cluster, externalTrafficPolicy="Local")
+    assert again.spec.health_check_node_port
+    plain = (await patched(cluster, type="ClusterIP")).spec
+    assert (plain.health_check_node_port, plain.external_traffic_policy) == (None, None)
+    assert (plain.allocate_load_balancer_node_ports, plain.load_balancer_class) == (None, None)
+
+
+async def test_addresses_from_outside_go_with_their_policy(cluster: ControlPlane) -> None:
+    first = await create(cluster, "spec: {externalIPs: [192.0.2.1]}")
+    assert first.spec.external_traffic_policy == "Cluster"
+    assert (await patched(cluster, externalIPs=None)).spec.external_traffic_policy is None
+
+
+async def test_a_service_that_becomes_a_name_has_no_address_left(cluster: ControlPlane) -> None:
+    await create(cluster, "spec: {type: NodePort}")
+    spec = (await patched(cluster, type="ExternalName", externalName="example.com")).spec
+    assert (spec.cluster_ip, spec.cluster_ips, spec.ip_families, spec.ip_family_policy) == (
+        None,
+        (),
+        (),
+        None,
+    )
+    assert spec.ports[0].node_port is None
+    again = (await patched(cluster, type="ClusterIP", externalName=None)).spec
+    assert (again.ip_families, again.ip_family_policy) == (("IPv4",), "SingleStack")
+    assert again.cluster_ips == (again.cluster_ip,)
+
+
+async def test_a_port_is_known_by_its_name(cluster: ControlPlane) -> None:
+    text = "spec: {{type: NodePort, ports: [{{name: http, port: {0}}}, {{name: admin, port: {1}}}]}}"
+    first = await create(cluster, text.format(80, 81))
+    swapped = await cluster.client.update(obj(Service, text.format(81, 80), PLAIN))
+    assert [port.node_port for port in swapped.spec.ports] == [port.node_port for port in first.spec.ports]
+
+
 async def test_the_address_never_changes(cluster: ControlPlane) -> None:
     await create(cluster, "spec: {clusterIP: 10.96.0.77}")
     changed = obj(Service, "spec: {clusterIP: 10.96.0.78}", PLAIN)

@@ -19,8 +19,8 @@ from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
 from podling.apiserver.kinds.filling import change, fill_empty
 from podling.apiserver.kinds.service_addresses import is_headless
 from podling.apiserver.kinds.service_families import with_families
+from podling.apiserver.kinds.service_updates import with_allocated, without_leftovers
 from podling.apiserver.kinds.service_validation import needs_health_check
-from podling.apiserver.kinds.services import with_allocated, without_leftovers
 from podling.machinery import errors, fields, names
 from podling.machinery.fields import FieldError, Path
 from podling.machinery.scheme import Resource

@@ -17,7 +17,6 @@ from podling.api.core_v1 import (
     LoadBalancerIngress,
     Service,
     ServicePort,
-    ServiceSpec,
     SessionAffinityConfig,
 )
 from podling.apiserver.kinds.address_warnings import load_balancer_warnings
@@ -25,6 +24,7 @@ from podling.apiserver.kinds.base import Context, KindRules
 from podling.apiserver.kinds.cells import AGE, NAME, NONE, age, joined, label_text, wide
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.service_updates import with_allocated, without_leftovers
 from podling.apiserver.kinds.service_validation import (
     externally_accessible,
     validate_service,
@@ -128,57 +128,6 @@ def _default_affinity(config: SessionAffinityConfig | None) -> SessionAffinityCo
     if config is None or config.client_ip is None or config.client_ip.timeout_seconds is None:
         return SessionAffinityConfig(client_ip=ClientIPConfig(timeout_seconds=CLIENT_IP_SECONDS))
     return config
-
-
-def with_allocated(new: ServiceSpec, old: ServiceSpec) -> ServiceSpec:
-    """What was allocated and the writer leaves out stays: manifests rarely name it."""
-    if new.type == "ExternalName":
-        return new
-    if old.type != "ExternalName":
-        new = fill_empty(new, cluster_ip=old.cluster_ip, cluster_ips=old.cluster_ips)
-        if new.cluster_ip != old.cluster_ip and new.cluster_ips == old.cluster_ips:
-            new = change(new, cluster_ips=(new.cluster_ip,))  # the writer knows only the older field
-        new = fill_empty(new, ip_families=old.ip_families, ip_family_policy=old.ip_family_policy)
-    if new.type in _WITH_NODE_PORTS and old.type in _WITH_NODE_PORTS:
-        known = {(port.protocol, port.port): port.node_port for port in old.ports}
-        taken = {port.node_port for port in new.ports if port.node_port}
-
-        def kept(port: ServicePort) -> ServicePort:
-            found = known.get((port.protocol, port.port))
-            return (
-                change(port, node_port=found) if not port.node_port and found and found not in taken else port
-            )
-
-        new = change(new, ports=each(new.ports, kept))
-    if new.external_traffic_policy == "Local" and new.type == old.type == "LoadBalancer":
-        new = fill_empty(new, health_check_node_port=old.health_check_node_port)
-    return new
-
-
-def without_leftovers(new: ServiceSpec, old: ServiceSpec) -> ServiceSpec:
-    """A changed type drops what belonged to the old one, if the writer did not touch it."""
-    left = new.type == "ExternalName" and old.type != "ExternalName"
-    if left and new.cluster_ip in (None, "", old.cluster_ip):
-        new = change(new, cluster_ip=None, cluster_ips=(), ip_families=(), ip_family_policy=None)
-    if old.type in _WITH_NODE_PORTS and new.type not in _WITH_NODE_PORTS:
-        former = {port.node_port for port in old.ports}
-
-        def without(port: ServicePort) -> ServicePort:
-            return change(port, node_port=None) if port.node_port in former else port
-
-        new = change(new, ports=each(new.ports, without))
-        if not externally_accessible(new) and new.external_traffic_policy == old.external_traffic_policy:
-            new = change(new, external_traffic_policy=None)
-    if old.type == "LoadBalancer" and new.type != "LoadBalancer":
-        new = change(
-            new,
-            allocate_load_balancer_node_ports=None,
-            health_check_node_port=None,
-            load_balancer_class=None
-            if new.load_balancer_class == old.load_balancer_class
-            else new.load_balancer_class,
-        )
-    return new
 
 
 def external_address(service: Service) -> str:
