@@ -175,7 +175,7 @@ class Evictions:
         free = ignores_budget(pod)
         budgets = [] if free else await self._budgets(pod)
         if len(budgets) > 1:
-            raise errors.failure(500, "InternalError", TOO_MANY_BUDGETS)
+            raise errors.failure(500, "", TOO_MANY_BUDGETS)
         found = verdict(pod, budgets[0], clock.now()) if budgets else Verdict(Way.FREE)
         if found.way is Way.UNHEALTHY or (free and not _is_going(pod)):
             asked = _pinned(asked, pod)

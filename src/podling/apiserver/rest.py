@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from msgspec import structs
 
 from podling import clock
-from podling.api.meta_v1 import DeleteOptions, Status
+from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status
 from podling.apiserver import metadata
 from podling.apiserver.admission.base import Chain, Operation
 from podling.apiserver.customresources.conversion import Conversion
@@ -199,6 +199,7 @@ class Registry:
                 _, _, kind = type(body).group_version_kind
                 group = update.target.resource.subresources[update.target.subresource].group
                 raise errors.invalid(kind, group, update.target.name, found)
+            _check_same(update.target, body.metadata, old.metadata)
             given = body.metadata.resource_version
             changed = view.put(old, body, Context(clock.now(), update.user.name, update.target.subresource))
             changed_metadata = structs.replace(changed.metadata, resource_version=given)
@@ -282,3 +283,11 @@ def _check_uid(target: Target, asked: str | None, found: str | None) -> None:
         raise errors.other_object(
             resource.plural, resource.group, target.name, key=key, asked=asked, found=found or ""
         )
+
+
+def _check_same(target: Target, given: ObjectMeta, stored: ObjectMeta) -> None:
+    """409 if a view that is written means another object of the same name."""
+    if given.uid and given.uid != stored.uid:
+        resource = target.resource
+        why = f"Precondition failed: UID in precondition: {given.uid}, UID in object meta: {stored.uid}"
+        raise errors.conflict(f"{resource.plural}/{target.subresource}", resource.group, target.name, why)

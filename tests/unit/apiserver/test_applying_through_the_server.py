@@ -180,6 +180,24 @@ async def test_each_subresource_is_an_entry_of_its_own(cluster: ControlPlane) ->
     assert ".spec.replicas" not in found["me Apply"]
 
 
+async def test_a_scale_of_another_object_is_not_written(cluster: ControlPlane) -> None:
+    pods = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pods}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
+    client = cluster.client
+    made = await client.patch(
+        Deployment, "web", body, "default", patch_type=PatchType.APPLY, field_manager="me"
+    )
+    scales = Target(DEPLOYMENTS, "default", "web", "scale")
+    place = ObjectMeta(name="web", namespace="default", uid="other")
+    with pytest.raises(ApiError) as error:
+        await cluster.backend.update(scales, SYSTEM, Scale(metadata=place), WriteOptions())
+    assert str(error.value) == (
+        'Operation cannot be fulfilled on deployments/scale.apps "web": Precondition failed: '
+        f"UID in precondition: other, UID in object meta: {made.metadata.uid}"
+    )
+
+
 async def test_replicas_are_applied_through_their_scale(cluster: ControlPlane) -> None:
     pods = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": pods}

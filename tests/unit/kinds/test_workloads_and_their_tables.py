@@ -140,6 +140,12 @@ CAUSES: list[KindRow] = [
         [invalid("spec.replicas", "-1", "must be greater than or equal to 0")],
     ),
     (
+        ReplicationController,
+        "spec: {template: {metadata: {labels: null}}}",
+        [required("spec.selector")],
+    ),
+    (ReplicationController, "spec: {template: null}", [required("spec.selector"), required("spec.template")]),
+    (
         Deployment,
         "spec: {selector: null}",
         [

@@ -30,8 +30,11 @@ from podling.apiserver.kinds.pod_defaults import default_pod_template
 from podling.apiserver.kinds.workloads import (
     SCALE,
     SPEC,
+    TEMPLATE,
+    lasting_pod_errors,
     name_warnings,
     selector_errors,
+    selector_match_errors,
     status_errors,
     template_errors,
     workload_warnings,
@@ -138,5 +141,8 @@ class ReplicationControllerRules(_ReplicaRules[ReplicationController]):
         errors = checks.non_negative(SPEC.child("minReadySeconds"), spec.min_ready_seconds)
         errors += [] if spec.selector else [fields.required(SPEC.child("selector"))]
         errors += checks.non_negative(SPEC.child("replicas"), spec.replicas)
-        selector = LabelSelector(match_labels=dict(spec.selector))
-        return errors + template_errors(spec.template, selector, "ReplicationController")
+        if spec.template is None:
+            return [*errors, fields.required(TEMPLATE)]
+        if spec.selector:
+            errors += selector_match_errors(spec.template, LabelSelector(match_labels=dict(spec.selector)))
+        return errors + lasting_pod_errors(spec.template, "ReplicationController")

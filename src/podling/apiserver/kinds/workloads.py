@@ -47,8 +47,12 @@ def template_errors(template: PodTemplateSpec | None, selector: LabelSelector | 
     """The template of a kind whose pods run for ever and are found by ``selector``."""
     if template is None:
         return [fields.required(TEMPLATE)]
-    errors = selector_match_errors(template, selector)
-    errors += validate_pod_template(TEMPLATE, template)
+    return selector_match_errors(template, selector) + lasting_pod_errors(template, kind)
+
+
+def lasting_pod_errors(template: PodTemplateSpec, kind: str) -> Errors:
+    """A template whose pods run for ever."""
+    errors = validate_pod_template(TEMPLATE, template)
     policy = template.spec.restart_policy
     if policy != "Always":
         errors.append(fields.not_supported(TEMPLATE.child("spec", "restartPolicy"), policy, ("Always",)))
