@@ -18,7 +18,7 @@ from podling.api.core_v1 import (
     Pod,
     ServiceAccount,
 )
-from podling.api.meta_v1 import ObjectMeta
+from podling.api.meta_v1 import ObjectMeta, StatusCause
 from podling.api.node_v1 import RuntimeClass
 from podling.api.scheduling_v1 import PriorityClass
 from podling.apiserver.admission.registry import default_plugins
@@ -399,16 +399,49 @@ async def test_a_bound_pod_carries_its_nodes_zone(cluster: ControlPlane) -> None
     assert [(each.type, each.status) for each in pod.status.conditions] == [("PodScheduled", "True")]
 
 
+def resized(**requests: str) -> dict[str, Any]:
+    return {"spec": {"containers": [{"name": "main", "image": "x", "resources": {"requests": requests}}]}}
+
+
 async def test_a_resize_beyond_the_node_is_refused_at_once(cluster: ControlPlane) -> None:
     await bound(cluster)
-    wanted = {
-        "spec": {"containers": [{"name": "main", "image": "x", "resources": {"requests": {"cpu": "8"}}}]}
-    }
     with pytest.raises(ApiError) as caught:
-        await cluster.client.patch(Pod, "web", wanted, "default", subresource="resize")
+        await cluster.client.patch(Pod, "web", resized(cpu="8"), "default", subresource="resize")
     assert str(caught.value) == (
         'pods "web" is forbidden: node didn\'t have enough allocatable resources: cpu, requested: 8000, '
         "allocatable: 4000"
     )
     assert caught.value.status.details is not None
-    assert [cause.reason for cause in caught.value.status.details.causes] == ["NodeCapacity"]
+    assert caught.value.status.details.causes == (StatusCause(reason="NodeCapacity"),)
+
+
+async def test_all_that_a_resize_wants_too_much_of_is_told(cluster: ControlPlane) -> None:
+    await bound(cluster)
+    with pytest.raises(ApiError) as caught:
+        await cluster.client.patch(
+            Pod, "web", resized(cpu="8", memory="1Ti"), "default", subresource="resize"
+        )
+    assert str(caught.value) == (
+        'pods "web" is forbidden: node didn\'t have enough allocatable resources: cpu, requested: 8000, '
+        "allocatable: 4000; memory, requested: 1099511627776, allocatable: 4294967296"
+    )
+
+
+async def test_only_linux_nodes_resize(cluster: ControlPlane) -> None:
+    await bound(cluster)
+    labels = {"metadata": {"labels": {"kubernetes.io/os": "windows"}}}
+    await cluster.client.patch(Node, "n1", labels)
+    with pytest.raises(ApiError) as caught:
+        await cluster.client.patch(Pod, "web", resized(cpu="2"), "default", subresource="resize")
+    assert str(caught.value) == (
+        'pods "web" is forbidden: pod resize is only supported on linux nodes, node "n1" is "windows"'
+    )
+    assert caught.value.status.details is not None
+    assert caught.value.status.details.causes == (StatusCause(reason="UnsupportedPlatform"),)
+
+
+async def test_a_resize_needs_the_node_of_the_pod(cluster: ControlPlane) -> None:
+    await bound(cluster)
+    await cluster.client.delete(Node, "n1")
+    with pytest.raises(ApiError, match='pods "web" is forbidden: node "n1" not found'):
+        await cluster.client.patch(Pod, "web", resized(cpu="2"), "default", subresource="resize")

@@ -5,6 +5,8 @@ Upstream: ``plugin/pkg/admission/podresize``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import structs
 
 from podling.api.core_v1 import Node, Pod
@@ -12,8 +14,10 @@ from podling.api.meta_v1 import StatusCause, StatusDetails
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
 from podling.machinery.errors import ApiError
 from podling.machinery.pods import pod_requests
-from podling.machinery.quantity import ZERO, parse
+from podling.machinery.quantity import ZERO, Quantity, parse
 from podling.machinery.scheme import Resource
+
+OS_LABEL = "kubernetes.io/os"
 
 
 class PodResizeValidator(Plugin):
@@ -25,33 +29,34 @@ class PodResizeValidator(Plugin):
 
     async def validate(self, request: Request, objects: Objects) -> None:
         pod: Pod = request.object
-        node = objects.get(Node, pod.spec.node_name) if pod.spec.node_name else None
-        if node is None:
+        name = pod.spec.node_name
+        if not name or pod.spec == request.old.spec:
             return
-        system = node.status.node_info.operating_system
-        if system and system != "linux":
-            text = f"in-place resize is not supported on {system} nodes"
-            raise _with_cause(request.forbidden(text), "UnsupportedPlatform", text)
-        before = pod_requests(request.old.spec)
-        for name, wanted in pod_requests(pod.spec).items():
-            if name not in ("cpu", "memory") or wanted <= before.get(name, ZERO):
-                continue
-            allocatable = parse(node.status.allocatable.get(name, "0"))
-            if wanted > allocatable:
-                text = (
-                    f"node didn't have enough allocatable resources: {name}, "
-                    f"requested: {_shown(name, wanted)}, allocatable: {_shown(name, allocatable)}"
-                )
-                raise _with_cause(request.forbidden(text), "NodeCapacity", text)
+        node = objects.get(Node, name)
+        if node is None:
+            raise request.forbidden(f'node "{name}" not found')
+        system = node.metadata.labels.get(OS_LABEL, "linux")
+        if system != "linux":
+            why = f'pod resize is only supported on linux nodes, node "{name}" is "{system}"'
+            raise _because(request.forbidden(why), "UnsupportedPlatform")
+        if beyond := _beyond(pod_requests(pod.spec), node.status.allocatable):
+            why = f"node didn't have enough allocatable resources: {'; '.join(beyond)}"
+            raise _because(request.forbidden(why), "NodeCapacity")
 
 
-def _shown(name: str, amount: object) -> int:
-    value = parse(str(amount))
-    return value.milli_value if name == "cpu" else value.value
+def _beyond(requests: Mapping[str, Quantity], allocatable: Mapping[str, str]) -> list[str]:
+    """What the pod wants more of than the node has for all pods together."""
+    cpu, most_cpu = requests.get("cpu", ZERO), parse(allocatable.get("cpu", "0"))
+    memory, most_memory = requests.get("memory", ZERO), parse(allocatable.get("memory", "0"))
+    found = []
+    if cpu > most_cpu:
+        found.append(f"cpu, requested: {cpu.milli_value}, allocatable: {most_cpu.milli_value}")
+    if memory > most_memory:
+        found.append(f"memory, requested: {memory.value}, allocatable: {most_memory.value}")
+    return found
 
 
-def _with_cause(error: ApiError, reason: str, message: str) -> ApiError:
-    details = structs.replace(
-        error.status.details or StatusDetails(), causes=(StatusCause(reason=reason, message=message),)
-    )
+def _because(error: ApiError, reason: str) -> ApiError:
+    """The error with its reason for programs: what scales pods tells the two apart."""
+    details = structs.replace(error.status.details or StatusDetails(), causes=(StatusCause(reason=reason),))
     return ApiError(structs.replace(error.status, details=details))
