@@ -32,6 +32,7 @@ AS_KUBERNETES = (
     (500, "resourceVersion should not be set on objects to be created"),
     (500, "failed to create typed patch object"),
     (500, "failed to create typed live object"),
+    (500, "failed to convert new object"),
     (500, "the spec replicas field"),
     (500, "failed calling webhook"),
     (500, "does not contain declared merge key"),
