@@ -146,6 +146,20 @@ def test_a_plain_update(before: str, after: str, expected: list[Cause]) -> None:
 
 SMALL = "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}"
 
+INIT = (
+    "spec: {{containers: [{{name: main, image: x}}], "
+    "initContainers: [{{name: first, image: x, resources: {{requests: {{{}}}}}}}]}}"
+)
+RESTARTED_INIT = (
+    "spec: {{containers: [{{name: main, image: x}}], "
+    "initContainers: [{{name: first, image: x, resources: {{requests: {{{}}}}}, "
+    "resizePolicy: [{{resourceName: cpu, restartPolicy: RestartContainer}}]}}]}}"
+)
+SHARED = (
+    "spec: {{resources: {{requests: {{{}}}}}, "
+    "containers: [{{name: main, image: x, resources: {{requests: {{cpu: 1}}}}}}]}}"
+)
+
 RESIZES: list[tuple[str, str, list[Cause]]] = [
     (SMALL, "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}", []),
     (
@@ -186,6 +200,50 @@ RESIZES: list[tuple[str, str, list[Cause]]] = [
         f"{SMALL}\nstatus: {{containerStatuses: [{{name: main, state: {{running: {{}}}}}}]}}",
         "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
         [forbidden("spec", "Pod running on node without support for resize")],
+    ),
+    (INIT.format("cpu: 1"), INIT.format("cpu: 2"), []),
+    (
+        INIT.format("cpu: 1"),
+        INIT.format("cpu: 1, ephemeral-storage: 1Gi"),
+        [
+            forbidden(
+                "spec.initContainers[0]",
+                "only cpu and memory resources for init or sidecar containers are mutable",
+            )
+        ],
+    ),
+    (
+        RESTARTED_INIT.format("cpu: 1"),
+        RESTARTED_INIT.format("cpu: 2"),
+        [
+            forbidden(
+                "spec.initContainers[0]",
+                "non-sidecar init containers with a resize policy of RestartContainer cannot be resized",
+            )
+        ],
+    ),
+    (SHARED.format("cpu: 2, memory: 1Gi"), SHARED.format("cpu: 3, memory: 1Gi"), []),
+    (
+        SHARED.format("cpu: 2, memory: 1Gi"),
+        SHARED.format("cpu: 2, memory: null"),
+        [forbidden("spec.resources.requests", "pod-level resource requests cannot be removed")],
+    ),
+    (
+        SHARED.format("cpu: 2"),
+        "spec: {resources: null}",
+        [forbidden("spec.resources", "pod-level resources cannot be removed")],
+    ),
+    (
+        SHARED.format("cpu: 2"),
+        SHARED.format("cpu: 2, hugepages-2Mi: 2Mi"),
+        [
+            (
+                "spec.resources.limits",
+                "FieldValueRequired",
+                "Required value: Limit must be set for non overcommitable resources",
+            ),
+            forbidden("spec", "only cpu and memory resources are mutable at pod-level"),
+        ],
     ),
     (
         "metadata: {annotations: {kubernetes.io/config.mirror: x}}\nspec: {nodeName: n1}",

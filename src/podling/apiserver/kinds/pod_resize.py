@@ -23,7 +23,6 @@ from podling.machinery.pods import MIRROR_ANNOTATION, is_sidecar, qos_class, qos
 from podling.machinery.quantity import parse
 
 RESIZABLE = ("cpu", "memory")
-_ONLY_CPU_AND_MEMORY = "only cpu and memory resources are mutable"
 
 
 def keep_only_resources(new: Pod, old: Pod) -> Pod:
@@ -58,25 +57,23 @@ def validate_resize(new: Pod, old: Pod) -> Errors:
         errors.append(fields.invalid(SPEC, new.status.qos_class, text))
     if not _node_can_resize(old):
         errors.append(fields.forbidden(SPEC, "Pod running on node without support for resize"))
-    errors += _same_containers("containers", new.spec.containers, old.spec.containers)
-    errors += _same_containers("initContainers", new.spec.init_containers, old.spec.init_containers)
-    if any(error.detail.endswith("on resize") for error in errors):
-        return errors
+    errors += _pod_level(new.spec.resources, old.spec.resources)
+    if old.status.node_allocatable_resource_claim_statuses:
+        text = "pods with node allocatable resource claims cannot be resized"
+        errors.append(fields.forbidden(SPEC, text))
+    others = _same_containers("containers", new.spec.containers, old.spec.containers)
+    others += _same_containers("initContainers", new.spec.init_containers, old.spec.init_containers)
+    if others:
+        return errors + others
     inits = _pairs("initContainers", new.spec.init_containers, old.spec.init_containers)
     mains = _pairs("containers", new.spec.containers, old.spec.containers)
     for here, wanted, current in (*inits, *mains):
         errors += _removals(here.child("resources"), wanted.resources, current.resources)
-    for _, wanted, current in (*mains, *inits):
-        same = _fixed(wanted.resources) == _fixed(current.resources)
-        if not same or wanted.resize_policy != current.resize_policy:
-            errors.append(fields.forbidden(SPEC, _ONLY_CPU_AND_MEMORY))
+    for _, wanted, current in mains:
+        if _fixed(wanted) != _fixed(current):
+            errors.append(fields.forbidden(SPEC, "only cpu and memory resources are mutable"))
     for here, wanted, current in inits:
-        errors += [] if is_sidecar(wanted) else _init_policy(here.child("resizePolicy"), wanted, current)
-    if new.spec.resources is not None or old.spec.resources is not None:
-        after_pod, before_pod = (spec.resources or ResourceRequirements() for spec in (new.spec, old.spec))
-        errors += _removals(SPEC.child("resources"), after_pod, before_pod)
-        if _fixed(after_pod) != _fixed(before_pod):
-            errors.append(fields.forbidden(SPEC, _ONLY_CPU_AND_MEMORY))
+        errors += _init_changes(here, wanted, current)
     return errors
 
 
@@ -114,16 +111,22 @@ def _pairs(
 def _removals(path: Path, new: ResourceRequirements, old: ResourceRequirements) -> Errors:
     return [
         fields.forbidden(path.child(field), f"resource {field} cannot be removed")
-        for field, after, before in (
-            ("requests", new.requests, old.requests),
-            ("limits", new.limits, old.limits),
-        )
-        if before.keys() - after.keys()
+        for field in _missing(new, old)
     ]
 
 
-def _fixed(resources: ResourceRequirements) -> tuple[object, ...]:
-    """What of ``resources`` no resize changes."""
+def _missing(new: ResourceRequirements, old: ResourceRequirements) -> list[str]:
+    """Where something is gone that had an amount."""
+    pairs = (("requests", new.requests, old.requests), ("limits", new.limits, old.limits))
+    return [field for field, after, before in pairs if before.keys() - after.keys()]
+
+
+def _fixed(container: Container) -> tuple[object, ...]:
+    """What of a container's resources no resize changes."""
+    return *_fixed_resources(container.resources), container.resize_policy
+
+
+def _fixed_resources(resources: ResourceRequirements) -> tuple[object, ...]:
     return _others(resources.requests), _others(resources.limits), resources.claims
 
 
@@ -131,13 +134,31 @@ def _others(resources: Mapping[str, str]) -> dict[str, object]:
     return {name: parse(value) for name, value in resources.items() if name not in RESIZABLE}
 
 
-def _init_policy(path: Path, new: Container, old: Container) -> Errors:
+def _init_changes(path: Path, new: Container, old: Container) -> Errors:
     """An init container runs once: restarting it for a resize makes no sense."""
-    if new.resources == old.resources:
+    errors: Errors = []
+    if _fixed(new) != _fixed(old):
+        text = "only cpu and memory resources for init or sidecar containers are mutable"
+        errors.append(fields.forbidden(path, text))
+    restarts = any(policy.restart_policy == "RestartContainer" for policy in new.resize_policy)
+    if restarts and not is_sidecar(new) and new != old:
+        text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+        errors.append(fields.forbidden(path, text))
+    return errors
+
+
+def _pod_level(new: ResourceRequirements | None, old: ResourceRequirements | None) -> Errors:
+    """The same rules for what all containers share."""
+    if not any(each is not None and (each.requests or each.limits) for each in (new, old)):
         return []
-    text = "may not be RestartContainer for non-sidecar init containers"
-    return [
-        fields.forbidden(path.index(position).child("restartPolicy"), text)
-        for position, policy in enumerate(new.resize_policy)
-        if policy.restart_policy == "RestartContainer"
+    here = SPEC.child("resources")
+    if new is None:
+        return [fields.forbidden(here, "pod-level resources cannot be removed")]
+    before = old or ResourceRequirements()
+    errors = [
+        fields.forbidden(here.child(field), f"pod-level resource {field} cannot be removed")
+        for field in _missing(new, before)
     ]
+    if _fixed_resources(new) != _fixed_resources(before):
+        errors.append(fields.forbidden(SPEC, "only cpu and memory resources are mutable at pod-level"))
+    return errors
