@@ -39,9 +39,11 @@ string(12) == '12' && string(1u) == '1' && string(true) == 'true' && string(b'ab
 string(1.5) == '1.5' && string(1e6) == '1e+06' && string(123456.0) == '123456' && string(0.00001) == '1e-05'
 string(duration('90s')) == '90s' && string(duration('1.5s')) == '1.5s' && string('a') == 'a'
 string(timestamp('2026-01-01T00:00:00.500Z')) == '2026-01-01T00:00:00.5Z'
+string(timestamp('2011-08-18T19:03:37.010+01:00')) == '2011-08-18T19:03:37.01+01:00'
+--n == n && !!(n == 3) && 1 - -1 == 2
 bytes('äö').size() == 4 && bytes(b'ab') == b'ab'
 duration('1h').getMinutes() == 60 && duration('1h').getHours() == 1 && duration('2m').getSeconds() == 120
-duration('1.234s').getMilliseconds() == 234 && duration(duration('1s')) == duration('1s')
+duration('1.234s').getMilliseconds() == 1234 && duration(duration('1s')) == duration('1s')
 timestamp('2026-03-04T05:06:07.089Z').getFullYear() == 2026
 timestamp('2026-03-04T05:06:07Z').getMonth() == 2
 timestamp('2026-03-04T05:06:07Z').getDate() == 4 && timestamp('2026-03-04T05:06:07Z').getDayOfMonth() == 3
@@ -82,11 +84,13 @@ matches('x', 'x')
 '  \\ttrim\\n '.trim() == 'trim' && strings.quote('a"b\\n') == '"a\\\\"b\\\\n"'
 '%s is %d, %.2f, %x, %X, %%'.format(['a', 7, 1.5, 26, 'Hi']) == 'a is 7, 1.50, 1a, 4869, %'
 '%o %b'.format([8, true]) == '10 1'
+'%f %e'.format(['NaN', '-Infinity']) == 'NaN -∞' && '%s'.format([[1.0 / 0.0]]) == '["+Inf"]'
 '%s'.format([[dyn('abc'), dyn(3.14), dyn(null), dyn([9, 8])]]) == '["abc", 3.140000, null, [9, 8]]'
 '%s'.format([{'k2': dyn(duration('2h')), 'k1': dyn(b'x')}]) == '{"k1":b"x", "k2":duration("7200s")}'
 '%s %s'.format([timestamp('2023-02-03T23:31:20Z'), null]) == '2023-02-03T23:31:20Z null'
 '%s'.format([duration('1h45m47s')]) == '6347s'
-'%f %e'.format([1.0, 1052.0]) == '1.000000 1.052000e+03' && '%s'.format([type(1)]) == 'int'
+'%.2f %e'.format([10000.5, 1052.0]) == '10,000.50 1.052000\u202f×\u202f10⁰³'
+'%s'.format([type(1)]) == 'int'
 'abc 123'.find('[0-9]+') == '123' && 'abc 123'.find('xyz') == ''
 '123 abc 456'.findAll('[0-9]+') == ['123', '456'] && '123 abc 456'.findAll('[0-9]+', 1) == ['123']
 '123 a'.findAll('[0-9]*') == ['123', '', ''] && '123'.findAll('xyz') == []
@@ -109,6 +113,7 @@ sets.intersects([1, 2], [2]) && !sets.intersects([1], [])
 optional.of(1).hasValue() && !optional.none().hasValue() && !optional.ofNonZeroValue('').hasValue()
 optional.ofNonZeroValue(1).value() == 1 && optional.none().orValue(2) == 2 && optional.of(1).orValue(2) == 1
 optional.none().or(optional.of(3)).value() == 3 && optional.of(1).or(optional.of(3)).value() == 1
+!optional.ofNonZeroValue(timestamp('0001-01-01T00:00:00Z')).hasValue()
 optional.of(1).optMap(x, x + 1) == optional.of(2)
 optional.of(1).optFlatMap(x, optional.of(x + 1)).value() == 2
 optional.unwrap([optional.of(1), optional.none()]) == [1]
@@ -242,7 +247,7 @@ def test_no_function_is_left_out() -> None:
         ("s.indexOf('a', -1) == 0", "index out of range: -1"),
         ("s.matches(s + '[')", "error parsing regexp: missing closing ]: `[`"),
         (
-            "s.find('*') == ''",
+            "s.find(s + '(*)') == ''",
             "Illegal regex: error parsing regexp: missing argument to repetition operator: `*`",
         ),
         (
@@ -347,6 +352,43 @@ def test_what_does_not_compile(text: str, why: str) -> None:
     with pytest.raises(NotCompiled) as refused:
         Program(text, NAMES)
     assert str(refused.value).splitlines()[0].split(": ", 2)[2] == why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " && ".join(["true"] * 9000),
+        " == ".join(["true"] * 250),
+        "(" * 249 + "true" + ")" * 249,
+        "[1].all(x, " * 200 + "true" + ")" * 200,
+        "[1]" + ".map(x, x)" * 200 + " == [1]",
+    ],
+    ids=["logic", "relations", "parentheses", "macros", "calls"],
+)
+def test_expressions_as_deep_as_can_be(text: str) -> None:
+    assert value(text) is True
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (" == ".join(["n"] * 252), "max recursion depth exceeded"),
+        ("[1]" + ".map(x, x)" * 251, "max recursion depth exceeded"),
+        ("(" * 251 + "true" + ")" * 251, "expression recursion limit exceeded: 250"),
+        ("n" * 100_001, "expression code point size exceeds limit: size: 100001, limit 100000"),
+    ],
+    ids=["relations", "calls", "parentheses", "size"],
+)
+def test_expressions_that_are_too_much_are_wrong_nowhere_in_particular(text: str, why: str) -> None:
+    with pytest.raises(NotCompiled) as refused:
+        Program(text, NAMES)
+    assert str(refused.value) == f"ERROR: <input>:-1:0: {why}"
+
+
+def test_a_pattern_that_is_none_is_known_before_it_is_looked_for() -> None:
+    with pytest.raises(NotCompiled) as refused:
+        Program("s.find(')') == ''", NAMES)
+    assert refused.value.said == "program instantiation failed: error parsing regexp: unexpected ): `)`"
 
 
 def test_objects_are_called_by_their_place() -> None:

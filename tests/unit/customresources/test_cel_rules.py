@@ -40,6 +40,7 @@ LIMITS = {"type": "object", "properties": {"min": INTEGER, "max": INTEGER, "x-y"
         ("self.min <= self.max", {"min": 1, "max": 2}, {"min": 3, "max": 2}),
         ("!has(self.min) || self.min > 0", {}, {"min": 0}),
         ("self.x__dash__y == 'a' && self.__for__ == 'b'", {"x-y": "a", "for": "b"}, {"x-y": "a", "for": "c"}),
+        ("has(self.for) && self.for == 'b'", {"for": "b"}, {"for": "c"}),
     ],
 )
 def test_rules_see_the_fields_of_their_object(rule: str, good: Any, bad: Any) -> None:
@@ -102,6 +103,7 @@ SETS: dict[str, Any] = {
         "port": {"x-kubernetes-int-or-string": True},
         "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "nil": {**STRING, "nullable": True},
+        "nils": {"type": "array", "items": {**STRING, "nullable": True}},
     },
 }
 SOME: dict[str, Any] = {
@@ -114,6 +116,7 @@ SOME: dict[str, Any] = {
     "port": 80,
     "any": {"deep": {"x": 1}},
     "nil": None,
+    "nils": [None, "a"],
 }
 
 
@@ -136,6 +139,8 @@ SOME: dict[str, Any] = {
         "self.port == 80 && type(self.port) == int && self.port != '80' && self.port + 1 == 81",
         "self.any == oldSelf.any && has(self.any)",
         "!has(self.nil) && !self.?nil.hasValue()",
+        "type(self.nils[0]) == null_type && type(self.nils[1]) == string && size(self.nils) == 2",
+        "string(self.since) == '2026-01-01T00:00:00Z'",
     ],
 )
 def test_values_are_what_their_schema_says(rule: str) -> None:
@@ -289,6 +294,23 @@ def test_all_rules_of_an_object_share_what_may_be_spent() -> None:
         'spec: Invalid value: "array": validation failed due to running out of cost budget, '
         "no further validation rules will be run"
     ]
+
+
+def test_what_a_whole_object_is_may_not_stay_wrong() -> None:
+    kind = {**STRING, "x-kubernetes-validations": [{"rule": "self == 'Pod'"}]}
+    checked = SchemaRules(
+        schema_of(
+            {
+                "type": "object",
+                "properties": {"kind": kind, "spec": {"type": "object", "properties": {"kind": kind}}},
+            }
+        )
+    )
+    wrong = {"kind": "Pot", "spec": {"kind": "Pot"}}
+    asked = checked.validate(wrong, wrong)
+    text = "Invalid value: \"Pot\": failed rule: self == 'Pod'"
+    assert [str(each) for each in asked.errors] == [f"kind: {text}"]
+    assert [str(each) for each in asked.kept] == [f"spec.kind: {text}"]
 
 
 async def test_what_stays_wrong_is_warned_of(cluster: ControlPlane, define: Define) -> None:

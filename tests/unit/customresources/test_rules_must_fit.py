@@ -106,6 +106,8 @@ def test_rules_that_fit(rule: str) -> None:
             "found no matching overload for '_?_:_' applied to '(bool, string, int)'",
         ),
         ("if == 1", 1, "reserved identifier: if"),
+        ("self.true == 1", 6, "Syntax error: mismatched input 'true' expecting IDENTIFIER"),
+        ("timestamp(-62135596801) == self.since", 11, "invalid timestamp argument"),
     ],
 )
 def test_rules_that_do_not(rule: str, at: int, text: str) -> None:

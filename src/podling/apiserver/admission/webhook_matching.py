@@ -195,7 +195,7 @@ def evaluated(text: str, find: Find, values: Mapping[str, Any], budget: list[int
     try:
         return find(text).evaluate(values, budget)
     except NotCompiled as error:
-        raise ConditionFailed(f"compilation error: compilation failed: {error}") from None
+        raise ConditionFailed(f"compilation error: {error.said}") from None
     except (Failure, OverBudget) as error:
         raise ConditionFailed(f"expression '{text}' resulted in error: {error}") from None
 

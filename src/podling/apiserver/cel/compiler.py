@@ -20,7 +20,7 @@ from podling.apiserver.cel.costs import CEILING, REQUEST, call_cost, largest, pl
 from podling.apiserver.cel.equality import added, equality
 from podling.apiserver.cel.folds import FOLDS, Steps
 from podling.apiserver.cel.functions import OVERLOADS, Overload
-from podling.apiserver.cel.literals import literal_problem
+from podling.apiserver.cel.literals import literal_problem, pattern_problem
 from podling.apiserver.cel.readers import reader
 from podling.apiserver.cel.runs import Failure, Run, Scope
 from podling.apiserver.cel.syntax import (
@@ -87,6 +87,8 @@ class Compiler:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.doubts: list[Problem] = []
+        self.unmade = ""
+        """Why no program can be made of the expression, though nothing else is wrong with it."""
         self.used: set[str] = set()
         """The names of its environment that it refers to."""
 
@@ -223,6 +225,8 @@ class Compiler:
         last = arguments[-1] if arguments else None
         if isinstance(last, Literal) and (problem := literal_problem(name, last.value)):
             self.doubts.append(Problem(problem, last.at))
+        if name in ("find", "findAll") and len(arguments) > 0 and isinstance(arguments[0], Literal):
+            self.unmade = self.unmade or pattern_problem(arguments[0].value)
 
     def _logic(self, name: str, given: list[Typed], at: int) -> Typed:
         parts, cost = [each.run for each in given], plus(*(each.cost for each in given), 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,9 @@ from podling.apiserver.cel.values import kind_of
 
 _CLAUSE = re.compile(r"%(?:%|(?:\.(\d+))?(.?))", re.DOTALL)
 EXPONENT_FROM = 6
-_SPECIAL = {math.inf: "Infinity", -math.inf: "-Infinity"}
+_SPECIAL = {math.inf: '"+Inf"', -math.inf: '"-Inf"'}
+_NAMED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def go_float(value: float) -> str:
@@ -54,9 +56,10 @@ def seconds(value: timedelta) -> str:
 
 
 def moment(value: datetime) -> str:
-    """RFC 3339, with a fraction if need be."""
-    text = value.astimezone(UTC).replace(tzinfo=None).isoformat()
-    return (text.rstrip("0") if "." in text else text) + "Z"
+    """RFC 3339 as it was written, with a fraction if need be."""
+    text = value.replace(tzinfo=None).isoformat()
+    ahead = value.isoformat()[len(text) :]
+    return (text.rstrip("0") if "." in text else text) + ("Z" if ahead in ("", "+00:00") else ahead)
 
 
 def to_string(value: Any) -> str:
@@ -112,12 +115,6 @@ def _kind_name(value: Any) -> str:
     return {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}.get(kind, kind)
 
 
-def _number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError
-    return value
-
-
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError
@@ -144,7 +141,7 @@ def _inner(value: Any) -> str:
     if isinstance(value, datetime | timedelta):
         return f'{kind_of(value)}("{to_string(value)}")'
     if isinstance(value, float):
-        return _fixed(value, 6)
+        return _SPECIAL.get(value) or ('"NaN"' if math.isnan(value) else f"{value:.6f}")
     return "null" if value is None else to_string(value)
 
 
@@ -152,18 +149,34 @@ def _decimal(value: Any, _digits: int) -> str:
     return str(_whole(value))
 
 
+def _double(value: Any) -> float:
+    if isinstance(value, str) and value in _NAMED:
+        return _NAMED[value]
+    if not isinstance(value, float):
+        raise TypeError
+    return value
+
+
+def _unusual(number: float) -> str:
+    """What is no number, or beyond them all; empty for others."""
+    if math.isnan(number):
+        return "NaN"
+    return ("∞" if number > 0 else "-∞") if math.isinf(number) else ""
+
+
 def _fixed(value: Any, digits: int) -> str:
-    number = float(_number(value))
-    if math.isnan(number):
-        return "NaN"
-    return _SPECIAL.get(number) or f"{number:.{digits}f}"
+    """As it is read in English: with a comma after thousands."""
+    number = _double(value)
+    return _unusual(number) or f"{number:,.{digits}f}"
 
 
-def _scientific(value: Any, digits: int) -> str:
-    number = float(_number(value))
-    if math.isnan(number):
-        return "NaN"
-    return _SPECIAL.get(number) or f"{number:.{digits}e}"
+def _scientific(value: Any, _digits: int) -> str:
+    """As it is read in English. Kubernetes does not heed how many digits were asked for either."""
+    number = _double(value)
+    if found := _unusual(number):
+        return found
+    figures, _, power = f"{number:.6e}".partition("e")
+    return f"{figures}\u202f×\u202f10{power.removeprefix('+').translate(_RAISED)}"
 
 
 def _hexadecimal(value: Any, _digits: int) -> str:

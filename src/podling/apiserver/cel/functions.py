@@ -279,7 +279,7 @@ def _moments() -> None:
         add(name, "timestamp", "string", "int", lambda t, z, part=part: part(t.astimezone(_zone(z))))
     for name, seconds in (("getHours", 3600), ("getMinutes", 60), ("getSeconds", 1)):
         add(name, "duration", "", "int", lambda d, unit=seconds: int(d.total_seconds() / unit))
-    add("getMilliseconds", "duration", "", "int", lambda d: d.microseconds // 1000)
+    add("getMilliseconds", "duration", "", "int", lambda d: int(d / timedelta(milliseconds=1)))
 
 
 for _group in (_operators, _conversions, _moments):

@@ -8,7 +8,7 @@ Source: ``k8s.io/apiserver/pkg/cel/library/lists.go``; ``google/cel-go`` (``ext/
 from __future__ import annotations
 
 import itertools
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from podling.apiserver.cel.functions import add
@@ -139,8 +139,11 @@ def _unwrapped(items: list[Optional]) -> list[Any]:
     return [each.held for each in items if each.present]
 
 
+_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+
+
 def _nonzero(value: Any) -> Optional:
-    there = value.present if isinstance(value, Optional) else bool(value)
+    there = value.present if isinstance(value, Optional) else bool(value) and value != _FIRST_MOMENT
     return Optional(value, True) if there else Optional()
 
 

@@ -12,24 +12,35 @@ from podling.apiserver.cel.functions import OVERLOADS
 from podling.apiserver.patterns import pattern
 
 
-def _conversion(name: str) -> Callable[[str], object]:
-    return next(each.run for each in OVERLOADS[name] if [arg.name for arg in each.arguments] == ["string"])
+def _conversion(name: str, kind: str) -> Callable[[Any], object]:
+    return next(each.run for each in OVERLOADS[name] if [arg.name for arg in each.arguments] == [kind])
 
 
-_READ: dict[str, Callable[[str], object]] = {
-    "duration": _conversion("duration"),
-    "timestamp": _conversion("timestamp"),
-    "matches": pattern,
+_READ: dict[tuple[str, type[Any]], Callable[[Any], object]] = {
+    ("duration", str): _conversion("duration", "string"),
+    ("timestamp", str): _conversion("timestamp", "string"),
+    ("timestamp", int): _conversion("timestamp", "int"),
+    ("matches", str): pattern,
 }
 
 
 def literal_problem(function: str, value: Any) -> str:
-    """Why a function cannot read this text; empty if it can, or does not read texts."""
-    read = _READ.get(function)
-    if read is None or not isinstance(value, str):
+    """Why a function cannot read this value; empty if it can, or reads none like it."""
+    read = _READ.get((function, type(value)))
+    if read is None:
         return ""
     try:
         read(value)
-    except (ValueError, OverflowError):
+    except (ValueError, ArithmeticError):
         return f"invalid {function} argument"
+    return ""
+
+
+def pattern_problem(value: Any) -> str:
+    """What is wrong with a pattern; empty if nothing is."""
+    try:
+        if isinstance(value, str):
+            pattern(value)
+    except ValueError as problem:
+        return str(problem)
     return ""

@@ -5,6 +5,7 @@ The words of what is wrong are cel-go's. Limits are those of ``k8s.io/apiserver/
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,8 +24,20 @@ PER_OBJECT = 2_000_000
 """What evaluating all rules of an object may cost; a fifth of upstream's, because others wait meanwhile."""
 
 
+_CALLS = 5000
+"""How many calls may be inside of each other: an expression may be as deep as cel-go lets it be."""
+sys.setrecursionlimit(max(sys.getrecursionlimit(), _CALLS))
+
+
 class NotCompiled(Exception):
-    """A text that is no expression for these variables. The message shows where, as cel-go does."""
+    """A text that is no expression for these variables. The message shows where, as cel-go does.
+
+    ``said``: the message, and before it how far compiling came.
+    """
+
+    def __init__(self, text: str, stage: str = "compilation failed") -> None:
+        super().__init__(text)
+        self.said = f"{stage}: {text}"
 
 
 class Program:
@@ -44,6 +57,8 @@ class Program:
         if wrong := compiler.problems or compiler.doubts:
             problems = sorted(wrong, key=lambda each: each.at)
             raise NotCompiled("\n".join(_shown(text, each.text, each.at) for each in problems))
+        if compiler.unmade:
+            raise NotCompiled(compiler.unmade, "program instantiation failed")
         self.type, self.cost, self._run = found.type, found.cost, found.run
         self.names = frozenset(compiler.used & variables.keys())
         """Which of the variables it refers to."""
@@ -71,6 +86,8 @@ def syntax_problem(text: str) -> str | None:
 
 def _shown(text: str, problem: str, at: int) -> str:
     """A problem with the line that has it, and a mark below the place."""
+    if at < 0:
+        return f"ERROR: <input>:-1:0: {problem}"
     before = text[:at]
     line, column = before.count("\n") + 1, at - (before.rfind("\n") + 1)
     lines = text.split("\n")

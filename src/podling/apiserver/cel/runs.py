@@ -244,7 +244,7 @@ def type_of(operand: Run, known: str) -> Run:
 
     def run(scope: Scope) -> str:
         value = operand(scope)
-        return type_value(kind_of(value) if known == "dyn" else known)
+        return type_value(kind_of(value) if known == "dyn" or value is None else known)
 
     return run
 

@@ -9,6 +9,7 @@ call at its parenthesis.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -16,6 +17,10 @@ from podling.apiserver.cel.values import Unsigned
 
 DEPTH_MAX = 250
 """How deep expressions may be nested (cel-go's limit)."""
+SIZE_MAX = 100_000
+"""How many characters an expression may have (cel-go's limit)."""
+NOWHERE = -1
+"""The place of what is wrong with an expression as a whole."""
 
 
 class SyntaxProblem(Exception):
@@ -126,10 +131,18 @@ _TOKEN = re.compile(
       | (?P<sign>&&|\|\||==|!=|<=|>=|[<>+\-*/%!?:.,()\[\]{}])""",
     re.VERBOSE | re.DOTALL,
 )
-_LEVELS: tuple[tuple[str, ...], ...] = (
-    ("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"),
-)  # fmt: skip
+_LOGIC = ("||", "&&")
+_RANKS = {
+    sign: rank
+    for rank, signs in enumerate((("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%")))
+    for sign in signs
+}
+"""Operators of two sides but for the logical ones: the higher, the closer they bind."""
+_FLAT = frozenset({"_&&_", "_||_", "!_", "-_"})
+"""Operators that do not count as nesting."""
 _CONSTANTS = {"true": (True, "bool"), "false": (False, "bool"), "null": (None, "null")}
+_KEYWORDS = frozenset({*_CONSTANTS, "in"})
+"""Words of the grammar itself, which are no names anywhere."""
 _RESERVED = frozenset({
     "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
     "namespace", "return", "var", "void", "while",
@@ -172,11 +185,54 @@ def _tokens(text: str) -> list[_Token]:
 
 def parse(text: str) -> Node:
     """The tree of an expression. Raises ``SyntaxProblem``."""
+    if len(text) > SIZE_MAX:
+        why = f"expression code point size exceeds limit: size: {len(text)}, limit {SIZE_MAX}"
+        raise SyntaxProblem(why, NOWHERE)
     parser = _Parser(_tokens(text))
     tree = parser.expression()
     if parser.token.kind != "end":
         parser.fail("expecting <EOF>")
+    if _too_deep(tree):
+        raise SyntaxProblem("max recursion depth exceeded", NOWHERE)
     return tree
+
+
+def _too_deep(tree: Node) -> bool:
+    """Whether too much is nested, as cel-go counts it: what is logical is not, nor lists and maps."""
+    left: list[tuple[Node, int]] = [(tree, 0)]
+    while left:
+        node, depth = left.pop()
+        if isinstance(node, Select | Index | Fold) or (isinstance(node, Call) and _is_nesting(node)):
+            depth += 1
+            if depth > DEPTH_MAX:
+                return True
+        left += [(each, depth) for each in _within(node)]
+    return False
+
+
+def _is_nesting(call: Call) -> bool:
+    operator = call.function.startswith(("_", "@", "!", "-")) and call.function not in _FLAT
+    return operator or call.target is not None
+
+
+def _within(node: Node) -> Iterator[Node]:
+    """What a node is made of."""
+    match node:
+        case Select(operand=operand):
+            yield operand
+        case Index(operand=operand, key=key):
+            yield from (operand, key)
+        case Call(target=target, arguments=arguments):
+            yield from arguments if target is None else (target, *arguments)
+        case ListOf(items=items):
+            yield from items
+        case MapOf(entries=entries):
+            for entry in entries:
+                yield from entry
+        case Make(fields=fields):
+            yield from (value for _, value, _ in fields)
+        case Fold(over=over, condition=condition, body=body):
+            yield from (over, body) if condition is None else (over, condition, body)
 
 
 class _Parser:
@@ -206,35 +262,44 @@ class _Parser:
     def expression(self) -> Node:
         self._depth += 1
         if self._depth > DEPTH_MAX:
-            raise SyntaxProblem(f"expression recursion limit exceeded: {DEPTH_MAX}", self.token.at)
-        condition = self._binary(0)
+            raise SyntaxProblem(f"expression recursion limit exceeded: {DEPTH_MAX}", NOWHERE)
+        condition = self._logical(0)
         if self._sees("?"):
             at = self._take().at
-            yes = self._binary(0)
+            yes = self._logical(0)
             self._expect(":")
             condition = Call("_?_:_", None, (condition, yes, self.expression()), at)
         self._depth -= 1
         return condition
 
-    def _binary(self, level: int) -> Node:
-        if level == len(_LEVELS):
-            return self._unary()
-        left = self._binary(level + 1)
-        while self._sees(*_LEVELS[level]):
+    def _logical(self, level: int) -> Node:
+        """A row of ``||`` or of ``&&``: however long it is, its tree is not deep."""
+        if level == len(_LOGIC):
+            return self._infix(0)
+        terms, places = [self._logical(level + 1)], list[int]()
+        while self._sees(_LOGIC[level]):
+            places.append(self._take().at)
+            terms.append(self._logical(level + 1))
+        return _balanced(f"_{_LOGIC[level]}_", terms, places)
+
+    def _infix(self, least: int) -> Node:
+        left = self._unary()
+        while self.token.kind in ("sign", "name") and _RANKS.get(self.token.text, -1) >= least:
             sign = self._take()
             name = "@in" if sign.text == "in" else f"_{sign.text}_"
-            left = Call(name, None, (left, self._binary(level + 1)), sign.at)
+            left = Call(name, None, (left, self._infix(_RANKS[sign.text] + 1)), sign.at)
         return left
 
     def _unary(self) -> Node:
-        signs = []
+        signs: list[_Token] = []
         while self._sees("!", "-"):
-            signs.append(self._take())
-            if len(signs) > DEPTH_MAX:
-                raise SyntaxProblem(f"expression recursion limit exceeded: {DEPTH_MAX}", self.token.at)
+            sign = self._take()
+            if signs and signs[-1].text == sign.text:
+                signs.pop()  # two of them say nothing
+            else:
+                signs.append(sign)
         if signs and signs[-1].text == "-" and self.token.kind in ("integer", "float"):
-            signs.pop()
-            operand = self._members(_number(self._take(), negative=True))
+            operand = self._members(_number(self._take(), sign=signs.pop()))
         else:
             operand = self._members(self._primary())
         for sign in reversed(signs):
@@ -279,7 +344,7 @@ class _Parser:
     def _member(self, operand: Node) -> Node:
         dot = self._take()
         optional = self._skip("?")
-        if self.token.kind not in ("name", "quoted"):
+        if self.token.kind not in ("name", "quoted") or self.token.text in _KEYWORDS:
             self.fail("expecting IDENTIFIER")
         field = self._take().text.strip("`")
         if optional or not self._sees("("):
@@ -362,6 +427,16 @@ class _Parser:
         return MapOf(tuple(entries), at, frozenset(optional))
 
 
+def _balanced(name: str, terms: list[Node], places: list[int]) -> Node:
+    """The tree of a row of terms with the same operator between them."""
+    if not places:
+        return terms[0]
+    middle = len(places) // 2
+    left = _balanced(name, terms[: middle + 1], places[:middle])
+    right = _balanced(name, terms[middle + 1 :], places[middle + 1 :])
+    return Call(name, None, (left, right), places[middle])
+
+
 def _method(operand: Node, name: str, arguments: tuple[Node, ...], at: int) -> Node:
     count = len(arguments)
     if count not in _FOLDS.get(name, ()):
@@ -390,17 +465,18 @@ def _variable(node: Node) -> str:
     return node.name
 
 
-def _number(token: _Token, *, negative: bool = False) -> Literal:
-    text, sign = token.text, -1 if negative else 1
+def _number(token: _Token, *, sign: _Token | None = None) -> Literal:
+    """A number; ``sign``: the minus before it."""
+    text, times, at = token.text, 1 if sign is None else -1, token.at if sign is None else sign.at
     if token.kind == "float":
-        return Literal(sign * float(text), "double", token.at)
+        return Literal(times * float(text), "double", at)
     unsigned = text[-1] in "uU" and not (text.startswith("0x") and text[-1] not in "uU")
-    value = sign * int(text.rstrip("uU"), 16 if text.startswith("0x") else 10)
+    value = times * int(text.rstrip("uU"), 16 if text.startswith("0x") else 10)
     if unsigned and not 0 <= value < 2**64:
-        raise SyntaxProblem("invalid uint literal", token.at)
+        raise SyntaxProblem("invalid uint literal", at)
     if not unsigned and not -(2**63) <= value < 2**63:
-        raise SyntaxProblem("invalid int literal", token.at)
-    return Literal(Unsigned(value), "uint", token.at) if unsigned else Literal(value, "int", token.at)
+        raise SyntaxProblem("invalid int literal", at)
+    return Literal(Unsigned(value), "uint", at) if unsigned else Literal(value, "int", at)
 
 
 def _string(token: _Token) -> Literal:

@@ -112,9 +112,7 @@ class RuleCosts:
             try:
                 program: Program | None = rule.program if name == "rule" else rule.message_program
             except NotCompiled as problem:
-                errors.append(
-                    fields.invalid(at, go_names.rule(rule.plain), f"{prefix}compilation failed: {problem}")
-                )
+                errors.append(fields.invalid(at, go_names.rule(rule.plain), f"{prefix}{problem.said}"))
                 continue
             if program is None:
                 continue

@@ -15,7 +15,7 @@ import json
 import logging
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 MESSAGE_MAX = 5 * 1024
 """The most bytes of a message that an expression makes; a longer one is not used."""
 _MISSING = values.ABSENT
+_NEVER_KEPT = ("apiVersion", "kind")
+"""Of these whole objects may not stay as wrong as they are: they may have been those of another version."""
 _REASONS = {
     "FieldValueRequired": ErrorType.REQUIRED,
     "FieldValueForbidden": ErrorType.FORBIDDEN,
@@ -214,7 +216,10 @@ class _Asking:
                     inner, at = node.values, place.path.key(name)
                 if inner is not None:
                     before = old.get(name, _MISSING) if isinstance(old, dict) else _MISSING
-                    self.walk(inner, place.below(at, item, before, comparable=True))
+                    below = place.below(at, item, before, comparable=True)
+                    if name in _NEVER_KEPT and not place.path.text:
+                        below = replace(below, around=(item, _MISSING))
+                    self.walk(inner, below)
         elif isinstance(value, list) and node.items is not None:
             known, keyed = values.items_by_key(old, schema.plain), schema.plain.get(LIST_TYPE) == "map"
             for index, item in enumerate(value):
@@ -245,7 +250,7 @@ class _Asking:
         try:
             return rule.program.evaluate(names, budget), names
         except programs.NotCompiled as error:
-            why = f"rule compile error: compilation failed: {error}"
+            why = f"rule compile error: {error.said}"
         except programs.Failure as error:
             why = _failed(str(error), rule)
         except programs.OverBudget as error:

@@ -68,6 +68,8 @@ def _fields(schema: Schema, label: str, *, head: bool) -> dict[str, Field]:
         name, type_ = escaped(key), schema_type(each, label=f"{label}.{key}")
         if name is not None and type_ is not None:
             found[name] = Field(key, type_)
+            if key in _RESERVED:
+                found[key] = found[name]
     if head:
         names = {each: Field(each, Type("string", largest=253)) for each in ("name", "generateName")}
         found["metadata"] = Field("metadata", Type("object", label=f"{label}.metadata", fields=names))

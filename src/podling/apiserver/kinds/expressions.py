@@ -37,7 +37,7 @@ def typed_expression_errors(
     try:
         made = str(Program(text, names).type).replace("null", "null_type")
     except NotCompiled as problem:
-        return [fields.invalid(path, text, f"compilation failed: {problem}")]
+        return [fields.invalid(path, text, problem.said)]
     if not results or made in results:
         return []
     strict = [each for each in results if "dyn" not in each]

@@ -88,7 +88,7 @@ def variable_errors(path: Path, variable: Variable, policy: PolicyExpressions) -
     if not variable.expression.strip():
         errors.append(fields.required(where, _NAMED.format("expression")))
     elif isinstance(found, Exception):
-        errors.append(fields.invalid(where, variable.expression, f"compilation failed: {found}"))
+        errors.append(fields.invalid(where, variable.expression, found.said))
     return errors
 
 
