@@ -23,7 +23,7 @@ from podling.apiserver.cel.functions import OVERLOADS, Overload
 from podling.apiserver.cel.literals import literal_problem, pattern_problem
 from podling.apiserver.cel.readers import reader
 from podling.apiserver.cel.runs import Failure, Run, Scope
-from podling.apiserver.cel.syntax import (
+from podling.apiserver.cel.trees import (
     Call,
     Fold,
     Index,

@@ -11,7 +11,7 @@ from typing import Any
 
 from podling.apiserver.cel.costs import LABORIOUS, TRAVERSING, effort
 from podling.apiserver.cel.functions import Overload
-from podling.apiserver.cel.syntax import Call, Fold, Index, ListOf, Make, MapOf, Select
+from podling.apiserver.cel.trees import Call, Fold, Index, ListOf, Make, MapOf, Select
 from podling.apiserver.cel.values import Made, Optional, kind_of, type_value
 
 Scope = dict[str, Any]

@@ -1,22 +1,31 @@
 """CEL's syntax: from the text of an expression to its tree. Pure.
 
 The grammar is that of ``google/cel-spec doc/langdef.md`` with what Kubernetes turns on beside it: optional
-selections (``a.?b``, ``a[?0]``), optional items (``[?a]``) and macros with two variables. Macros become nodes
-of their own here. Every node knows where it is in the text, as cel-go counts it: an operator at its sign, a
-call at its parenthesis.
+selections (``a.?b``, ``a[?0]``), optional items (``[?a]``) and macros with two variables.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from podling.apiserver.cel.trees import (
+    DEPTH_MAX,
+    Call,
+    Fold,
+    Index,
+    ListOf,
+    Literal,
+    Make,
+    MapOf,
+    Name,
+    Node,
+    Select,
+    too_deep,
+)
 from podling.apiserver.cel.values import Unsigned
 
-DEPTH_MAX = 250
-"""How deep expressions may be nested (cel-go's limit)."""
 SIZE_MAX = 100_000
 """How many characters an expression may have (cel-go's limit)."""
 NOWHERE = -1
@@ -30,94 +39,6 @@ class SyntaxProblem(Exception):
         super().__init__(text)
         self.text, self.at = text, at
 
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    value: Any
-    type: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    name: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """``operand.field``; as the argument of ``has`` only asked whether it is there."""
-
-    operand: Node
-    field: str
-    at: int
-    optional: bool = False
-    asked: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Index:
-    operand: Node
-    key: Node
-    at: int
-    optional: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A function, a method (with a target) or an operator (named ``_+_``)."""
-
-    function: str
-    target: Node | None
-    arguments: tuple[Node, ...]
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf:
-    """``optional``: where the items are that are optionals, left out if they hold nothing (``[?a]``)."""
-
-    items: tuple[Node, ...]
-    at: int
-    optional: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class MapOf:
-    entries: tuple[tuple[Node, Node], ...]
-    at: int
-    optional: frozenset[int] = frozenset()
-    """As for lists: ``{?'a': b}``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Make:
-    """``Object.spec{replicas: 3}``: a value of a named type. Fields: name, value, and whether the value is an
-    optional, without which the field is not there (``?replicas:``)."""
-
-    type: str
-    fields: tuple[tuple[str, Node, bool], ...]
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """A macro that goes over a list or a map: ``all``, ``exists``, ``exists_one``, ``map``, ``filter``,
-    ``sortBy``, ``transformList``, ``transformMap``, ``transformMapEntry``; or over what an optional may hold:
-    ``optMap``, ``optFlatMap``."""
-
-    kind: str
-    over: Node
-    variable: str
-    condition: Node | None
-    """What is left out, where the macro can leave out."""
-    body: Node
-    at: int
-    second: str = ""
-    """The variable of the items where the first is that of their places, or of their keys."""
-
-
-Node = Literal | Name | Select | Index | Call | ListOf | MapOf | Make | Fold
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
@@ -138,8 +59,6 @@ _RANKS = {
     for sign in signs
 }
 """Operators of two sides but for the logical ones: the higher, the closer they bind."""
-_FLAT = frozenset({"_&&_", "_||_", "!_", "-_"})
-"""Operators that do not count as nesting."""
 _CONSTANTS = {"true": (True, "bool"), "false": (False, "bool"), "null": (None, "null")}
 _KEYWORDS = frozenset({*_CONSTANTS, "in"})
 """Words of the grammar itself, which are no names anywhere."""
@@ -192,47 +111,9 @@ def parse(text: str) -> Node:
     tree = parser.expression()
     if parser.token.kind != "end":
         parser.fail("expecting <EOF>")
-    if _too_deep(tree):
+    if too_deep(tree):
         raise SyntaxProblem("max recursion depth exceeded", NOWHERE)
     return tree
-
-
-def _too_deep(tree: Node) -> bool:
-    """Whether too much is nested, as cel-go counts it: what is logical is not, nor lists and maps."""
-    left: list[tuple[Node, int]] = [(tree, 0)]
-    while left:
-        node, depth = left.pop()
-        if isinstance(node, Select | Index | Fold) or (isinstance(node, Call) and _is_nesting(node)):
-            depth += 1
-            if depth > DEPTH_MAX:
-                return True
-        left += [(each, depth) for each in _within(node)]
-    return False
-
-
-def _is_nesting(call: Call) -> bool:
-    operator = call.function.startswith(("_", "@", "!", "-")) and call.function not in _FLAT
-    return operator or call.target is not None
-
-
-def _within(node: Node) -> Iterator[Node]:
-    """What a node is made of."""
-    match node:
-        case Select(operand=operand):
-            yield operand
-        case Index(operand=operand, key=key):
-            yield from (operand, key)
-        case Call(target=target, arguments=arguments):
-            yield from arguments if target is None else (target, *arguments)
-        case ListOf(items=items):
-            yield from items
-        case MapOf(entries=entries):
-            for entry in entries:
-                yield from entry
-        case Make(fields=fields):
-            yield from (value for _, value, _ in fields)
-        case Fold(over=over, condition=condition, body=body):
-            yield from (over, body) if condition is None else (over, condition, body)
 
 
 class _Parser:
