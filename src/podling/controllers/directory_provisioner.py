@@ -27,6 +27,7 @@ from podling.controllers import volume_rules as rules
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.volume_folders import Folders
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
+from podling.machinery.storage_classes import class_of
 
 PROVISIONER = "podling.local/directory"
 CLASS_NAME = "standard"
@@ -117,7 +118,7 @@ class DirectoryProvisionerController(Controller):
         if claim.spec.volume_name or claim.metadata.deletion_timestamp is not None:
             return
         name = volume_name(claim)
-        storage_class = self._classes.get(Key("", rules.class_of(claim)))
+        storage_class = self._classes.get(Key("", class_of(claim)))
         if storage_class is None or self._volumes.get(Key("", name)) is not None:
             return
         if claim.spec.volume_mode == "Block":

@@ -36,6 +36,7 @@ from podling.controllers.claim_index import (
 )
 from podling.controllers.status_writes import write_status
 from podling.machinery.errors import unless_gone
+from podling.machinery.storage_classes import class_of
 
 RESYNC_SECONDS = 15.0
 """Upstream looks at every claim and volume again this often (``--pvclaimbinder-sync-period``); here only what
@@ -138,7 +139,7 @@ class VolumeBinderController(Controller):
         named = rules.reserved(claim, self._volumes.by_index(BY_CLAIM, str(key_of(claim))))
         if named is not None:
             return named
-        storage_class = self._classes.get(Key("", rules.class_of(claim)))
+        storage_class = self._classes.get(Key("", class_of(claim)))
         delayed = storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
         node = self._node_of(claim) if delayed else None
         if delayed and node is None:
@@ -155,7 +156,7 @@ class VolumeBinderController(Controller):
         self, claim: PersistentVolumeClaim, storage_class: StorageClass | None
     ) -> PersistentVolumeClaim:
         """Leave the claim to its class's provisioner, if it has one."""
-        name = rules.class_of(claim)
+        name = class_of(claim)
         if not name:
             self._recorder.event(claim, "Normal", "FailedBinding", NO_CLASS)
             return claim

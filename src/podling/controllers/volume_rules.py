@@ -15,19 +15,14 @@ from podling.clock import seconds_precision
 from podling.controllers.node_matching import selects_node
 from podling.machinery.quantity import Quantity, parse
 from podling.machinery.selectors import SelectorError, from_label_selector
+from podling.machinery.storage_classes import class_of
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 PROVISIONER = "volume.kubernetes.io/storage-provisioner"
 BETA_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 YES = "yes"
-
-
-def class_of(obj: PersistentVolume | PersistentVolumeClaim) -> str:
-    """The storage class; empty for none."""
-    return obj.metadata.annotations.get(BETA_CLASS) or obj.spec.storage_class_name or ""
 
 
 def requested(claim: PersistentVolumeClaim) -> Quantity:

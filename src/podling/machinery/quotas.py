@@ -30,6 +30,7 @@ from podling.machinery.pods import (
     qos_class_of,
 )
 from podling.machinery.quantity import ZERO, Quantity, of, parse
+from podling.machinery.storage_classes import attributes_classes_of, class_of
 
 NATIVE = ("cpu", "memory", "ephemeral-storage")
 REQUIRED_OF_PODS = frozenset({
@@ -44,7 +45,9 @@ ONE = of(1)
 
 
 def usage(obj: Any, plural: str, group: str, now: datetime) -> Resources:
-    """Everything that ``obj`` counts for. A pod that has ended counts only as an object."""
+    """Everything that ``obj`` counts for. A pod that has ended counts only as an object; events never do."""
+    if plural == "events":
+        return {}
     found: Resources = {f"count/{plural}.{group}" if group else f"count/{plural}": ONE}
     if group:
         return found
@@ -83,34 +86,47 @@ def _pod_usage(pod: Pod) -> Resources:
 def _service_usage(service: Service) -> Resources:
     spec = service.spec
     found: Resources = {"services": ONE}
-    ports = len(spec.ports)
-    if spec.type == "NodePort" or (
-        spec.type == "LoadBalancer" and spec.allocate_load_balancer_node_ports is not False
-    ):
-        found["services.nodeports"] = of(ports)
+    if spec.type in ("NodePort", "LoadBalancer"):
+        chosen = spec.type == "LoadBalancer" and spec.allocate_load_balancer_node_ports is False
+        ports = [port for port in spec.ports if port.node_port or not chosen]
+        found["services.nodeports"] = of(len(ports))
     if spec.type == "LoadBalancer":
         found["services.loadbalancers"] = ONE
     return found
 
 
 def _claim_usage(claim: PersistentVolumeClaim) -> Resources:
-    storage = parse(claim.spec.resources.requests.get("storage", "0"))
-    found: Resources = {"persistentvolumeclaims": ONE, "requests.storage": storage}
-    if claim.spec.storage_class_name:
-        own = f"{claim.spec.storage_class_name}.storageclass.storage.k8s.io"
-        found[f"{own}/requests.storage"] = storage
-        found[f"{own}/persistentvolumeclaims"] = ONE
+    found: Resources = {"persistentvolumeclaims": ONE}
+    requested = claim.spec.resources.requests.get("storage")
+    if requested is not None:
+        allocated = parse(claim.status.allocated_resources.get("storage", "0"))
+        most = max(parse(requested), allocated)
+        # Without parts of a byte: a quota would not hold them.
+        found["requests.storage"] = of(most.value, most.format)
+    if class_of(claim):
+        own = f"{class_of(claim)}.storageclass.storage.k8s.io"
+        found |= {f"{own}/{name}": amount for name, amount in found.items()}
     return found
 
 
 def in_scope(spec: ResourceQuotaSpec, obj: Any) -> bool:
-    """Whether a quota is about ``obj`` at all. Scopes are about pods, so they leave everything else out."""
+    """Whether a quota is about ``obj`` at all. Scopes are about pods and claims; they leave out all else."""
     requirements = [ScopedResourceSelectorRequirement(scope_name=s, operator="Exists") for s in spec.scopes]
     if spec.scope_selector is not None:
         requirements += spec.scope_selector.match_expressions
     if not requirements:
         return True
-    return isinstance(obj, Pod) and all(_matches(requirement, obj) for requirement in requirements)
+    if isinstance(obj, Pod):
+        return all(_matches(requirement, obj) for requirement in requirements)
+    if isinstance(obj, PersistentVolumeClaim):
+        return all(_matches_claim(requirement, obj) for requirement in requirements)
+    return False
+
+
+def _matches_claim(requirement: ScopedResourceSelectorRequirement, claim: PersistentVolumeClaim) -> bool:
+    if requirement.scope_name != "VolumeAttributesClass":
+        return False
+    return any(_selects(requirement, name) for name in attributes_classes_of(claim) or {""})
 
 
 def _matches(requirement: ScopedResourceSelectorRequirement, pod: Pod) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podling import clock
-from podling.api.core_v1 import ConfigMap, Pod, ResourceQuota, Service
+from podling.api.core_v1 import ConfigMap, Event, PersistentVolumeClaim, Pod, ResourceQuota, Service
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.server import ApiServer
@@ -129,3 +129,48 @@ async def test_a_resize_counts_what_it_adds(cluster: ControlPlane) -> None:
     await resize("900m")
     with pytest.raises(ApiError, match=r"requested: requests.cpu=200m, used: requests.cpu=900m"):
         await resize("1100m")
+
+
+CLAIM = """
+metadata: {name: data, namespace: default}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}}
+"""
+
+
+async def test_claims_are_counted_by_their_class_of_attributes(cluster: ControlPlane) -> None:
+    scope = "{scopeName: VolumeAttributesClass, operator: In, values: [gold]}"
+    more = f", scopeSelector: {{matchExpressions: [{scope}]}}"
+    await limit(cluster, "persistentvolumeclaims: 0", more)
+    await cluster.client.create(obj(PersistentVolumeClaim, CLAIM))
+    gold = CLAIM.replace("name: data", "name: gold").replace(
+        "spec: {", "spec: {volumeAttributesClassName: gold, "
+    )
+    with pytest.raises(ApiError) as caught:
+        await cluster.client.create(obj(PersistentVolumeClaim, gold))
+    assert "requested: persistentvolumeclaims=1, used: persistentvolumeclaims=0" in str(caught.value)
+
+
+async def test_the_old_annotation_names_a_claims_class_too(cluster: ControlPlane) -> None:
+    await limit(cluster, "gold.storageclass.storage.k8s.io/persistentvolumeclaims: 0")
+    annotated = "name: data, annotations: {volume.beta.kubernetes.io/storage-class: gold}"
+    with pytest.raises(
+        ApiError, match=r"requested: gold.storageclass.storage.k8s.io/persistentvolumeclaims=1"
+    ):
+        await cluster.client.create(obj(PersistentVolumeClaim, CLAIM.replace("name: data", annotated)))
+
+
+async def test_events_are_counted_for_nothing(cluster: ControlPlane) -> None:
+    await limit(cluster, "count/events: 0, count/events.events.k8s.io: 0")
+    event = (
+        "metadata: {name: e, namespace: default}\ninvolvedObject: {kind: Pod, name: p, namespace: default}"
+    )
+    await cluster.client.create(obj(Event, event))
+
+
+async def test_node_ports_that_were_asked_for_count_even_where_none_are_given(cluster: ControlPlane) -> None:
+    await limit(cluster, "services.nodeports: 0")
+    ports = "[{port: 80, name: a}, {port: 81, name: b, nodePort: 30123}]"
+    spec = f"{{type: LoadBalancer, allocateLoadBalancerNodePorts: false, ports: {ports}}}"
+    service = f"metadata: {{name: s, namespace: default}}\nspec: {spec}"
+    with pytest.raises(ApiError, match=r"requested: services.nodeports=1, used: services.nodeports=0"):
+        await cluster.client.create(obj(Service, service))

@@ -269,6 +269,22 @@ def test_allocatable_defaults_to_capacity() -> None:
     assert node.status.allocatable == {"cpu": "4"}
 
 
+@pytest.mark.parametrize(
+    ("given", "block", "blocks"),
+    [
+        ("podCIDR: 10.0.0.0/24", "10.0.0.0/24", ("10.0.0.0/24",)),
+        ("podCIDRs: [10.0.0.0/24, 'fd00::/64']", "10.0.0.0/24", ("10.0.0.0/24", "fd00::/64")),
+        ("podCIDR: 10.0.1.0/24, podCIDRs: [10.0.0.0/24, 'fd00::/64']", "10.0.1.0/24", ("10.0.1.0/24",)),
+        ("unschedulable: true", None, ()),
+    ],
+)
+def test_a_nodes_first_block_of_addresses_stands_in_two_fields(
+    given: str, block: str | None, blocks: tuple[str, ...]
+) -> None:
+    spec = rules(Node).default(obj(Node, f"spec: {{{given}}}")).spec
+    assert (spec.pod_cidr, spec.pod_cidrs) == (block, blocks)
+
+
 ROWS: list[tuple[type[Any], str, list[Any]]] = [
     (Namespace, "status: {phase: Active}", ["x", "Active", "5m"]),
     (ConfigMap, "data: {a: x}\nbinaryData: {b: eA==}", ["x", 2, "5m"]),

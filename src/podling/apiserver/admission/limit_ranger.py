@@ -42,11 +42,11 @@ class LimitRanger(Plugin):
         return pod
 
     async def validate(self, request: Request, objects: Objects) -> None:
+        if request.old is not None and request.old.metadata.deletion_timestamp is not None:
+            return
+        found = pod_problems if request.resource.plural == "pods" else claim_problems
         for limits in await objects.list(LimitRange, request.namespace):
-            if request.resource.plural == "pods":
-                problems = list(pod_problems(request.object, limits))
-            else:
-                problems = list(claim_problems(request.object, limits))
+            problems = list(dict.fromkeys(found(request.object, limits)))
             if problems:
                 raise request.forbidden(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
@@ -92,14 +92,15 @@ def _with_defaults(pod: Pod, limits: LimitRange) -> Pod:
 
 
 def pod_problems(pod: Pod, limits: LimitRange) -> Iterator[str]:
-    """What of a pod is outside the limits."""
+    """What of a pod is outside the limits. What a pod costs the node itself counts for none of them."""
+    spec = change(pod.spec, overhead={})
     for item in limits.spec.limits:
         if item.type == "Container":
-            for container in (*pod.spec.containers, *pod.spec.init_containers):
+            for container in (*spec.containers, *spec.init_containers):
                 requests = _amounts(container.resources.requests)
                 yield from _problems(item, requests, _amounts(container.resources.limits))
         elif item.type == "Pod":
-            yield from _problems(item, pod_requests(pod.spec), pod_limits(pod.spec))
+            yield from _problems(item, pod_requests(spec), pod_limits(spec))
 
 
 def claim_problems(claim: PersistentVolumeClaim, limits: LimitRange) -> Iterator[str]:
@@ -108,11 +109,13 @@ def claim_problems(claim: PersistentVolumeClaim, limits: LimitRange) -> Iterator
         if item.type != "PersistentVolumeClaim":
             continue
         for name, least in _amounts(item.min).items():
-            if name in requests and requests[name] < least:
-                yield f"minimum {name} usage per {item.type} is {least}, but request is {requests[name]}"
+            problem = _below(least, requests.get(name), None)
+            if problem:
+                yield f"minimum {name} usage per {item.type} is {least}{problem}"
         for name, most in _amounts(item.max).items():
-            if name in requests and requests[name] > most:
-                yield f"maximum {name} usage per {item.type} is {most}, but request is {requests[name]}"
+            problem = _requested_above(most, requests.get(name))
+            if problem:
+                yield f"maximum {name} usage per {item.type} is {most}{problem}"
 
 
 def _amounts(resources: Mapping[str, str]) -> dict[str, Quantity]:
@@ -142,6 +145,12 @@ def _below(least: Quantity, request: Quantity | None, limit: Quantity | None) ->
     if limit is not None and limit < least:
         return f", but limit is {limit}"
     return ""
+
+
+def _requested_above(most: Quantity, request: Quantity | None) -> str:
+    if request is None:
+        return ".  No request is specified"
+    return f", but request is {request}" if request > most else ""
 
 
 def _above(most: Quantity, request: Quantity | None, limit: Quantity | None) -> str:

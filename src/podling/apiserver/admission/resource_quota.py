@@ -54,11 +54,14 @@ class ResourceQuotaAdmission(Plugin):
                 request.releases.append(lambda: self._promised.pop(request.rounds, None))
 
     async def _check(self, request: Request, objects: Objects, found: Sequence[ResourceQuota]) -> None:
-        more = self._growth(request)
+        whole = _usage(request, request.object)
+        growth = whole if request.old is None else _growth(whole, _usage(request, request.old))
         for quota in found:
             if not quotas.in_scope(quota.spec, request.object):
                 continue
             _check_specified(request, quota)
+            came = request.old is not None and not quotas.in_scope(quota.spec, request.old)
+            more = whole if came else growth
             limited = {name: parse(value) for name, value in quota.spec.hard.items() if name in more}
             if not limited:
                 continue
@@ -69,14 +72,6 @@ class ResourceQuotaAdmission(Plugin):
                     f"exceeded quota: {quota.metadata.name}, requested: {_text(broken, more)}, "
                     f"used: {_text(broken, used)}, limited: {_text(broken, limited)}"
                 )
-
-    def _growth(self, request: Request) -> Resources:
-        """What the request adds to what is counted."""
-        new = _usage(request, request.object)
-        if request.old is None:
-            return new
-        old = _usage(request, request.old)
-        return {name: amount - old.get(name, ZERO) for name, amount in new.items()}
 
     async def _used(
         self, request: Request, objects: Objects, quota: ResourceQuota, limited: Iterable[str]
@@ -96,6 +91,11 @@ def _counts_with(one: Request, other: Request) -> bool:
 
 def _usage(request: Request, obj: Any) -> Resources:
     return quotas.usage(obj, request.resource.plural, request.resource.group, request.now)
+
+
+def _growth(new: Resources, old: Resources) -> Resources:
+    """What an update adds to what is counted already."""
+    return {name: amount - old.get(name, ZERO) for name, amount in new.items()}
 
 
 def _check_specified(request: Request, quota: ResourceQuota) -> None:

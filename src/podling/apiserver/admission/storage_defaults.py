@@ -19,10 +19,10 @@ from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
 from podling.apiserver.kinds.filling import change
 from podling.machinery.quantity import parse
 from podling.machinery.scheme import Resource
+from podling.machinery.storage_classes import BETA_CLASS
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
-BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 

@@ -23,10 +23,11 @@ from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.claim_validation import validate_claim_spec, validate_claim_status
 from podling.apiserver.kinds.differences import describe
 from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
-from podling.apiserver.kinds.storage_warnings import BETA_CLASS, claim_warnings
+from podling.apiserver.kinds.storage_warnings import claim_warnings
 from podling.machinery import fields
 from podling.machinery.fields import Path
 from podling.machinery.quantity import parse
+from podling.machinery.storage_classes import BETA_CLASS, class_of
 from podling.machinery.tables import Column
 
 SPEC = Path("spec")
@@ -90,7 +91,7 @@ class ClaimRules(KindRules[PersistentVolumeClaim]):
             obj.spec.volume_name or "",
             storage,
             access_modes_text(obj.status.access_modes) if obj.spec.volume_name else "",
-            obj.metadata.annotations.get(BETA_CLASS) or obj.spec.storage_class_name or "",
+            class_of(obj),
             obj.spec.volume_attributes_class_name or UNSET,
             age(obj, now),
             obj.spec.volume_mode or UNSET,

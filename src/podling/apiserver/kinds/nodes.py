@@ -50,6 +50,7 @@ class NodeRules(KindRules[Node]):
     field_labels = ("spec.unschedulable",)
 
     def default(self, obj: Node) -> Node:
+        obj = _with_pod_cidrs(obj)
         status = obj.status
         if not status.capacity or status.allocatable:
             return obj
@@ -153,6 +154,17 @@ def _resource_errors(node: Node) -> Errors:
         for name, value in resources.items():
             errors += quantity_errors(STATUS.child(field, name), name, parse(value))
     return errors
+
+
+def _with_pod_cidrs(node: Node) -> Node:
+    """The first of the blocks has a field of its own, which wins where the two differ."""
+    spec = node.spec
+    blocks = spec.pod_cidrs
+    if spec.pod_cidr and spec.pod_cidr != (blocks or ("",))[0]:
+        blocks = (spec.pod_cidr,)
+    if not blocks or (blocks == spec.pod_cidrs and spec.pod_cidr):
+        return node
+    return change(node, spec=change(spec, pod_cidrs=blocks, pod_cidr=blocks[0]))
 
 
 def _pod_cidr_change_errors(new: Sequence[str], old: Sequence[str]) -> Errors:

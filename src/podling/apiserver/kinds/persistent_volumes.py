@@ -13,7 +13,8 @@ from podling.apiserver.kinds.cells import AGE, NAME, UNSET, access_modes_text, a
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, fill_absent, fill_empty
 from podling.apiserver.kinds.persistent_volume_validation import SPEC, change_errors, volume_spec_errors
-from podling.apiserver.kinds.storage_warnings import BETA_CLASS, volume_warnings
+from podling.apiserver.kinds.storage_warnings import volume_warnings
+from podling.machinery.storage_classes import class_of
 from podling.machinery.tables import Column
 
 
@@ -74,7 +75,7 @@ class VolumeRules(KindRules[PersistentVolume]):
             obj.spec.persistent_volume_reclaim_policy or "",
             phase,
             f"{claim.namespace}/{claim.name}" if claim is not None else "",
-            obj.metadata.annotations.get(BETA_CLASS) or obj.spec.storage_class_name or "",
+            class_of(obj),
             obj.spec.volume_attributes_class_name or UNSET,
             obj.status.reason or "",
             age(obj, now),

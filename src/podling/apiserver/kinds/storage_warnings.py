@@ -17,8 +17,8 @@ from podling.apiserver.kinds.deprecated_labels import (
     node_term_warnings,
 )
 from podling.machinery.fields import Path
+from podling.machinery.storage_classes import BETA_CLASS
 
-BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 SPEC = Path("spec")
 
 _DEPRECATED_SOURCES = (

@@ -1,0 +1,75 @@
+"""What a LimitRange says of claims, of pods as a whole, and of several containers at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.api.core_v1 import LimitRange, PersistentVolumeClaim, Pod
+from podling.api.node_v1 import RuntimeClass
+from podling.machinery.errors import ApiError
+from podling.testing import ControlPlane
+from tests.support.manifests import obj
+
+CLAIM = """
+metadata: {name: data, namespace: default, finalizers: [example.com/wait]}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}}
+"""
+PODS = """
+metadata: {name: web, namespace: default}
+spec:
+  containers:
+  - {name: a, image: x, resources: {limits: {cpu: 2}}}
+  - {name: b, image: x, resources: {limits: {cpu: 2}}}
+"""
+
+
+async def limit(cluster: ControlPlane, item: str) -> None:
+    text = f"metadata: {{name: l, namespace: default}}\nspec: {{limits: [{item}]}}"
+    await cluster.client.create(obj(LimitRange, text))
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        ("max: {storage: 1Gi}", "maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 5Gi"),
+        ("min: {storage: 9Gi}", "minimum storage usage per PersistentVolumeClaim is 9Gi, but request is 5Gi"),
+        (
+            "max: {storage: 9Gi, example.com/x: 1}",
+            "maximum example.com/x usage per PersistentVolumeClaim is 1.  No request is specified",
+        ),
+    ],
+)
+async def test_claims_are_held_to_their_limits(cluster: ControlPlane, item: str, why: str) -> None:
+    await limit(cluster, f"{{type: PersistentVolumeClaim, {item}}}")
+    with pytest.raises(ApiError) as caught:
+        await cluster.client.create(obj(PersistentVolumeClaim, CLAIM))
+    assert str(caught.value) == f'persistentvolumeclaims "data" is forbidden: {why}'
+
+
+async def test_a_claim_on_its_way_out_is_let_go(cluster: ControlPlane) -> None:
+    """Otherwise a limit that came after it would keep its finalizer forever."""
+    await cluster.client.create(obj(PersistentVolumeClaim, CLAIM))
+    await limit(cluster, "{type: PersistentVolumeClaim, max: {storage: 1Gi}}")
+    free = {"metadata": {"finalizers": None}}
+    with pytest.raises(ApiError, match="but request is 5Gi"):
+        await cluster.client.patch(PersistentVolumeClaim, "data", free, "default")
+    await cluster.client.delete(PersistentVolumeClaim, "data", "default")
+    await cluster.client.patch(PersistentVolumeClaim, "data", free, "default")
+    assert not (await cluster.client.list(PersistentVolumeClaim, "default")).items
+
+
+async def test_what_is_wrong_with_several_containers_is_said_once(cluster: ControlPlane) -> None:
+    await limit(cluster, "{type: Container, max: {cpu: 1}}")
+    with pytest.raises(ApiError) as caught:
+        await cluster.client.create(obj(Pod, PODS))
+    assert str(caught.value) == (
+        'pods "web" is forbidden: maximum cpu usage per Container is 1, but limit is 2'
+    )
+
+
+async def test_what_a_pod_costs_its_node_is_not_its_own(cluster: ControlPlane) -> None:
+    runtime = "metadata: {name: vm}\nhandler: vm\noverhead: {podFixed: {cpu: 8}}"
+    await cluster.client.create(obj(RuntimeClass, runtime))
+    await limit(cluster, "{type: Pod, max: {cpu: 4}}")
+    made = await cluster.client.create(obj(Pod, PODS.replace("spec:", "spec:\n  runtimeClassName: vm")))
+    assert made.spec.overhead == {"cpu": "8"}
