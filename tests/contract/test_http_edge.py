@@ -302,6 +302,14 @@ def test_errors_and_discovery_are_written_as_they_are_asked_for(served: ServedCl
             400,
             'invalid timeout specified in the request URL - time: missing unit in duration "5"',
         ),
+        (
+            "POST",
+            f"{MAPS}?dryRun=",
+            "{}",
+            422,
+            'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: [""]: '
+            'supported values: "All"',
+        ),
         ("GET", f"{MAPS}?limit=", None, 400, 'strconv.ParseInt: parsing "": invalid syntax'),
         (
             "GET",
@@ -340,6 +348,25 @@ def test_a_timeout_may_be_asked_for(served: ServedCluster) -> None:
     assert served.request("GET", f"{MAPS}?timeout=1m30s").code == 200
     assert served.request("GET", f"{MAPS}?includeObject=Everything").code == 200, "no table, no rows"
     assert served.request("GET", f"{MAPS}?includeObject=Everything", accept=TABLE).code == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        (MAPS, ", application/vnd.kubernetes.protobuf"),
+        ("/apis/example.com/v1/namespaces/default/parcels", ""),
+    ],
+)
+def test_bodies_in_other_languages_are_refused(served: ServedCluster, path: str, more: str) -> None:
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    parcels = definition(names={"plural": "parcels", "kind": "Parcel", "shortNames": []})
+    served.request("POST", definitions, codec.encode(parcels))
+    refused = served.request("POST", path, "<pod/>", content_type="application/xml")
+    assert (refused.code, refused.json["message"]) == (
+        415,
+        "the body of the request was in an unknown format - accepted media types include: "
+        f"application/json, application/yaml{more}",
+    )
 
 
 def test_patches_in_other_languages_are_refused(served: ServedCluster) -> None:

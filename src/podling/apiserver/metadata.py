@@ -26,15 +26,16 @@ STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 IMMUTABLE = "field is immutable"
 
 
+OTHER_NAMESPACE = "the namespace of the provided object does not match the namespace sent on the request"
+
+
 def in_namespace(obj: Any, namespace: str) -> Any:
     """``obj`` in the namespace that the request names; 400 if it says another."""
     own = obj.metadata.namespace or ""
     if own == namespace:
         return obj
     if own and namespace:
-        raise errors.bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        raise errors.bad_request(OTHER_NAMESPACE)
     return structs.replace(obj, metadata=structs.replace(obj.metadata, namespace=namespace or None))
 
 
@@ -65,6 +66,13 @@ def with_owners_once(obj: Any, warnings: list[str], *, admitted: bool = False) -
     told = f".metadata.ownerReferences contains duplicate entries{when}{REPEATED_OWNERS}{', '.join(again)}"
     warnings.append(told)
     return structs.replace(obj, metadata=structs.replace(obj.metadata, owner_references=tuple(kept)))
+
+
+def unversioned(obj: Any) -> Any:
+    """``obj`` without a revision: who changes what turns out not to be there creates it whatever he said."""
+    if not obj.metadata.resource_version:
+        return obj
+    return structs.replace(obj, metadata=structs.replace(obj.metadata, resource_version=None))
 
 
 def generated_name(base: str) -> str:

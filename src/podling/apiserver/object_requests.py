@@ -18,7 +18,7 @@ from podling.apiserver.exchange import Request
 from podling.apiserver.kept_lists import KeptLists
 from podling.apiserver.kinds.base import KindRules
 from podling.apiserver.metrics import RequestMetrics
-from podling.apiserver.negotiation import JSON, PLAIN, Form, Wanted, check_form, negotiate
+from podling.apiserver.negotiation import ACCEPTED, JSON, PLAIN, Form, Wanted, check_form, negotiate
 from podling.apiserver.objects import entry_of
 from podling.apiserver.patching import check_named
 from podling.apiserver.replies import reply
@@ -29,7 +29,7 @@ from podling.apiserver.watch import ObjectWatch
 from podling.client.base import PatchType
 from podling.client.local import ListOptions, Patch, Target, User, WriteOptions
 from podling.machinery import codec, errors, intake, tables
-from podling.machinery.custom import CustomObject, CustomResource
+from podling.machinery.custom import CustomObject, CustomResource, is_custom
 from podling.machinery.mismatch import Mismatch
 from podling.machinery.scheme import type_of
 
@@ -224,8 +224,8 @@ class ObjectRequests:
         options = request_options.delete_options(request.query, await _delete_body(request))
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
         request.warnings = warnings
-        found = await self._registry.delete_collection(target, user, selected, options, warnings)
         revision = ListMeta(resource_version=str(self._registry.store.revision))
+        found = await self._registry.delete_collection(target, user, selected, options, warnings)
         renderer = self._renderer(target, wanted, request.query)
         body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
         return await reply(request, body, media_type=wanted.media_type)
@@ -301,13 +301,18 @@ def _body_type(target: Target) -> type[Any]:
 
 
 async def _read(request: Request, kind: type[Any]) -> codec.Body:
-    return read_any(await request.read(), request.headers.get("Content-Type", JSON), kind.__name__)
+    read = codec.read_body if is_custom(kind) else read_any
+    return read(await request.read(), request.headers.get("Content-Type", JSON), kind.__name__)
 
 
 def read_any(data: bytes, content_type: str, kind: str = "") -> codec.Body:
     """A body in any media type that is served. Raises 415 for others, 400 for malformed ones."""
+    if content_type == JSON:
+        return codec.read_body(data, content_type, kind)
     if content_type.startswith(protobuf.MEDIA_TYPE):
         return protobuf.read_protobuf(data)
+    if content_type.partition(";")[0].strip().lower() not in ("", *ACCEPTED):
+        raise errors.unsupported_media_type((*ACCEPTED, protobuf.MEDIA_TYPE))
     return codec.read_body(data, content_type, kind)
 
 

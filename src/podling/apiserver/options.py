@@ -199,8 +199,7 @@ def _preconditions(query: Query) -> Preconditions | None:
 
 def _dry_run(query: Query) -> tuple[str, ...]:
     getall = getattr(query, "getall", None)
-    given: Sequence[str] = getall("dryRun", ()) if getall else [query["dryRun"]] if "dryRun" in query else ()
-    return tuple(each for each in given if each)
+    return tuple(getall("dryRun", ()) if getall else [query["dryRun"]] if "dryRun" in query else ())
 
 
 def _dry_run_errors(given: tuple[str, ...]) -> list[FieldError]:

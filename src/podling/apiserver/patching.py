@@ -12,6 +12,7 @@ from typing import Any
 
 from podling import clock
 from podling.apiserver.kinds.base import View
+from podling.apiserver.metadata import OTHER_NAMESPACE
 from podling.apiserver.ownership import applied, check_typed
 from podling.client.base import PatchType
 from podling.client.local import Patch, Target, WriteOptions
@@ -87,15 +88,12 @@ def check_named(name: str | None, target: Target) -> None:
 
 
 def check_place(name: str | None, namespace: str | None, target: Target) -> None:
-    """400 when an object says another name or namespace than the URL it is sent to."""
+    """400 when an object says another namespace or name than the URL it is sent to."""
+    if namespace and target.namespace and namespace != target.namespace:
+        raise errors.bad_request(OTHER_NAMESPACE)
     if name and name != target.name:
         raise errors.bad_request(
             f"the name of the object ({name}) does not match the name on the URL ({target.name})"
-        )
-    if namespace and target.namespace and namespace != target.namespace:
-        raise errors.bad_request(
-            f"the namespace of the object ({namespace}) does not match the namespace on the request "
-            f"({target.namespace})"
         )
 
 

@@ -150,7 +150,7 @@ class Registry:
         if not self.reads.exists(target):
             _check_uid(target, body.metadata.uid, None)
             if update.rules.create_on_update and not target.subresource:
-                return await self.create(target, user, body, options)
+                return await self.create(target, user, metadata.unversioned(body), options)
 
         def change(old: Any) -> Any:
             _check_uid(target, body.metadata.uid, old.metadata.uid)
@@ -170,14 +170,15 @@ class Registry:
         if view is not None:
             patch = applied_to_view(patch, view, resource)
         if options.apply and not target.subresource and not self.reads.exists(target):
-            made = patched(None, patch, target, options)
+            made = metadata.unversioned(patched(None, patch, target, options))
             return await self.create(replace(target, name=""), user, made, options)
 
         def change(old: Any) -> Any:
             wanted = patched(shown_form(resource, old), patch, target, options)
+            wanted = metadata.in_namespace(wanted, target.namespace)
             check_named(wanted.metadata.name, target)
             check_place(wanted.metadata.name, None, target)
-            return stored_form(resource, metadata.in_namespace(wanted, target.namespace))
+            return stored_form(resource, wanted)
 
         changed = await self.writes.change(update, change)
         return view.show(changed) if view is not None else shown_form(resource, changed)

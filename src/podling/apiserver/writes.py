@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import structs
 
 from podling import clock
-from podling.api.meta_v1 import DeleteOptions, Status, StatusDetails
+from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status, StatusDetails
 from podling.apiserver import deletion, metadata
 from podling.apiserver.admission.base import Chain, Operation, Request
 from podling.apiserver.deletion import Outcome
@@ -31,6 +31,7 @@ from podling.apiserver.reads import Reads
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.custom import CustomObject
+from podling.machinery.errors import ApiError
 from podling.machinery.fields import FieldError, Path, invalid
 from podling.machinery.scheme import Resource
 from podling.store.base import Conflict, Entry, Store
@@ -77,8 +78,6 @@ class Writes:
         """Store a new object; under another name if a generated one is taken. Raises 409 or 422."""
         resource, now = target.resource, clock.now()
         rules = self._rules_for(resource)
-        if body.metadata.resource_version:
-            raise errors.failure(500, "", "resourceVersion should not be set on objects to be created")
         obj = rules.default(metadata.in_namespace(body, target.namespace))
         obj = metadata.with_owners_once(obj, options.warnings)
         obj = recorded(None, obj, target, (options, user), now)  # what admission adds is nobody's
@@ -100,13 +99,29 @@ class Writes:
                 options.warnings.extend(rules.warnings(new, None, context))
             try:
                 await self._admission.validate(structs.replace(request, name=new.metadata.name, object=new))
+                if body.metadata.resource_version and not options.dry_run:
+                    raise errors.failure(
+                        500, "", "resourceVersion should not be set on objects to be created"
+                    )
                 return await self._store_new(resource, new, dry_run=options.dry_run)
             except Conflict:
                 if obj.metadata.name or not obj.metadata.generate_name:
-                    raise errors.already_exists(resource.plural, resource.group, new.metadata.name) from None
+                    break
             finally:
                 request.release()
-        raise errors.name_taken_every_time(resource.plural, resource.group, new.metadata.name or "")
+        raise self._taken(resource, new.metadata)
+
+    def _taken(self, resource: Resource, wanted: ObjectMeta) -> ApiError:
+        """409: what has the name already, and whether it is on its way out."""
+        make = errors.name_taken_every_time if wanted.generate_name else errors.already_exists
+        error = make(resource.plural, resource.group, wanted.name or "")
+        present = self._store.peek(resource.key(wanted.namespace or "", wanted.name or ""))
+        if present is None:
+            return error
+        if object_of(present, resource.storage_resource.type).metadata.deletion_timestamp is None:
+            return error
+        text = f"object is being deleted: {error.status.message}"
+        return ApiError(structs.replace(error.status, message=text))
 
     def _check_new(self, resource: Resource, rules: KindRules[Any], new: Any, context: Context) -> None:
         found = metadata.check_new(

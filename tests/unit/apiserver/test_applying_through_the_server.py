@@ -83,7 +83,7 @@ async def test_a_dry_run_says_what_would_be_and_stores_nothing(cluster: ControlP
             intent() | {"metadata": {"namespace": "other"}},
             "me",
             400,
-            "the namespace of the object (other) does not match the namespace on the request (default)",
+            "the namespace of the provided object does not match the namespace sent on the request",
         ),
         (
             intent() | {"metadata": {"uid": "u1"}},

@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from podling import clock, ids
+from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import ConfigMap, Event, Namespace
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.writes import NAME_RETRIES
@@ -40,6 +41,41 @@ class TestCreate:
         with pytest.raises(ApiError) as error:
             await cluster.client.create(config_map("a"))
         assert status_of(error) == (409, "AlreadyExists", 'configmaps "a" already exists')
+
+    async def test_a_name_is_taken_until_its_owner_is_gone(self, cluster: ControlPlane) -> None:
+        held = config_map("a")
+        held = structs.replace(held, metadata=structs.replace(held.metadata, finalizers=("a.b/c",)))
+        await cluster.client.create(held)
+        await cluster.client.delete(ConfigMap, "a", "default")
+        with pytest.raises(ApiError) as error:
+            await cluster.client.create(config_map("a"))
+        assert status_of(error) == (
+            409,
+            "AlreadyExists",
+            'object is being deleted: configmaps "a" already exists',
+        )
+
+    async def test_a_name_beside_a_base_for_names_counts(self, cluster: ControlPlane) -> None:
+        body = structs.replace(config_map("a"), metadata=ObjectMeta(name="a", generate_name="b-"))
+        await cluster.client.create(body, namespace="default")
+        with pytest.raises(ApiError, match="was not able to generate a unique name"):
+            await cluster.client.create(body, namespace="default")
+
+    async def test_what_is_created_has_no_revision(self, cluster: ControlPlane) -> None:
+        body = structs.replace(config_map("a"), metadata=ObjectMeta(name="a", resource_version="7"))
+        assert (await cluster.client.create(body, namespace="default", dry_run=True)).metadata.name == "a"
+        with pytest.raises(ApiError) as error:
+            await cluster.client.create(body, namespace="default")
+        assert status_of(error) == (500, "", "resourceVersion should not be set on objects to be created")
+
+    async def test_what_is_changed_where_nothing_is_may_have_one(self, cluster: ControlPlane) -> None:
+        lease = Lease(metadata=ObjectMeta(name="a", namespace="default", resource_version="7"))
+        assert (await cluster.client.update(lease)).metadata.resource_version != "7"
+        intent = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"resourceVersion": "7"}}
+        made = await cluster.client.patch(
+            ConfigMap, "a", intent, "default", patch_type=PatchType.APPLY, field_manager="me"
+        )
+        assert made.metadata.resource_version == str(cluster.store.revision)
 
     async def test_names_are_made_from_generate_name(self, cluster: ControlPlane) -> None:
         bare = ConfigMap(metadata=ObjectMeta(generate_name="job-", namespace="default"))
