@@ -283,6 +283,16 @@ def test_jobs_too_large_to_track() -> None:
     assert text.startswith("spec.jobTemplate.spec: In Indexed Jobs ")
 
 
+def test_zones_in_old_schedules_are_warned_of_with_every_update() -> None:
+    old = created(obj(CronJob, "spec: {schedule: 'TZ=UTC @daily'}", base(CronJob)))
+    assert warned(old, old) == [
+        "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+        "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+    ]
+    new = created(obj(CronJob, "spec: {schedule: '@daily', timeZone: UTC}", base(CronJob)))
+    assert warned(new, old) == []
+
+
 @pytest.mark.parametrize(
     ("data", "expected"),
     [

@@ -36,6 +36,12 @@ MAX_NAME = 52
 
 JOB_TEMPLATE = SPEC.child("jobTemplate")
 
+_ZONE_IN_SCHEDULE = (
+    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+"""A warning: new schedules may not name a time zone, old ones may go on doing it."""
+
 
 class CronJobRules(KindRules[CronJob]):
     status_subresource = True
@@ -69,9 +75,10 @@ class CronJobRules(KindRules[CronJob]):
         return [] if context.subresource == "status" else _spec_errors(new.spec, old.spec)
 
     def warnings(self, obj: CronJob, old: CronJob | None, context: Context) -> list[str]:
-        if old is not None and obj.spec == old.spec:
-            return []
-        return name_warnings(obj, old) + job_warnings(JOB_TEMPLATE.child("spec"), obj.spec.job_template.spec)
+        changed = old is None or obj.spec != old.spec
+        job = obj.spec.job_template.spec
+        found = name_warnings(obj, old) + (job_warnings(JOB_TEMPLATE.child("spec"), job) if changed else [])
+        return [*found, _ZONE_IN_SCHEDULE] if old is not None and "TZ" in obj.spec.schedule else found
 
     def row(self, obj: CronJob, now: datetime) -> Sequence[Any]:
         last, suspend = obj.status.last_schedule_time, obj.spec.suspend
