@@ -11,7 +11,8 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 
-from podling.apiserver.tokens import CREDENTIAL_ID, Tokens
+from podling.apiserver.token_claims import CREDENTIAL_ID
+from podling.apiserver.tokens import Tokens
 from podling.client.local import User
 from podling.machinery import errors
 

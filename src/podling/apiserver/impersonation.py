@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from podling.apiserver.authz import RbacAuthorizer, refusal
 from podling.apiserver.rbac import Attributes
-from podling.apiserver.tokens import service_account_user
+from podling.apiserver.token_claims import service_account_user
 from podling.client.local import User
 from podling.machinery import errors
 

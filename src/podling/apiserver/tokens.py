@@ -10,19 +10,19 @@ Upstream counterpart: ``pkg/serviceaccount`` and ``pkg/registry/core/serviceacco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from podling import clock, ids
+from podling import clock
 from podling.api.authentication_v1 import BoundObjectReference, TokenRequest, TokenRequestStatus
 from podling.api.core_v1 import Node, Pod, Secret, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.issuer import ALGORITHM, ISSUER, key_id
+from podling.apiserver.token_claims import PODS_SECONDS, Verified, claims_of, extended, verified
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors, fields
 from podling.machinery.fields import FieldError, Path
@@ -35,30 +35,10 @@ MIN_SECONDS = 600
 MAX_SECONDS = 1 << 32
 LEEWAY = timedelta(minutes=1)
 GROUP = "authentication.k8s.io"
-PRIVATE = "kubernetes.io"
-"""The claim that holds namespace, service account and bound object."""
 
-POD_NAME = "authentication.kubernetes.io/pod-name"
-POD_UID = "authentication.kubernetes.io/pod-uid"
-NODE_NAME = "authentication.kubernetes.io/node-name"
-NODE_UID = "authentication.kubernetes.io/node-uid"
-CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 REMEMBERED = 4096
 
 _BOUND: dict[str, type[Any]] = {"Pod": Pod, "Secret": Secret, "Node": Node}
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """A token whose signature is good: who it names, until when, and what must still exist."""
-
-    user: User
-    audiences: tuple[str, ...]
-    expires: datetime
-    namespace: str
-    account: str
-    bound: tuple[str, str, str] | None
-    """(kind, name, UID)"""
 
 
 class Tokens:
@@ -96,7 +76,9 @@ class Tokens:
         bound = self._bound(spec.bound_object_ref, target)
         now = clock.now()
         expires = clock.seconds_precision(now) + timedelta(seconds=spec.expiration_seconds or 0)
-        claims = _claims(account, spec.audiences, now, expires, bound)
+        claims = claims_of(account, spec.audiences, now, expires, bound)
+        if spec.expiration_seconds == PODS_SECONDS and bound and bound[0] == "Pod":
+            claims = extended(claims, now)
         metadata = structs.replace(
             wanted.metadata,
             name=target.name,
@@ -127,17 +109,17 @@ class Tokens:
         if known.expires + LEEWAY < now:
             del self._verified[token]
             return None
-        return known if self._still_there(known) else None
+        return known if self._still_there(known, now) else None
 
-    def _still_there(self, known: Verified) -> bool:
+    def _still_there(self, known: Verified, now: datetime) -> bool:
         account = self._objects.get(ServiceAccount, known.account, known.namespace)
-        if account is None or account.metadata.uid != known.user.uid:
+        if not _is_there(account, known.user.uid, now):
             return False
         if known.bound is None:
             return True
         kind, name, uid = known.bound
         obj = self._objects.get(_BOUND[kind], name, "" if kind == "Node" else known.namespace)
-        return obj is not None and obj.metadata.uid == uid
+        return _is_there(obj, uid, now)
 
     def _bound(self, ref: BoundObjectReference | None, target: Target) -> tuple[str, Any, Node | None] | None:
         """The object a token is to be bound to, and for a pod its node."""
@@ -166,7 +148,8 @@ class Tokens:
             raise errors.conflict(ref.kind or "", "", ref.name or "", why)
         node = None
         if kind is Pod and obj.spec.node_name:
-            node = self._objects.get(Node, obj.spec.node_name)
+            named = Node(metadata=ObjectMeta(name=obj.spec.node_name))
+            node = self._objects.get(Node, obj.spec.node_name) or named
         return ref.kind or "", obj, node
 
     def _sign(self, claims: Mapping[str, Any]) -> str:
@@ -206,7 +189,15 @@ class Tokens:
             return None
         if datetime.fromtimestamp(claims.get("nbf", 0), UTC) - LEEWAY > now:
             return None
-        return _verified(claims)
+        return verified(claims)
+
+
+def _is_there(obj: Any, uid: str, now: datetime) -> bool:
+    """Whether an object is the one that is meant, and not overdue to be gone."""
+    if obj is None or obj.metadata.uid != uid:
+        return False
+    gone = obj.metadata.deletion_timestamp
+    return gone is None or gone + LEEWAY >= now
 
 
 def _name_errors(metadata: ObjectMeta, target: Target) -> list[FieldError]:
@@ -228,64 +219,3 @@ def _spec_errors(seconds: int) -> list[FieldError]:
     if seconds > MAX_SECONDS:
         return [fields.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")]
     return []
-
-
-def _claims(
-    account: ServiceAccount,
-    audiences: Sequence[str],
-    now: datetime,
-    expires: datetime,
-    bound: tuple[str, Any, Node | None] | None,
-) -> dict[str, Any]:
-    metadata = account.metadata
-    private: dict[str, Any] = {
-        "namespace": metadata.namespace,
-        "serviceaccount": {"name": metadata.name, "uid": metadata.uid},
-    }
-    if bound is not None:
-        kind, obj, node = bound
-        private[kind.lower()] = {"name": obj.metadata.name, "uid": obj.metadata.uid}
-        if node is not None:
-            private["node"] = {"name": node.metadata.name, "uid": node.metadata.uid}
-    issued = int(now.timestamp())
-    return {
-        "iss": ISSUER,
-        "sub": f"system:serviceaccount:{metadata.namespace}:{metadata.name}",
-        "aud": list(audiences),
-        "iat": issued,
-        "nbf": issued,
-        "exp": int(expires.timestamp()),
-        "jti": ids.uid(),
-        PRIVATE: private,
-    }
-
-
-def _verified(claims: Mapping[str, Any]) -> Verified | None:
-    private = claims.get(PRIVATE)
-    if not isinstance(private, Mapping) or "serviceaccount" not in private:
-        return None
-    namespace, account = private["namespace"], private["serviceaccount"]
-    extra = {CREDENTIAL_ID: (f"JTI={claims['jti']}",)} if "jti" in claims else {}
-    bound: tuple[str, str, str] | None = None
-    for kind, name_key, uid_key in (("Node", NODE_NAME, NODE_UID), ("Pod", POD_NAME, POD_UID)):
-        part = private.get(kind.lower())
-        if part:
-            extra |= {name_key: (part["name"],), uid_key: (part["uid"],)}
-            bound = (kind, part["name"], part["uid"])
-    if "secret" in private:
-        bound = ("Secret", private["secret"]["name"], private["secret"]["uid"])
-    user = replace(service_account_user(namespace, account["name"]), uid=account["uid"], extra=extra)
-    return Verified(
-        user=user,
-        audiences=tuple(claims.get("aud", ())),
-        expires=datetime.fromtimestamp(claims["exp"], UTC),
-        namespace=namespace,
-        account=account["name"],
-        bound=bound,
-    )
-
-
-def service_account_user(namespace: str, name: str) -> User:
-    """The user that a service account is."""
-    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
-    return User(f"system:serviceaccount:{namespace}:{name}", groups)

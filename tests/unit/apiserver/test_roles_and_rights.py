@@ -18,7 +18,7 @@ from podling.api.rbac_v1 import (
     Subject,
 )
 from podling.apiserver.rbac import Attributes, rule_allows
-from podling.apiserver.tokens import service_account_user
+from podling.apiserver.token_claims import service_account_user
 from podling.client.local import LocalClient, User
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
+import jwt
 import pytest
 
 from podling import clock
@@ -73,8 +75,9 @@ async def test_it_is_for_its_audience(cluster: ControlPlane) -> None:
     assert cluster.server.tokens.user_of(token, ("vault",))
 
 
-async def create_pod(cluster: ControlPlane, account: str = "default") -> None:
-    spec = PodSpec(containers=(Container(name="c", image="i"),), service_account_name=account)
+async def create_pod(cluster: ControlPlane, account: str = "default", node: str | None = None) -> None:
+    containers = (Container(name="c", image="i"),)
+    spec = PodSpec(containers=containers, service_account_name=account, node_name=node)
     await cluster.client.create(Pod(metadata=ObjectMeta(name="p", namespace="default"), spec=spec))
 
 
@@ -85,6 +88,45 @@ async def test_it_goes_with_the_pod_it_is_bound_to(cluster: ControlPlane) -> Non
     assert user is not None
     assert user.extra["authentication.kubernetes.io/pod-name"] == ("p",)
     await cluster.client.delete(Pod, "p", "default")
+    assert cluster.server.tokens.user_of(token) is None
+
+
+def claims(token: str) -> dict[str, Any]:
+    found: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    return found
+
+
+async def test_a_pods_own_token_holds_for_longer_than_it_says(cluster: ControlPlane) -> None:
+    await create_pod(cluster)
+    pod = BoundObjectReference(kind="Pod", name="p")
+    found = claims(await token_for(cluster, bound_object_ref=pod, expiration_seconds=3607))
+    assert found["exp"] - found["iat"] == 365 * 24 * 3600
+    assert found["kubernetes.io"]["warnafter"] - found["iat"] == 3607
+    for other in ({"expiration_seconds": 3600}, {"expiration_seconds": 3607, "audiences": ("vault",)}):
+        found = claims(await token_for(cluster, bound_object_ref=pod, **other))
+        assert (found["exp"] - found["iat"], "warnafter" in found["kubernetes.io"]) == (
+            other["expiration_seconds"],
+            False,
+        )
+
+
+async def test_it_names_a_pods_node_even_if_there_is_none(cluster: ControlPlane) -> None:
+    await create_pod(cluster, node="n1")
+    token = await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p"))
+    assert claims(token)["kubernetes.io"]["node"] == {"name": "n1"}
+    user = cluster.server.tokens.user_of(token)
+    assert user is not None
+    assert user.extra["authentication.kubernetes.io/node-name"] == ("n1",)
+    assert "authentication.kubernetes.io/node-uid" not in user.extra
+
+
+async def test_it_does_not_outlive_what_should_be_gone(cluster: ControlPlane) -> None:
+    await create_pod(cluster, node="n1")
+    token = await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p"))
+    await cluster.client.delete(Pod, "p", "default")
+    await cluster.advance(seconds=89)
+    assert cluster.server.tokens.user_of(token)
+    await cluster.advance(seconds=2)
     assert cluster.server.tokens.user_of(token) is None
 
 
