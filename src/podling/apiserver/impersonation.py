@@ -47,8 +47,9 @@ def impersonated(user: User, headers: Headers, authorizer: RbacAuthorizer) -> Us
         return user
     wanted = User(name, groups, uid, extra)
     for asked in _asked(wanted):
-        if not authorizer.decide(user, asked).allowed:
-            raise refusal(user, asked)
+        decision = authorizer.decide(user, asked)
+        if not decision.allowed:
+            raise refusal(user, asked, decision.reason)
     return _completed(wanted)
 
 
@@ -77,6 +78,6 @@ def _completed(wanted: User) -> User:
         groups = service_account_user(namespace, account).groups
     elif wanted.name == ANONYMOUS:
         groups = groups if UNAUTHENTICATED in groups else (*groups, UNAUTHENTICATED)
-    elif AUTHENTICATED not in groups:
+    elif AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
         groups = (*groups, AUTHENTICATED)
     return User(wanted.name, groups, wanted.uid, wanted.extra)
