@@ -24,7 +24,7 @@ from tests.support.wire import Answer, Wire
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 REQUESTS = 20_000
-SEQUENCES = 780
+SEQUENCES = 830
 ANSWER_SECONDS = 10.0
 CALLS = 100_000
 """That one callback may make: about fifty milliseconds of the loop."""
@@ -35,6 +35,7 @@ AS_KUBERNETES = (
     (500, "failed to convert new object"),
     (500, "the spec replicas field"),
     (500, "failed calling webhook"),
+    (500, "failed to allocate requested HealthCheck NodePort"),
     (500, "does not contain declared merge key"),
     (500, "unknown patch type: "),
     (500, "The order in patch list"),

@@ -31,17 +31,11 @@ def patched(old: Any | None, wanted: Patch, target: Target, options: WriteOption
 
 def _named(wanted: Patch, target: Target, old: Any | None) -> Patch:
     """The intent with the name that the URL has. Raises 400 when it says another, or is none."""
-    if wanted.body is None:
-        wanted = replace(wanted, body={})
-    if not isinstance(wanted.body, dict):
-        raise errors.bad_request(
-            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
-            f"{json_type(wanted.body)} into Go value of type map[string]interface {{}}"
-        )
-    metadata = wanted.body.get("metadata") or {}
+    intent = _intent(wanted)
+    metadata = intent.get("metadata") or {}
     if not isinstance(metadata, dict):
         return wanted  # reading it as an object says what is wrong
-    _check_kind(wanted.body, target.resource.group_version, target.resource.kind)
+    _check_kind(intent, target.resource.group_version, target.resource.kind)
     check_place(metadata.get("name"), metadata.get("namespace"), target)
     if old is None and metadata.get("uid"):
         text = (
@@ -50,8 +44,18 @@ def _named(wanted: Patch, target: Target, old: Any | None) -> Patch:
         )
         raise errors.conflict(target.resource.plural, target.resource.group, target.name, text)
     place = {"namespace": target.namespace} if target.namespace else {}
-    body = {**wanted.body, "metadata": {**metadata, "name": target.name, **place}}
-    return replace(wanted, body=body)
+    return replace(wanted, body={**intent, "metadata": {**metadata, "name": target.name, **place}})
+
+
+def _intent(wanted: Patch) -> dict[str, Any]:
+    """What is applied; nothing at all says nothing. Raises 400 for what is no object."""
+    intent = {} if wanted.body is None else wanted.body
+    if not isinstance(intent, dict):
+        raise errors.bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{json_type(intent)} into Go value of type map[string]interface {{}}"
+        )
+    return intent
 
 
 def _check_kind(intent: dict[str, Any], group_version: str, kind: str) -> None:
@@ -65,15 +69,15 @@ def _check_kind(intent: dict[str, Any], group_version: str, kind: str) -> None:
 def applied_to_view(wanted: Patch, view: View, resource: Resource) -> Patch:
     """An intent for a view (``scale``) as one for the object behind it. Raises 400 for no such body."""
     group, version, kind = view.body.group_version_kind
-    if isinstance(wanted.body, dict):
-        _check_kind(wanted.body, f"{group}/{version}", kind)
-        check_typed(wanted.body, view.body, f"{group}/{version}", clock.now())
-    codec.convert(wanted.body, view.body, "Ignore")
-    replicas = (wanted.body.get("spec") or {}).get("replicas")
+    said = _intent(wanted)
+    _check_kind(said, f"{group}/{version}", kind)
+    check_typed(said, view.body, f"{group}/{version}", clock.now())
+    codec.convert(said, view.body, "Ignore")
+    replicas = (said.get("spec") or {}).get("replicas")
     intent: dict[str, Any] = {}
     if replicas is not None:
         intent = reduce(lambda inner, name: {name: inner}, reversed(view.replicas_path), replicas)
-    metadata = wanted.body.get("metadata") or {}
+    metadata = said.get("metadata") or {}
     head = {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if metadata.get(name)}
     intent |= {"apiVersion": resource.group_version, "kind": resource.kind, "metadata": head}
     return replace(wanted, body=intent)

@@ -217,6 +217,9 @@ async def test_replicas_are_applied_through_their_scale(cluster: ControlPlane) -
     wrong = Patch(PatchType.APPLY, {**said.body, "spec": {"replicas": "three"}})
     with pytest.raises(ApiError, match=r"Kind=Scale\): .spec.replicas: expected numeric"):
         await cluster.backend.patch(scales, SYSTEM, wrong, forced)
+    for nothing, why in ((None, "invalid object type: /, Kind="), ([], "cannot unmarshal array")):
+        with pytest.raises(ApiError, match=why):
+            await cluster.backend.patch(scales, SYSTEM, Patch(PatchType.APPLY, nothing), forced)
 
 
 async def test_a_change_does_not_begin_a_record(cluster: ControlPlane) -> None:
