@@ -117,8 +117,8 @@ class RbacIndex:
 
     def rules_for(self, user: User, namespace: str) -> Iterator[tuple[PolicyRule, str]]:
         """Every rule that ``user`` has, cluster-wide first, with why; ``namespace`` may be empty."""
-        for binding, (kind, name) in self._bindings_of(user, namespace):
-            why = _reason(binding, kind, name)
+        for binding, subject in self._bindings_of(user, namespace):
+            why = _reason(binding, subject)
             for rule in self._rules(binding, binding.metadata.namespace or ""):
                 yield rule, why
 
@@ -133,14 +133,16 @@ class RbacIndex:
                 found[resource, ref.name] = None
         return list(found)
 
-    def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[Binding, tuple[str, str]]]:
-        """The bindings that name ``user``, cluster-wide first, and the subject that does."""
-        keys = subject_keys(user)
+    def _bindings_of(self, user: User, namespace: str) -> Iterator[tuple[Binding, Subject]]:
+        """The bindings that name ``user``, cluster-wide first, and the first subject that does."""
+        keys, found = subject_keys(user), dict[str, Binding]()
+        for key in keys:
+            found |= self._by_subject.get(key, {})
         for wanted in ("", namespace) if namespace else ("",):
-            for key in keys:
-                for binding in self._by_subject.get(key, {}).values():
-                    if (binding.metadata.namespace or "") == wanted:
-                        yield binding, key
+            for binding in found.values():
+                own = binding.metadata.namespace or ""
+                if own == wanted:
+                    yield binding, next(each for each in binding.subjects if _key_of(each, own) in keys)
 
     def _rules(self, binding: Binding, namespace: str) -> tuple[PolicyRule, ...]:
         ref = binding.role_ref
@@ -205,7 +207,10 @@ class RbacIndex:
                 self._by_subject[_key_of(subject, binding.metadata.namespace or "")].pop(key, None)
 
 
-def _reason(binding: Binding, kind: str, name: str) -> str:
+def _reason(binding: Binding, subject: Subject) -> str:
     ref, own = binding.role_ref, binding.metadata
     where = f"{own.name}/{own.namespace}" if own.namespace else own.name
-    return f'RBAC: allowed by {binding.kind} "{where}" of {ref.kind} "{ref.name}" to {kind} "{name}"'
+    whom = subject.name
+    if subject.kind == "ServiceAccount":
+        whom += f"/{subject.namespace or own.namespace}"
+    return f'RBAC: allowed by {binding.kind} "{where}" of {ref.kind} "{ref.name}" to {subject.kind} "{whom}"'

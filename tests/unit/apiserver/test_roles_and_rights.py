@@ -212,3 +212,28 @@ async def test_a_refusal_tells_of_roles_that_do_not_exist(cluster: ControlPlane)
         'pods "web" is forbidden: User "alice" cannot get resource "pods" in API group "" in the namespace '
         '"default": RBAC: clusterrole.rbac.authorization.k8s.io "nothing" not found'
     )
+
+
+@pytest.mark.parametrize(
+    ("subjects", "whom"),
+    [
+        ((Subject(kind="User", name="alice"),), 'User "alice"'),
+        ((Subject(kind="Group", name="devs"), Subject(kind="User", name="alice")), 'Group "devs"'),
+        ((Subject(kind="ServiceAccount", name="web"),), 'ServiceAccount "web/default"'),
+        ((Subject(kind="ServiceAccount", name="web", namespace="team"),), 'ServiceAccount "web/team"'),
+    ],
+)
+async def test_a_right_is_had_once_and_by_the_first_subject_that_gives_it(
+    cluster: ControlPlane, subjects: tuple[Subject, ...], whom: str
+) -> None:
+    place = ObjectMeta(name="reader", namespace="default")
+    await cluster.client.create(Role(metadata=place, rules=(PODS,)))
+    ref = RoleRef(api_group=GROUP, kind="Role", name="reader")
+    await cluster.client.create(RoleBinding(metadata=place, role_ref=ref, subjects=subjects))
+    space = subjects[0].namespace or "default"
+    account = subjects[0].kind == "ServiceAccount"
+    user = service_account_user(space, "web") if account else User("alice", ("devs", "system:authenticated"))
+    index = cluster.server.authorizer.index
+    index.catch_up()
+    found = [why for rule, why in index.rules_for(user, "default") if rule == PODS]
+    assert found == [f'RBAC: allowed by RoleBinding "reader/default" of Role "reader" to {whom}']
