@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from podling.apiserver.component_roles import NODE_RULES
 from podling.apiserver.node_authorizer import NodeAuthorizer, node_of
 from podling.apiserver.node_references import NodeReferences
-from podling.apiserver.policy import NODE_RULES
 from podling.apiserver.rbac import Attributes, RbacIndex, rule_allows
 from podling.client.local import Target, User
 from podling.machinery import errors

@@ -9,7 +9,7 @@ Nodes are bound to no role: an authoriser of their own (``node_authorizer``) kno
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.rbac_v1 import (
@@ -20,36 +20,13 @@ from podling.api.rbac_v1 import (
     RoleRef,
     Subject,
 )
+from podling.apiserver.component_roles import COMPONENT_ROLES
+from podling.apiserver.policy_rules import READ, UPDATE, WRITE, paths, rule
 
 LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 ANNOTATIONS = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 RBAC = "rbac.authorization.k8s.io"
 
-READ = ("get", "list", "watch")
-WRITE = ("create", "delete", "deletecollection", "patch", "update")
-UPDATE = ("patch", "update")
-EVENTS = ("create", "patch", "update")
-
-
-def rule(verbs: Sequence[str], groups: str, resources: str, names: str = "") -> PolicyRule:
-    """A rule; groups, resources and names are separated by spaces, ``core`` is the empty group."""
-    return PolicyRule(
-        verbs=tuple(verbs),
-        api_groups=tuple("" if group == "core" else group for group in groups.split()),
-        resources=tuple(resources.split()),
-        resource_names=tuple(names.split()),
-    )
-
-
-def paths(*urls: str) -> PolicyRule:
-    return PolicyRule(verbs=("get",), non_resource_urls=urls)
-
-
-_EVENTS = rule(EVENTS, "core events.k8s.io", "events")
-_REVIEWS = (
-    rule(("create",), "authentication.k8s.io", "tokenreviews"),
-    rule(("create",), "authorization.k8s.io", "subjectaccessreviews"),
-)
 _WORKLOADS = (
     "daemonsets deployments deployments/scale replicasets replicasets/scale statefulsets statefulsets/scale"
 )
@@ -95,61 +72,6 @@ _ADMIN = (
     rule(("create",), "authorization.k8s.io", "localsubjectaccessreviews"),
     rule((*READ, *WRITE), RBAC, "roles rolebindings"),
 )
-NODE_RULES = (
-    *_REVIEWS,
-    rule(("create",), "authorization.k8s.io", "localsubjectaccessreviews"),
-    rule(READ, "core", "services"),
-    rule(("create", *READ), "core", "nodes"),
-    rule(UPDATE, "core", "nodes/status nodes"),
-    _EVENTS,
-    rule(READ, "core", "pods"),
-    rule(("create", "delete"), "core", "pods"),
-    rule(UPDATE, "core", "pods/status"),
-    rule(("create",), "core", "pods/eviction"),
-    rule(READ, "core", "configmaps secrets"),
-    rule(("get",), "core", "persistentvolumeclaims persistentvolumes endpoints"),
-    rule(("create", *READ), "certificates.k8s.io", "certificatesigningrequests"),
-    rule(("get", "create", "delete", *UPDATE), "coordination.k8s.io", "leases"),
-    rule(("get",), "storage.k8s.io", "volumeattachments"),
-    rule(("create",), "core", "serviceaccounts/token"),
-    rule(("get", *UPDATE), "core", "persistentvolumeclaims/status"),
-    rule(READ, "storage.k8s.io", "csidrivers"),
-    rule(("create", "delete", "get", *UPDATE), "storage.k8s.io", "csinodes"),
-    rule(READ, "node.k8s.io", "runtimeclasses"),
-    rule(("get",), "resource.k8s.io", "resourceclaims"),
-    rule(("deletecollection", *READ, "create", "delete", *UPDATE), "resource.k8s.io", "resourceslices"),
-)
-_SCHEDULER = (
-    _EVENTS,
-    rule(("create",), "coordination.k8s.io", "leases"),
-    rule((*READ, *UPDATE), "coordination.k8s.io", "leases", "kube-scheduler"),
-    rule(READ, "core", "nodes namespaces replicationcontrollers services"),
-    rule(("delete", *READ), "core", "pods"),
-    rule(("create",), "core", "bindings pods/binding"),
-    rule(UPDATE, "core", "pods/status"),
-    rule(READ, "apps", "replicasets statefulsets"),
-    rule(READ, "policy", "poddisruptionbudgets"),
-    rule((*READ, *UPDATE), "core", "persistentvolumeclaims persistentvolumes"),
-    *_REVIEWS,
-    rule(READ, "storage.k8s.io", "csinodes csidrivers csistoragecapacities storageclasses volumeattachments"),
-    rule(READ, "resource.k8s.io", "deviceclasses resourceclaims resourceslices"),
-)
-_CONTROLLER_MANAGER = (
-    _EVENTS,
-    rule(("create",), "coordination.k8s.io", "leases"),
-    rule(("get", "update"), "coordination.k8s.io", "leases", "kube-controller-manager"),
-    rule(("create",), "core", "secrets serviceaccounts serviceaccounts/token"),
-    rule(("delete", "get", "update"), "core", "secrets"),
-    rule(("get", "update"), "core", "configmaps namespaces serviceaccounts"),
-    *_REVIEWS,
-    rule((*READ, *WRITE), "*", "*"),
-)
-_PROXIER = (
-    rule(READ, "core", "services endpoints nodes"),
-    _EVENTS,
-    rule(READ, "discovery.k8s.io", "endpointslices"),
-    rule(READ, "networking.k8s.io", "servicecidrs"),
-)
 _HEALTH = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY = ("/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*")
 
@@ -184,11 +106,7 @@ _PLAIN_ROLES: dict[str, tuple[PolicyRule, ...]] = {
         rule(("create",), "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"),
         rule(("create",), "authentication.k8s.io", "selfsubjectreviews"),
     ),
-    "system:auth-delegator": _REVIEWS,
-    "system:node": NODE_RULES,
-    "system:node-proxier": _PROXIER,
-    "system:kube-scheduler": _SCHEDULER,
-    "system:kube-controller-manager": _CONTROLLER_MANAGER,
+    **COMPONENT_ROLES,
     "system:node-bootstrapper": (rule(("create", *READ), _CERTIFICATES, "certificatesigningrequests"),),
     **{
         f"system:{_CERTIFICATES}:certificatesigningrequests:{kind}": (
@@ -231,7 +149,9 @@ _BINDINGS = (
     ("system:monitoring", "system:monitoring", (("Group", "system:monitoring"),)),
     ("system:node", "system:node", ()),
     ("system:node-proxier", "system:node-proxier", (("User", "system:kube-proxy"),)),
+    ("system:kube-dns", "system:kube-dns", (("ServiceAccount", "kube-dns"),)),
     ("system:kube-scheduler", "system:kube-scheduler", (("User", "system:kube-scheduler"),)),
+    ("system:volume-scheduler", "system:volume-scheduler", (("User", "system:kube-scheduler"),)),
     (
         "system:kube-controller-manager",
         "system:kube-controller-manager",
@@ -263,8 +183,14 @@ def bootstrap_bindings() -> Iterator[ClusterRoleBinding]:
         yield ClusterRoleBinding(
             metadata=_meta(name),
             role_ref=RoleRef(api_group=RBAC, kind="ClusterRole", name=role),
-            subjects=tuple(Subject(api_group=RBAC, kind=kind, name=who) for kind, who in subjects),
+            subjects=tuple(_subject(kind, who) for kind, who in subjects),
         )
+
+
+def _subject(kind: str, name: str) -> Subject:
+    if kind == "ServiceAccount":
+        return Subject(kind=kind, name=name, namespace="kube-system")
+    return Subject(api_group=RBAC, kind=kind, name=name)
 
 
 def _meta(name: str, labels: dict[str, str] | None = None) -> ObjectMeta:
