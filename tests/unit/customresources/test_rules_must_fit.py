@@ -202,6 +202,13 @@ def test_only_rules_without_faults_below_them_are_compiled() -> None:
     ]
 
 
+def test_what_nothing_limits_is_limited_by_the_size_of_a_request() -> None:
+    """However many lists are around a value, a request has room for so many of them."""
+    number = {**INTEGER, "x-kubernetes-validations": [{"rule": "self > 1"}]}
+    lists = {"type": "array", "items": {"type": "array", "items": number}}
+    assert schema_errors({"type": "object", "properties": {"l": lists}}) == []
+
+
 @pytest.mark.parametrize(
     ("schema", "rule", "factor"),
     [

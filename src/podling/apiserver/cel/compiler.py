@@ -16,7 +16,7 @@ from podling.apiserver.cel import (
     runs,
     values,
 )
-from podling.apiserver.cel.costs import CEILING, REQUEST, call_cost, largest, plus
+from podling.apiserver.cel.costs import REQUEST, call_work, fold_cost, largest, plus
 from podling.apiserver.cel.equality import added, equality
 from podling.apiserver.cel.folds import FOLDS, Steps
 from podling.apiserver.cel.functions import OVERLOADS, Overload
@@ -145,10 +145,12 @@ class Compiler:
                 return self._wrong(f"undefined field '{node.field}'", node.at)
             key, type_ = field.key, field.type
         elif within.name == "map":
-            type_ = within.inner[1]
+            type_ = replace(within.inner[1], largest=None)  # upstream knows no sizes of what is selected so
         elif within.name != "dyn":
             return self._wrong(f"type '{within}' does not support field selection", node.at)
-        cost, of_object = plus(operand.cost, 1), within.name == "object"
+        of_object = within.name == "object"
+        step = 1 if of_object or within.name == "map" or node.optional or chained else 0
+        cost = plus(operand.cost, step)
         if node.asked:
             return Typed(BOOL, runs.presence(operand.run, key, of_object=of_object), operand.cost)
         read = reader(type_)
@@ -213,11 +215,13 @@ class Compiler:
             return self._no_overload(name, types, node.at, method=method)
         results = [filled_in(each.result, _accepts(each, types) or {}) for each in found]
         same = all(each == results[0] for each in results)
-        result = _sized(name, results[0], types) if same else DYN
         self._doubt(name, node.arguments)
-        cost = plus(*(each.cost for each in given), call_cost(name, types))
+        work = call_work(name, types, [each.value if isinstance(each, Literal) else None for each in nodes])
+        result = _sized(name, results[0], types, work.size) if same else DYN
+        cost = plus(*(each.cost for each in given), work.cost)
         if special := _by_type(name, given):
-            return Typed(types[0] if name == "_+_" else result, special, cost)
+            joined = replace(types[0], largest=work.size) if name == "_+_" else result
+            return Typed(joined, special, cost)
         return Typed(result, runs.called(name, found, [each.run for each in given]), cost)
 
     def _doubt(self, name: str, arguments: tuple[Node, ...]) -> None:
@@ -229,9 +233,9 @@ class Compiler:
             self.unmade = self.unmade or pattern_problem(arguments[0].value)
 
     def _logic(self, name: str, given: list[Typed], at: int) -> Typed:
-        parts, cost = [each.run for each in given], plus(*(each.cost for each in given), 1)
+        parts, cost = [each.run for each in given], plus(*(each.cost for each in given))
         if name == "!_":
-            return Typed(BOOL, runs.negated(*parts), cost)
+            return Typed(BOOL, runs.negated(*parts), plus(cost, 1))
         if name != "_?_:_":
             return Typed(BOOL, (runs.either if name == "_||_" else runs.both)(*parts), cost)
         condition, yes, no = given
@@ -239,7 +243,8 @@ class Compiler:
         parameter = Type("A")
         if not (fits(parameter, yes.type, bound) and fits(parameter, no.type, bound)):
             return self._no_overload(name, [each.type for each in given], at)
-        type_ = yes.type if yes.type == no.type else DYN
+        size = max(largest(yes.type), largest(no.type))
+        type_ = replace(yes.type, largest=size) if yes.type == no.type else DYN
         cost = plus(condition.cost, max(yes.cost, no.cost))
         return Typed(type_, runs.choice(*parts), cost)
 
@@ -315,12 +320,12 @@ class Compiler:
             asked = node.kind in _ASKING or part is condition
             if each is not None and part is not None and asked and not fits(BOOL, part.type, {}):
                 return self._no_overload("_&&_", [BOOL, part.type], each.at)
-        weight = plus(2, body.cost, condition.cost if condition else 0)
         size = largest(over.type)
+        cost = fold_cost(node.kind, size, body.cost, condition.cost if condition else 0)
         steps = Steps(over.run, node.variable, reader(item), runs.nodes(node.body), node.second)
         run = FOLDS[node.kind](steps, body.run, condition.run if condition else None)
         type_ = _folded(node.kind, over.type, first, body.type, size)
-        return Typed(type_, run, plus(over.cost, min(size * weight, CEILING)))
+        return Typed(type_, run, plus(over.cost, cost))
 
     def _optional_map(self, node: Fold, over: Typed, names: Names) -> Typed:
         if over.type.name not in ("optional", "dyn"):
@@ -394,9 +399,12 @@ def _accepts(overload: Overload, types: list[Type]) -> Bindings | None:
     return None
 
 
-def _sized(name: str, result: Type, types: list[Type]) -> Type:
+def _sized(name: str, result: Type, types: list[Type], size: int | None) -> Type:
     """A call's result with what is known of its size: enough that costs do not become fantastic."""
+    if name == "dyn":
+        return replace(result, largest=largest(types[0]))
+    if size is not None and result.name in ("string", "bytes", "list"):
+        return replace(result, largest=size)
     if result.name == "string" and types and types[0].name == "string":
-        size = sum(largest(each) for each in types) if name == "_+_" else largest(types[0])
-        return Type("string", largest=min(size, REQUEST))
+        return Type("string", largest=min(largest(types[0]), REQUEST))
     return Type("string", largest=64) if result == STRING else result

@@ -1,10 +1,14 @@
 """What evaluating a CEL expression costs at most, in cel-go's units: estimated from types before it is run.
 
-Estimates stay at or below those of ``cel-go checker/cost.go``: what Kubernetes accepts is never refused here.
+As ``cel-go checker/cost.go`` has it, and ``k8s.io/apiserver/pkg/cel/library/cost.go`` for the functions of
+Kubernetes: it decides which rules a definition may have. Where cel-go knows no limit at all, there is one.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from podling.apiserver.cel.types import Type
@@ -17,7 +21,12 @@ TRAVERSING = frozenset({
     "sets.contains", "sets.equivalent", "sets.intersects", "slice", "sort", "split", "startsWith", "sum",
     "trim", "upperAscii", "validate",
 })  # fmt: skip
-"""Functions whose work grows with their arguments."""
+"""Functions whose work grows with their arguments, which they pay for as they are called."""
+_TRAVERSED, _PATTERN = 0.1, 0.25
+"""What a character costs: of a text, and of a pattern."""
+_ADDRESS = 16
+_FORMAT_PATTERN = 128
+"""How long the patterns of named formats are."""
 
 
 def plus(*costs: int) -> int:
@@ -38,20 +47,98 @@ def largest(type_: Type) -> int:
     return REQUEST - 2 if type_.name in ("string", "bytes", "dyn") else 1
 
 
-def call_cost(name: str, types: list[Type]) -> int:
-    """What a call costs beside its arguments (``checker/cost.go``); never more than cel-go would say."""
-    if name not in TRAVERSING:
-        return 1
-    sizes = [largest(each) if each.name in ("string", "bytes", "list", "map") else 1 for each in types]
-    if name == "matches" or name.startswith("find"):
-        return max(1, int(sizes[0] * 0.1) * max(1, int(sizes[-1] * 0.25)))
-    if name == "contains":
-        return max(1, int(sizes[0] * 0.1) * max(1, int(sizes[1] * 0.1)))
-    if name in ("_==_", "_!=_", "startsWith", "endsWith"):
-        return max(1, int(min(sizes) * 0.1))
-    if name == "@in":
-        return max(1, sizes[-1])
-    return max(1, int(sum(sizes) * 0.1))
+def repeated(least: int) -> int:
+    """How often a value that takes so many characters may occur in a request."""
+    return REQUEST // (least + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a call costs beside its arguments, and how large its result is, if that is known."""
+
+    cost: int = 1
+    size: int | None = None
+
+
+def _share(size: int, cost: float = _TRAVERSED) -> int:
+    return math.ceil(size * cost)
+
+
+def _replaced(text: int, old: int, new: int) -> int:
+    """The size of a text after replacements; ``old``: what is known to be replaced each time."""
+    if old == 0:
+        return (text + 1) * new + text
+    return text if new <= old else math.ceil(text / old) * new
+
+
+def call_work(name: str, types: Sequence[Type], values: Sequence[Any]) -> Work:
+    """``values``: what the arguments are, None for those that are not written out."""
+    sizes = [min(largest(each), CEILING) for each in types]
+    match name, sizes:
+        case ("_==_" | "_!=_", [one, other]):
+            return Work(_share(min(one, other)))
+        case ("_<_" | "_<=_" | "_>_" | "_>=_", [one, other]) if types[0].name in ("string", "bytes"):
+            return Work(_share(min(one, other)))
+        case ("startsWith" | "endsWith", [_, size]):
+            return Work(_share(size))
+        case ("@in", [_, size]) if types[1].name != "map":
+            return Work(size)
+        case ("matches" | "find" | "findAll", [text, pattern, *_]):
+            return Work(_share(text + 1) * _share(pattern, _PATTERN), text)
+        case ("contains", [text, part]):
+            return Work(_share(text) * _share(part))
+        case ("_+_", [one, other]) if types[0].name in ("string", "bytes", "list"):
+            return Work(1 if types[0].name == "list" else _share(one + other), one + other)
+        case ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", [size, *_]):
+            return Work(_compared(types[0], size))
+        case ("lowerAscii" | "upperAscii" | "substring" | "trim" | "url", [text, *_]):
+            return Work(_share(text), text)
+        case ("replace", [text, _, new, *_]):
+            known = len(values[1]) if isinstance(values[1], str) else 0
+            return Work(_share(text, 2 * _TRAVERSED), _replaced(text, known, new))
+        case ("split", [text, _, *limit]):
+            parts = values[2] if limit and isinstance(values[2], int) and values[2] >= 0 else text
+            return Work(_share(text, 2 * _TRAVERSED), parts)
+        case ("join", [items, *between]):
+            size = items * largest(types[0].inner[0]) if types[0].inner else 0
+            size += sum(between) * max(items - 1, 0)
+            return Work(_share(size), size)
+        case ("bytes" | "string", [text]) if types[0].name in ("string", "bytes"):
+            return Work(1 if types[0].name == name else _share(text), text * (4 if name == "bytes" else 1))
+        case ("containsIP", [_, other]):
+            return Work(_share(2 * _ADDRESS) + (_share(other) if types[1].name == "string" else 0))
+        case ("containsCIDR", [_, other]):
+            parsed = _share(other) if types[1].name == "string" else 0
+            return Work(_share(2 * _ADDRESS) + _share(_ADDRESS) + 1 + parsed)
+        case ("validate", [_, text]):
+            return Work(math.ceil(_share(text) * _FORMAT_PATTERN * _PATTERN))
+        case (name, _) if name in _WHOLE:
+            return Work(max(1, int(sum(each for each in sizes) * _TRAVERSED)))
+    return Work()
+
+
+def _compared(type_: Type, size: int) -> int:
+    """What it costs to compare all items of a list with each other, or to go through a text."""
+    if type_.name != "list":
+        return _share(size)
+    item = type_.inner[0]
+    return size * (1 + (_share(largest(item)) if item.name in ("string", "bytes") else 0))
+
+
+_WHOLE = frozenset({
+    "distinct", "flatten", "reverse", "sets.contains", "sets.equivalent", "sets.intersects", "slice", "sort",
+})  # fmt: skip
+"""Functions whose work grows with their arguments in other ways."""
+_STEPS = {
+    "all": (3, 1), "exists": (4, 1), "exists_one": (2, 2), "filter": (13, 11), "map": (12, 11),
+    "transformList": (12, 11), "transformMap": (3, 31), "transformMapEntry": (2, 31),
+}  # fmt: skip
+"""What macros cost by themselves: every step, and all in all."""
+
+
+def fold_cost(kind: str, size: int, body: int, condition: int) -> int:
+    each, once = _STEPS.get(kind, (2, 0))
+    return min(once + size * (each + body + condition), CEILING)
 
 
 def effort(name: str, values: list[Any]) -> int:

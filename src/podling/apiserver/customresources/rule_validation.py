@@ -44,8 +44,8 @@ class RulePlace:
     """Where in a schema a node is."""
 
     path: Path
-    times: int = 1
-    """How often it may occur in one object."""
+    times: int | None = 1
+    """How often it may occur in one object; None if nothing limits that."""
     uncorrelatable: Path | None = None
     """The list that keeps its values from being compared with what they were."""
     root: bool = False
@@ -56,19 +56,28 @@ class RulePlace:
 
     def below(self, path: Path, schema: Schema | None) -> RulePlace:
         """A node directly inside of one with ``schema``."""
-        times = min(self.times * _most(schema), _CEILING) if schema is not None else self.times
+        times = self.times
+        if times is not None and schema is not None:
+            most = _most(schema)
+            times = None if most is None else min(times * most, _CEILING)
         return replace(self, path=path, times=times, root=False)
 
+    def total(self, cost: int, least: int) -> int:
+        """What costs so much every time costs for all values here, of which each takes some characters."""
+        from podling.apiserver.cel.costs import repeated
 
-def _most(schema: Schema) -> int:
+        return min(cost * (repeated(least) if self.times is None else self.times), _CEILING)
+
+
+def _most(schema: Schema) -> int | None:
     """The most items or entries of a value."""
-    from podling.apiserver.cel.costs import largest
-    from podling.apiserver.customresources.schema_types import schema_type
+    if schema.type == "array":
+        return _limit(schema.plain.get("maxItems"))
+    return 1 if schema.values is None else _limit(schema.plain.get("maxProperties"))
 
-    if schema.type != "array" and schema.values is None:
-        return 1
-    own = schema_type(schema)
-    return largest(own) if own is not None else 1
+
+def _limit(most: Any) -> int | None:
+    return None if most is None else max(int(most), 0)
 
 
 class RuleCosts:
@@ -118,7 +127,7 @@ class RuleCosts:
                 continue
             if program.type.name != wanted:
                 errors.append(fields.invalid(at, go_names.rule(rule.plain), otherwise))
-            cost = min(program.cost * place.times, _CEILING)
+            cost = place.total(program.cost, rule.least)
             if cost > ESTIMATED_RULE:
                 errors.append(fields.forbidden(at, _too_dear(f"estimated {name} cost", cost, ESTIMATED_RULE)))
             self._all.append((at, cost))

@@ -96,6 +96,14 @@ class Rule:
         expression = (self.plain.get("messageExpression") or "").strip()
         return self._compiled(expression) if expression else None
 
+    @property
+    def least(self) -> int:
+        """The fewest characters of a value that it is about."""
+        from podling.apiserver.customresources.schema_types import schema_type
+
+        own = schema_type(self.schema, root=self.root)
+        return own.least if own is not None else 1
+
     def _compiled(self, text: str) -> Program:
         """Raises ``NotCompiled``."""
         from podling.apiserver.cel.programs import Program

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from podling.apiserver.cel.types import DYN, MAXIMUM, Field, Type, list_of, map_of
+from podling.apiserver.cel.types import DYN, Field, Type, list_of, map_of
 from podling.apiserver.customresources.structural import LIST_KEYS, LIST_TYPE, Schema
 
 _RESERVED = frozenset({
@@ -34,13 +34,13 @@ def schema_type(schema: Schema, *, label: str = "object", root: bool = False) ->
         if schema.values is not None and not schema.properties:
             values = schema_type(schema.values, label=f"{label}.@elem")
             most = schema.plain.get("maxProperties")
-            return None if values is None else map_of(Type("string", largest=MAXIMUM), values, most)
+            return None if values is None else map_of(Type("string", largest=0), values, most)
         fields = _fields(schema, label, head=root or schema.embedded)
-        return Type("object", label=label, fields=fields, least=_least(schema))
+        return Type("object", label=label, fields=fields, largest=0, least=_least(schema))
     if schema.type == "string":
         return _string_type(schema)
     name = {"boolean": "bool", "integer": "int", "number": "double"}.get(schema.type)
-    return Type(name, least=4 if name == "bool" else 1) if name else None
+    return Type(name, largest=0, least=4 if name == "bool" else 1) if name else None
 
 
 def _list_type(schema: Schema, items: Type, most: int | None) -> Type:
@@ -78,15 +78,21 @@ def _fields(schema: Schema, label: str, *, head: bool) -> dict[str, Field]:
 
 
 def _string_type(schema: Schema) -> Type:
+    """Sizes are in bytes, of which a character may have four; those of what is compared otherwise are as
+    Kubernetes guesses them."""
     named = str(schema.plain.get("format") or "").replace("-", "")
-    if named == "byte":
-        return Type("bytes", largest=schema.plain.get("maxLength"), least=2)
-    if named in ("date", "datetime"):
-        return Type("timestamp")
-    if named == "duration":
-        return Type("duration")
     most = schema.plain.get("maxLength")
-    if schema.plain.get("enum"):
+    if named == "byte":
+        return Type("bytes", largest=most, least=2)
+    if named == "date":
+        return Type("timestamp", largest=12, least=12)
+    if named == "datetime":
+        return Type("timestamp", largest=32, least=21)
+    if named == "duration":
+        return Type("duration", largest=32, least=3)
+    if most is not None:
+        most *= 4
+    elif schema.plain.get("enum"):
         most = max(len(str(each)) for each in schema.plain["enum"])
     return Type("string", largest=most, least=2)
 
