@@ -135,9 +135,12 @@ def references(pod: Pod) -> Iterator[Reference]:
 
     A mirror pod refers to nothing: a node could otherwise give itself what it likes.
     """
+    return iter(()) if is_mirror(pod) else named_in(pod)
+
+
+def named_in(pod: Pod) -> Iterator[Reference]:
+    """Everything that ``pod`` names, whoever made it. Pure."""
     namespace, name, spec = pod.metadata.namespace or "", pod.metadata.name or "", pod.spec
-    if is_mirror(pod):
-        return
     if spec.service_account_name:
         yield "serviceaccounts", namespace, spec.service_account_name
     named = [(SECRETS, each.name) for each in spec.image_pull_secrets]

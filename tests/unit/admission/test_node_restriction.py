@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from msgspec import structs
 
 from podling.api.authentication_v1 import BoundObjectReference, TokenRequest, TokenRequestSpec
 from podling.api.coordination_v1 import Lease
-from podling.api.core_v1 import Binding, Container, Node, ObjectReference, Pod, PodSpec, ServiceAccount, Taint
-from podling.api.meta_v1 import ObjectMeta
+from podling.api.core_v1 import (
+    Binding,
+    Container,
+    Node,
+    ObjectReference,
+    PersistentVolumeClaim,
+    Pod,
+    PodSpec,
+    ServiceAccount,
+    Taint,
+)
+from podling.api.meta_v1 import ObjectMeta, OwnerReference
+from podling.api.resource_v1 import ResourceSlice
+from podling.api.storage_v1 import CSINode
 from podling.client.local import SYSTEM, LocalClient, User
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
+from tests.support.manifests import PLAIN_POD, obj
 
 KUBELET = User("system:node:n1", ("system:nodes", "system:authenticated"))
 
@@ -40,7 +54,7 @@ async def test_its_own(kubelet: LocalClient) -> None:
     await kubelet.patch(Pod, "on-n1", {"status": {"phase": "Running"}}, "default", subresource="status")
     await kubelet.create(Lease(metadata=ObjectMeta(name="n1", namespace="kube-node-lease")))
     pod = await kubelet.get(Pod, "on-n1", "default")
-    ref = BoundObjectReference(kind="Pod", name="on-n1", uid=pod.metadata.uid)
+    ref = BoundObjectReference(api_version="v1", kind="Pod", name="on-n1", uid=pod.metadata.uid)
     request = TokenRequest(spec=TokenRequestSpec(bound_object_ref=ref))
     await kubelet.create_subresource(ServiceAccount, "default", "token", request, "default")
     await kubelet.delete(Pod, "on-n1", "default", grace_seconds=0)
@@ -54,7 +68,7 @@ async def taint_itself(kubelet: LocalClient) -> None:
 
 async def token_for_another(kubelet: LocalClient) -> None:
     pod = await kubelet.acting_as(SYSTEM).get(Pod, "on-n2", "default")
-    ref = BoundObjectReference(kind="Pod", name="on-n2", uid=pod.metadata.uid)
+    ref = BoundObjectReference(api_version="v1", kind="Pod", name="on-n2", uid=pod.metadata.uid)
     request = TokenRequest(spec=TokenRequestSpec(bound_object_ref=ref))
     await kubelet.create_subresource(ServiceAccount, "default", "token", request, "default")
 
@@ -64,8 +78,84 @@ async def an_ordinary_pod(kubelet: LocalClient) -> None:
     await kubelet.create(Pod(metadata=ObjectMeta(name="p", namespace="default"), spec=spec))
 
 
+async def mirror(kubelet: LocalClient, owner: dict[str, Any] | None, spec: str = "") -> None:
+    """A mirror of a static pod; ``owner`` is told besides what is right."""
+    node = await kubelet.get(Node, "n1")
+    right = {"api_version": "v1", "kind": "Node", "name": "n1", "uid": node.metadata.uid, "controller": True}
+    owners = () if owner is None else (OwnerReference(**{**right, **owner}),)
+    pod = obj(Pod, f"spec: {{nodeName: n1, containers: [{{name: c, image: i}}]{spec}}}")
+    annotations = {"kubernetes.io/config.mirror": "hash"}
+    metadata = ObjectMeta(name="m", namespace="default", annotations=annotations, owner_references=owners)
+    await kubelet.create(structs.replace(pod, metadata=metadata))
+
+
+async def test_a_mirror_of_a_static_pod(kubelet: LocalClient) -> None:
+    await mirror(kubelet, {})
+
+
+@pytest.mark.parametrize(
+    ("owner", "spec", "why"),
+    [
+        (None, "", 'node "n1" can only create pods with an owner reference set to itself'),
+        ({"name": "n2"}, "", 'node "n1" can only create pods with an owner reference set to itself'),
+        (
+            {"controller": None},
+            "",
+            'node "n1" can only create pods with a controller owner reference set to itself',
+        ),
+        (
+            {"block_owner_deletion": True},
+            "",
+            'node "n1" must not set blockOwnerDeletion on an owner reference',
+        ),
+        ({"uid": "other"}, "", "node n1 UID mismatch: expected other got "),
+        (
+            {},
+            ", volumes: [{name: v, secret: {secretName: s}}]",
+            'node "n1" can not create pods that reference secrets',
+        ),
+        (
+            {},
+            ", volumes: [{name: v, persistentVolumeClaim: {claimName: s}}]",
+            'node "n1" can not create pods that reference persistentvolumeclaims',
+        ),
+    ],
+)
+async def test_other_mirrors(kubelet: LocalClient, owner: dict[str, Any] | None, spec: str, why: str) -> None:
+    with pytest.raises(ApiError) as error:
+        await mirror(kubelet, owner, spec)
+    assert f'pods "m" is forbidden: {why}' in str(error.value)
+
+
+def labelled(key: str) -> dict[str, Any]:
+    return {"metadata": {"labels": {key: "x"}}}
+
+
+async def test_labels_that_a_kubelet_gives_its_node(kubelet: LocalClient) -> None:
+    for key in ("topology.kubernetes.io/zone", "rack.node.kubernetes.io/row", "example.com/a"):
+        await kubelet.patch(Node, "n1", labelled(key))
+
+
+async def grow_a_claim(kubelet: LocalClient, status: dict[str, Any]) -> None:
+    text = "metadata: {name: c, namespace: default}\nspec: {accessModes: [ReadWriteOnce], "
+    claim = obj(PersistentVolumeClaim, text + "resources: {requests: {storage: 1Gi}}}")
+    await kubelet.acting_as(SYSTEM).create(claim)
+    volumes = "volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]"
+    user = obj(Pod, f"metadata: {{name: u}}\nspec: {{nodeName: n1, {volumes}}}", PLAIN_POD)
+    await kubelet.acting_as(SYSTEM).create(user)
+    await kubelet.patch(PersistentVolumeClaim, "c", {"status": status}, "default", subresource="status")
+
+
+async def test_a_claim_that_grew(kubelet: LocalClient) -> None:
+    await grow_a_claim(kubelet, {"capacity": {"storage": "2Gi"}})
+
+
 RUNNING = {"status": {"phase": "Running"}}
-LEASE_OF_ANOTHER = ObjectMeta(name="n2", namespace="kube-node-lease")
+OTHER_NODE = {"apiVersion": "v1", "kind": "Node", "name": "n2", "uid": "gone"}
+SLICE = """
+metadata: {name: s}
+spec: {driver: example.com, nodeName: n2, pool: {name: p, generation: 1, resourceSliceCount: 1}}
+"""
 
 
 @pytest.mark.parametrize(
@@ -93,6 +183,48 @@ LEASE_OF_ANOTHER = ObjectMeta(name="n2", namespace="kube-node-lease")
             ),
             "can only access node lease with the same name as the requesting node",
             id="another node's lease",
+        ),
+        pytest.param(
+            lambda kubelet: kubelet.patch(Node, "n1", labelled("node-role.kubernetes.io/master")),
+            'nodes "n1" is forbidden: is not allowed to modify labels: node-role.kubernetes.io/master',
+            id="a role",
+        ),
+        pytest.param(
+            lambda kubelet: kubelet.create(
+                Node(metadata=ObjectMeta(name="n1", labels={"node-restriction.kubernetes.io/a": "b"}))
+            ),
+            'node "n1" is not allowed to set the following labels: node-restriction.kubernetes.io/a',
+            id="labels that steer",
+        ),
+        pytest.param(
+            lambda kubelet: kubelet.patch(Node, "n1", {"metadata": {"ownerReferences": [OTHER_NODE]}}),
+            'node "n1" is not allowed to modify ownerReferences',
+            id="an owner, to be deleted with",
+        ),
+        pytest.param(
+            lambda kubelet: kubelet.patch(Pod, "on-n1", labelled("a"), "default", subresource="status"),
+            'node "n1" cannot update labels through pod status',
+            id="labels of a pod",
+        ),
+        pytest.param(
+            lambda kubelet: grow_a_claim(kubelet, {"phase": "Lost"}),
+            'node "n1" is not allowed to update fields other than status.quantity and status.conditions: ',
+            id="a claim's phase",
+        ),
+        pytest.param(
+            lambda kubelet: kubelet.create(Lease(metadata=ObjectMeta(name="n1", namespace="default"))),
+            'can only access leases in the "kube-node-lease" system namespace',
+            id="a lease elsewhere",
+        ),
+        pytest.param(
+            lambda kubelet: kubelet.create(CSINode(metadata=ObjectMeta(name="n2"))),
+            "can only access CSINode with the same name as the requesting node",
+            id="another node's drivers",
+        ),
+        pytest.param(
+            lambda kubelet: kubelet.create(obj(ResourceSlice, SLICE)),
+            "can only create ResourceSlice with the same NodeName as the requesting node",
+            id="another node's devices",
         ),
         pytest.param(
             token_for_another,

@@ -6,75 +6,157 @@ certificate made the request. Source: ``plugin/pkg/admission/noderestriction``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.node_pods import check_pod
+from podling.apiserver.kinds.differences import describe
+from podling.apiserver.kinds.filling import change
 from podling.machinery.certificates import pem_of, wanted
-from podling.machinery.pods import is_mirror
+from podling.machinery.errors import not_found
 from podling.machinery.scheme import Resource
 
 GROUP = "system:nodes"
 PREFIX = "system:node:"
 LEASE_NAMESPACE = "kube-node-lease"
-RESOURCES = frozenset({
-    ("", "nodes"),
-    ("", "pods"),
-    ("", "serviceaccounts"),
-    ("certificates.k8s.io", "certificatesigningrequests"),
-    ("coordination.k8s.io", "leases"),
-})  # fmt: skip
 NODE_SIGNERS = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")
-MIRROR = "kubernetes.io/config.mirror"
+
+OWN_LABELS = frozenset(
+    {
+        "beta.kubernetes.io/arch",
+        "beta.kubernetes.io/instance-type",
+        "beta.kubernetes.io/os",
+        "failure-domain.beta.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "kubernetes.io/arch",
+        "kubernetes.io/hostname",
+        "kubernetes.io/os",
+        "node.kubernetes.io/instance-type",
+        "topology.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+    }
+)
+"""Kubernetes' labels that a kubelet gives its node."""
+OWN_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
+RESTRICTED_DOMAIN = "node-restriction.kubernetes.io"
+KUBERNETES_DOMAINS = ("kubernetes.io", "k8s.io")
 
 
 class NodeRestriction(Plugin):
     name = "NodeRestriction"
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
-        return (resource.group, resource.plural) in RESOURCES and operation is not Operation.CONNECT
+        return (resource.group, resource.plural) in CHECKS and operation is not Operation.CONNECT
 
     async def validate(self, request: Request, objects: Objects) -> None:
         user = request.user
         if GROUP not in user.groups or not user.name.startswith(PREFIX):
             return
         node = user.name.removeprefix(PREFIX)
-        plural = request.resource.plural
-        if plural == "nodes":
-            _check_node(request, node)
-        elif plural == "leases":
-            _check_lease(request, node)
-        elif plural == "serviceaccounts":
-            _check_token(request, node, objects)
-        elif plural == "certificatesigningrequests":
-            _check_certificate(request, node)
-        else:
-            _check_pod(request, node, objects)
+        if not node:
+            raise request.forbidden(f'could not determine node from user "{user.name}"')
+        CHECKS[request.resource.group, request.resource.plural](request, node, objects)
 
 
-def _check_node(request: Request, node: str) -> None:
+def _check_node(request: Request, node: str, objects: Objects) -> None:
     if request.name != node:
         raise request.forbidden(f'node "{node}" is not allowed to modify node "{request.name}"')
-    if request.operation is Operation.DELETE:
-        raise request.forbidden(f'node "{node}" is not allowed to delete itself')
-    if request.operation is not Operation.UPDATE or request.subresource:
-        return
-    if request.object.spec.taints != request.old.spec.taints:
+    if request.operation is Operation.CREATE:
+        _check_new_node(request, node)
+    elif request.operation is Operation.UPDATE:
+        _check_node_update(request, node)
+
+
+def _check_new_node(request: Request, node: str) -> None:
+    if request.object.spec.config_source is not None:
+        raise request.forbidden(f'node "{node}" is not allowed to create pods with a non-nil configSource')
+    labels = _not_its_own(request.object.metadata.labels, {})
+    if labels:
+        why = f'node "{node}" is not allowed to set the following labels: {", ".join(labels)}'
+        raise request.forbidden(why)
+
+
+def _check_node_update(request: Request, node: str) -> None:
+    new, old = request.object, request.old
+    if new.spec.config_source not in (None, old.spec.config_source):
+        why = f'node "{node}" is not allowed to update configSource to a new non-nil configSource'
+        raise request.forbidden(why)
+    if new.spec.taints != old.spec.taints:
         raise request.forbidden(f'node "{node}" is not allowed to modify taints')
-    if request.object.metadata.owner_references != request.old.metadata.owner_references:
-        raise request.forbidden(f'node "{node}" is not allowed to modify its own ownerReferences')
+    if new.metadata.owner_references != old.metadata.owner_references:
+        raise request.forbidden(f'node "{node}" is not allowed to modify ownerReferences')
+    labels = _not_its_own(new.metadata.labels, old.metadata.labels)
+    if labels:
+        raise request.forbidden(f"is not allowed to modify labels: {', '.join(labels)}")
 
 
-def _check_lease(request: Request, node: str) -> None:
-    if request.namespace != LEASE_NAMESPACE:
+def _not_its_own(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
+    """Labels that differ though a kubelet must leave them alone: they steer pods to nodes."""
+    return [
+        key for key in sorted(new.keys() | old.keys()) if new.get(key) != old.get(key) and _forbidden(key)
+    ]
+
+
+def _forbidden(label: str) -> bool:
+    domain, slash, _ = label.partition("/")
+    if not slash:
+        return False
+    if _within(domain, (RESTRICTED_DOMAIN,)):
+        return True
+    return (
+        _within(domain, KUBERNETES_DOMAINS) and label not in OWN_LABELS and not _within(domain, OWN_DOMAINS)
+    )
+
+
+def _within(domain: str, domains: tuple[str, ...]) -> bool:
+    return any(domain == each or domain.endswith(f".{each}") for each in domains)
+
+
+def _check_claim(request: Request, node: str, objects: Objects) -> None:
+    """A kubelet says how large a volume has become, and nothing else."""
+    if request.subresource != "status":
+        raise request.forbidden("may only update PVC status")
+    if request.operation is not Operation.UPDATE:
+        raise request.forbidden(f'unexpected operation "{request.operation}"')
+    old, new = _without_sizes(request.old), _without_sizes(request.object)
+    if old != new:
         raise request.forbidden(
-            f'can only access leases in the "{LEASE_NAMESPACE}" system namespace, not "{request.namespace}"'
+            f'node "{node}" is not allowed to update fields other than status.quantity and '
+            f"status.conditions: {describe(old, new)}"
         )
+
+
+def _without_sizes(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
+    sizes: Mapping[str, Any] = {"capacity": {}, "allocated_resources": {}, "allocated_resource_statuses": {}}
+    metadata = change(claim.metadata, resource_version=None, managed_fields=())
+    return change(claim, metadata=metadata, status=change(claim.status, conditions=(), **sizes))
+
+
+def _check_lease(request: Request, node: str, objects: Objects) -> None:
+    if request.namespace != LEASE_NAMESPACE:
+        raise request.forbidden(f'can only access leases in the "{LEASE_NAMESPACE}" system namespace')
     if request.name != node:
         raise request.forbidden("can only access node lease with the same name as the requesting node")
 
 
-def _check_certificate(request: Request, node: str) -> None:
+def _check_csi_node(request: Request, node: str, objects: Objects) -> None:
+    if request.name != node:
+        raise request.forbidden("can only access CSINode with the same name as the requesting node")
+
+
+def _check_slice(request: Request, node: str, objects: Objects) -> None:
+    """Updates are the authorizer's to check."""
+    if request.operation is Operation.UPDATE:
+        return
+    devices, verb = (request.object, "create") if request.object is not None else (request.old, "delete")
+    if devices.spec.node_name != node:
+        why = f"can only {verb} ResourceSlice with the same NodeName as the requesting node"
+        raise request.forbidden(why)
+
+
+def _check_certificate(request: Request, node: str, objects: Objects) -> None:
     """A kubelet asks for certificates of its own name; the rest of the request is the signer's to check."""
     if request.operation is not Operation.CREATE or request.object.spec.signer_name not in NODE_SIGNERS:
         return
@@ -91,46 +173,29 @@ def _check_token(request: Request, node: str, objects: Objects) -> None:
     if request.subresource != "token":
         return
     ref = request.object.spec.bound_object_ref
-    if ref is None or ref.kind != "Pod" or not ref.name:
+    if ref is None or ref.api_version != "v1" or ref.kind != "Pod" or not ref.name:
         raise request.forbidden("node requested token not bound to a pod")
     if not ref.uid:
         raise request.forbidden("node requested token with a pod binding without a uid")
     pod = objects.get(Pod, ref.name, request.namespace)
-    if pod is None or pod.metadata.uid != ref.uid:
-        raise request.forbidden(f"the UID in the bound object reference ({ref.uid}) does not match the pod")
+    if pod is None:
+        raise not_found("pods", "", ref.name)
+    if pod.metadata.uid != ref.uid:
+        raise request.forbidden(
+            f"the UID in the bound object reference ({ref.uid}) does not match the UID in record. The object "
+            "might have been deleted and then recreated"
+        )
     if pod.spec.node_name != node:
         raise request.forbidden("node requested token bound to a pod scheduled on a different node")
 
 
-def _check_pod(request: Request, node: str, objects: Objects) -> None:
-    if request.subresource == "status":
-        _own(
-            request, request.old, node, "can only update pod status for pods with spec.nodeName set to itself"
-        )
-    elif request.subresource == "eviction":
-        pod = objects.get(Pod, request.name, request.namespace)
-        if pod is not None:
-            _own(request, pod, node, "can only evict pods with spec.nodeName set to itself")
-    elif request.operation is Operation.DELETE:
-        _own(request, request.old, node, "can only delete pods with spec.nodeName set to itself")
-    elif request.operation is Operation.CREATE and not request.subresource:
-        _check_mirror(request, request.object, node)
-
-
-def _own(request: Request, pod: Any, node: str, rule: str) -> None:
-    if pod.spec.node_name != node:
-        raise request.forbidden(f'node "{node}" {rule}')
-
-
-def _check_mirror(request: Request, pod: Any, node: str) -> None:
-    """A kubelet creates mirrors of its static pods, which may lean on nothing in the API."""
-    if not is_mirror(pod):
-        why = f'pod does not have "{MIRROR}" annotation, node "{node}" can only create mirror pods'
-        raise request.forbidden(why)
-    _own(request, pod, node, "can only create pods with spec.nodeName set to itself")
-    owners = pod.metadata.owner_references
-    if len(owners) > 1:
-        why = f'node "{node}" can only create pods with a single owner reference set to itself'
-        raise request.forbidden(why)
-    if owners and (owners[0].kind, owners[0].name) != ("Node", node):
-        raise request.forbidden(f'node "{node}" can only create pods with an owner reference set to itself')
+CHECKS: Mapping[tuple[str, str], Callable[[Request, str, Objects], None]] = {
+    ("", "nodes"): _check_node,
+    ("", "persistentvolumeclaims"): _check_claim,
+    ("", "pods"): check_pod,
+    ("", "serviceaccounts"): _check_token,
+    ("certificates.k8s.io", "certificatesigningrequests"): _check_certificate,
+    ("coordination.k8s.io", "leases"): _check_lease,
+    ("resource.k8s.io", "resourceslices"): _check_slice,
+    ("storage.k8s.io", "csinodes"): _check_csi_node,
+}
