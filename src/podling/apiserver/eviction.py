@@ -166,7 +166,8 @@ class Evictions:
                     raise
             jitter = RETRY_SECONDS * RETRY_JITTER
             await clock.sleep(ids.uniform(RETRY_SECONDS - jitter, RETRY_SECONDS + jitter))
-        raise errors.gateway_timeout("couldn't update PodDisruptionBudget due to conflicts")
+        text = "couldn't update PodDisruptionBudget due to conflicts"
+        raise errors.gateway_timeout(text, RETRY_AFTER_SECONDS)
 
     async def _try(self, target: Target, user: User, asked: DeleteOptions, *, dry_run: bool) -> Status:
         pod = self._objects.get(Pod, target.name, target.namespace)

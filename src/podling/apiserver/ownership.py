@@ -46,6 +46,8 @@ def recorded(
         return new
     if old is not None and (same := _unchanged(new, old)) is not None:
         return same
+    if old is not None and not old.metadata.managed_fields and _unreadable(new):
+        return _with_record(new, ())
     from podling.machinery import apply  # loaded with the first recorded write
 
     kind = target.resource.storage_resource.type
@@ -87,12 +89,17 @@ def undamaged(admitted: Any, before: Any, options: WriteOptions) -> Any:
     entries, record = admitted.metadata.managed_fields, before.metadata.managed_fields
     if entries is record or entries == record:
         return admitted
-    from podling.machinery import managed_entries
-
-    if why := managed_entries.unreadable(codec.to_plain(admitted)["metadata"].get("managedFields")):
+    if why := _unreadable(admitted):
         options.warnings.append(f"{DAMAGED}: {why}")
         return _with_record(admitted, record)
     return admitted
+
+
+def _unreadable(obj: Any) -> str:
+    """Why nobody can read the record of an object; empty if it can be read."""
+    from podling.machinery import managed_entries
+
+    return managed_entries.unreadable(codec.to_plain(obj)["metadata"].get("managedFields"))
 
 
 def _with_record(obj: Any, entries: tuple[ManagedFieldsEntry, ...]) -> Any:

@@ -177,8 +177,9 @@ def server_timeout(resource: str, group: str, operation: str, retry_after_second
     return failure(500, "ServerTimeout", message, details)
 
 
-def gateway_timeout(message: str) -> ApiError:
-    return failure(504, "Timeout", message)
+def gateway_timeout(message: str, retry_after_seconds: int = 0) -> ApiError:
+    details = StatusDetails(retry_after_seconds=retry_after_seconds or None)
+    return failure(504, "Timeout", f"Timeout: {message}", details)
 
 
 def service_unavailable(message: str) -> ApiError:
@@ -186,7 +187,8 @@ def service_unavailable(message: str) -> ApiError:
 
 
 def internal(message: str) -> ApiError:
-    return failure(500, "InternalError", f"Internal error occurred: {message}")
+    details = StatusDetails(causes=(StatusCause(message=message),))
+    return failure(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
 def is_not_found(error: BaseException) -> bool:

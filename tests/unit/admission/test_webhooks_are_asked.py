@@ -148,6 +148,18 @@ async def test_a_condition_that_cannot_be_evaluated_refuses(plane: ControlPlane,
     assert hook.asked == []
 
 
+async def test_a_patch_that_does_not_fit_is_told_in_the_words_of_the_library(
+    plane: ControlPlane, hook: Hook
+) -> None:
+    hook.answer = lambda _asked: patch({"op": "add", "path": "/spec/nothing/here", "value": "x"})
+    await configure(plane, MutatingWebhookConfiguration, hook.webhook())
+    error = await refusal(plane)
+    why = 'add operation does not apply: doc is missing path: "/spec/nothing/here": missing value'
+    assert (error.code, str(error)) == (500, f"Internal error occurred: {why}")
+    assert error.status.details is not None
+    assert [cause.message for cause in error.status.details.causes] == [why]
+
+
 async def test_what_a_webhook_makes_is_validated(plane: ControlPlane, hook: Hook) -> None:
     hook.answer = lambda _asked: patch(label("no good name!"))
     await configure(plane, MutatingWebhookConfiguration, hook.webhook())

@@ -274,6 +274,15 @@ async def test_a_record_that_nobody_can_read_is_not_taken_over(cluster: ControlP
     assert record(kept) == record(made)
 
 
+async def test_nor_does_it_begin_one(cluster: ControlPlane) -> None:
+    quiet = ConfigMap(metadata=ObjectMeta(name="cm", namespace="default"), data={"a": "1"})
+    await cluster.client.create(quiet)
+    entry = {"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsV1": {}}  # of no type
+    wrong = {"metadata": {"managedFields": [entry]}, "data": {"b": "2"}}
+    kept = await cluster.client.patch(ConfigMap, "cm", wrong, "default", field_manager="x")
+    assert (kept.data, record(kept)) == ({"a": "1", "b": "2"}, {})
+
+
 async def test_a_patch_that_makes_no_object_is_unprocessable(cluster: ControlPlane) -> None:
     await apply(cluster, intent(a="1"))
     with pytest.raises(ApiError) as error:

@@ -50,7 +50,7 @@ MESSAGES = [
     (errors.too_many_requests("slow", 3), 429, "TooManyRequests", "slow"),
     (errors.internal("x"), 500, "InternalError", "Internal error occurred: x"),
     (errors.service_unavailable("x"), 503, "ServiceUnavailable", "x"),
-    (errors.gateway_timeout("x"), 504, "Timeout", "x"),
+    (errors.gateway_timeout("x"), 504, "Timeout", "Timeout: x"),
 ]
 
 
