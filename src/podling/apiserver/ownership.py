@@ -17,6 +17,7 @@ from podling.api.meta_v1 import ManagedFieldsEntry
 from podling.apiserver.metadata import carry_over
 from podling.client.local import Patch, Target, User, WriteOptions
 from podling.machinery import bodies, codec, errors, fields
+from podling.machinery.custom import is_custom
 from podling.machinery.scheme import Resource
 
 NODE_USER = "system:node:"
@@ -123,6 +124,8 @@ def applied(old: Any | None, patch: Patch, target: Target, options: WriteOptions
         intent, _ = intake.normalized(patch.body, kind, "Ignore")
     except Mismatch as error:
         raise apply.cannot_convert(patch.body, kind, writer, error.restored) from None
+    if not is_custom(kind):
+        intent = apply.with_nulls(patch.body, intent)
     live = None if old is None else codec.to_plain(old)
     plain = apply.apply(live, intent, kind, writer, force=options.force)
     if writer.manager == last_applied.KUBECTL:

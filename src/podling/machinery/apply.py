@@ -68,6 +68,29 @@ class Writer(Struct, frozen=True):
     the status subresource. Nobody comes to own them by it."""
 
 
+class _Null:
+    """What an intent says with null: that a field is the writer's, and empty."""
+
+
+NULL: Any = _Null()
+
+
+def with_nulls(said: Any, normal: Any) -> Any:
+    """``normal`` with ``NULL`` for every field that ``said`` has as null, and normalizing has dropped."""
+    if isinstance(said, dict) and isinstance(normal, dict):
+        marked = {name: with_nulls(said.get(name), item) for name, item in normal.items()}
+        return marked | {name: NULL for name, item in said.items() if item is None and name not in normal}
+    if isinstance(said, list) and isinstance(normal, list) and len(said) == len(normal):
+        return [with_nulls(*each) for each in zip(said, normal, strict=True)]
+    return normal
+
+
+def _without_nulls(plain: Any) -> Any:
+    if isinstance(plain, dict):
+        return {name: _without_nulls(item) for name, item in plain.items() if item is not NULL}
+    return [_without_nulls(item) for item in plain] if isinstance(plain, list) else plain
+
+
 def check_intent(applied: Any, type_: type[Any], writer: Writer) -> None:
     """Refuse what cannot be applied at all. ``applied`` is what the writer sent, as it was sent.
 
@@ -101,8 +124,9 @@ def _place_and_kind(applied: Any, type_: type[Any], writer: Writer) -> tuple[str
 def apply(live: Any | None, applied: Any, type_: type[Any], writer: Writer, *, force: bool = False) -> Any:
     """The object after ``writer`` applied its intent; ``live`` itself if that changes nothing.
 
-    ``applied`` must have been checked (``check_intent``) and be normal (``intake.normalized``). Raises
-    ``ApiError``: 409 with one cause per conflicting field, 500 for a live object that is none of its type.
+    ``applied`` must have been checked (``check_intent``) and be normal (``intake.normalized``), with its
+    nulls marked (``with_nulls``). Raises ``ApiError``: 409 with one cause per conflicting field, 500 for a
+    live object that is none of its type.
     """
     shape = _shape_of(type_)
     try:
@@ -131,7 +155,7 @@ def _apply(live: Any | None, intent: Any, mine: FieldSet, shape: Shape, writer: 
         others = _yield_but_to_oneself(others, comparison, live, shape, writer)
     else:
         others = _yield_to(others, comparison, force=force)
-    me = replace(me, fields=me.fields - _NOBODYS)
+    me, merged = replace(me, fields=me.fields - _NOBODYS), _without_nulls(merged)
     if live is not None and equal(before, merged):
         if me.fields == (last.fields if last else NOTHING):
             return live
@@ -295,9 +319,11 @@ def _entries_before_apply(live: Any | None, shape: Shape, writer: Writer) -> lis
 
 
 def _merge(live: Any, intent: Any, shape: Shape) -> Any:
-    """The live object with everything in it that the intent says."""
-    if fieldsets.is_leaf(intent, shape) or fieldsets.is_leaf(live, shape):
+    """The live object with everything in it that the intent says; null empties only what is one value."""
+    if fieldsets.is_leaf(live, shape):
         return copied(intent)
+    if fieldsets.is_leaf(intent, shape):
+        return copied(live if live and (intent is NULL or intent is None) else intent)
     old: dict[str, list[Any]] = {}
     for element, item, _ in fieldsets.parts(live, shape, ()):
         old.setdefault(element, []).append(item)

@@ -274,6 +274,15 @@ async def test_a_record_that_nobody_can_read_is_not_taken_over(cluster: ControlP
     assert record(kept) == record(made)
 
 
+async def test_manifests_with_nulls_are_applied_once(cluster: ControlPlane) -> None:
+    """What templates and generators write: nothing is to be seen of it but the claim to the field."""
+    body = intent(a="1") | {"metadata": {"creationTimestamp": None, "annotations": None}, "immutable": None}
+    made = await apply(cluster, body)
+    assert (made.metadata.annotations, made.immutable) == ({}, None)
+    assert record(made) == {"me Apply": {".metadata.annotations", ".data.a", ".immutable"}}
+    assert await apply(cluster, body) == made
+
+
 async def test_nor_does_it_begin_one(cluster: ControlPlane) -> None:
     quiet = ConfigMap(metadata=ObjectMeta(name="cm", namespace="default"), data={"a": "1"})
     await cluster.client.create(quiet)

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podling.api import apps_v1, core_v1
 from podling.machinery import codec, fieldsets, last_applied
-from podling.machinery.apply import Writer, apply, check_intent, first_entry, track_update
+from podling.machinery.apply import Writer, apply, check_intent, first_entry, track_update, with_nulls
 from podling.machinery.custom import DEDUCED
 from podling.machinery.errors import ApiError
 from podling.machinery.field_trees import maker_of
@@ -133,6 +133,36 @@ def test_the_order_of_a_shared_list(live: str, intent: str, result: str) -> None
     obj = applied(None, deployment(**containers(*({"name": name} for name in live))), "you") if live else None
     obj = applied(obj, deployment(**containers(*({"name": name} for name in intent))), "me")
     assert "".join(each["name"] for each in obj["spec"]["template"]["spec"]["containers"]) == result
+
+
+def said_null(*, spec: dict[str, Any], **metadata: Any) -> Any:
+    """An intent as it was sent, normal but for its nulls."""
+    sent = {**deployment(), "spec": spec}
+    sent["metadata"].update(metadata)
+    return with_nulls(sent, normalized(sent, apps_v1.Deployment)[0])
+
+
+def test_null_is_said_too() -> None:
+    obj = applied(None, said_null(spec={"replicas": None, "paused": True}, annotations=None), "me")
+    assert obj["spec"] == {"paused": True}
+    assert owned(obj) == {"me Apply": [".metadata.annotations", ".spec.paused", ".spec.replicas"]}
+
+
+def test_null_empties_what_is_one_value_and_keeps_what_has_parts() -> None:
+    live = applied(None, deployment(3, selector={"matchLabels": {"a": "1"}}), "you")
+    live["metadata"]["annotations"] = {"a": "1"}
+    intent = said_null(spec={"replicas": None}, annotations=None)
+    with pytest.raises(ApiError, match=r'conflict with "you": .spec.replicas'):
+        applied(live, intent, "me")
+    obj = applied(live, intent, "me", force=True)
+    assert (obj["metadata"]["annotations"], obj["spec"]) == (
+        {"a": "1"},
+        {"selector": {"matchLabels": {"a": "1"}}},
+    )
+    assert owned(obj) == {
+        "you Apply": [".spec.selector"],
+        "me Apply": [".metadata.annotations", ".spec.replicas"],
+    }
 
 
 def test_two_appliers_share_a_list() -> None:
