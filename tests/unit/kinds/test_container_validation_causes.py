@@ -317,6 +317,42 @@ RESTARTS: list[Row] = [
             required(f"{C0}.restartPolicyRules[1].exitCodes", "must be specified"),
         ],
     ),
+    (
+        "spec: {initContainers: [{name: i, image: x, restartPolicyRules: [{action: Restart}]}]}",
+        [
+            required(
+                "spec.initContainers[0].restartPolicy",
+                "must specify restartPolicy when restart rules are used",
+            )
+        ],
+    ),
+    (
+        "spec: {initContainers: [{name: i, image: x, "
+        "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]}",
+        [
+            invalid(
+                "spec.initContainers[0].resizePolicy[0].restartPolicy",
+                '"RestartContainer"',
+                "must not be set to 'RestartContainer' for non-sidecar initContainers",
+            )
+        ],
+    ),
+    (
+        "spec: {initContainers: [{name: i, image: x, restartPolicy: Always, "
+        "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]}",
+        [],
+    ),
+    (
+        container("env: [{name: A, valueFrom: {fileKeyRef: {volumeName: v, path: ../a, key: k}}}, "
+                  "{name: B, valueFrom: {fileKeyRef: {volumeName: w, path: /a, key: ''}}}]")
+        + "\n",
+        [
+            invalid(f"{C0}.env[0].valueFrom.fileKeyRef.path", '"../a"', "must not contain '..'"),
+            required(f"{C0}.env[1].valueFrom.fileKeyRef.key"),
+            (f"{C0}.env[0].valueFrom.fileKeyRef.volumeName", "FieldValueNotFound", 'Not found: "v"'),
+            (f"{C0}.env[1].valueFrom.fileKeyRef.volumeName", "FieldValueNotFound", 'Not found: "w"'),
+        ],
+    ),
     ("spec: {activeDeadlineSeconds: 0}", [
         invalid("spec.activeDeadlineSeconds", '0', 'must be between 1 and 2147483647, inclusive')
     ]),

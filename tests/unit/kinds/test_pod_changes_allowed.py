@@ -28,7 +28,7 @@ def pair(before: str, after: str) -> tuple[Pod, Pod]:
     base = merged(PLAIN_POD, yaml.safe_load(before) or {})
     old = created(obj(Pod, "", base))
     status = obj(Pod, "", base).status
-    given = status.container_statuses or status.conditions
+    given = status.container_statuses or status.init_container_statuses or status.conditions
     return obj(Pod, after, base), type(old)(
         metadata=old.metadata, spec=old.spec, status=status if given else old.status
     )
@@ -322,6 +322,11 @@ ALIVE_AGAIN: list[Cause] = [
 ]
 
 
+RULED = (
+    "restartPolicy: Never, restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [42]}}]"
+)
+
+
 @pytest.mark.parametrize(
     ("policy", "code", "expected"),
     [
@@ -336,6 +341,30 @@ def test_a_container_stays_ended_unless_it_may_be_restarted(
 ) -> None:
     before = statuses(policy, f"terminated: {{exitCode: {code}}}")
     assert update(before, statuses(policy, "running: {}"), "status") == expected
+
+
+@pytest.mark.parametrize(
+    ("own", "code", "expected"),
+    [
+        ("restartPolicy: OnFailure", 1, []),
+        ("restartPolicy: OnFailure", 0, ALIVE_AGAIN),
+        (RULED, 42, []),
+        ("restartPolicy: Never", 1, ALIVE_AGAIN),
+    ],
+)
+@pytest.mark.parametrize("sort", ["containers", "initContainers"])
+def test_a_containers_own_policy_and_rules_say_whether_it_may_be_restarted(
+    sort: str, own: str, code: int, expected: list[Cause]
+) -> None:
+    status = "containerStatuses" if sort == "containers" else "initContainerStatuses"
+    spec = f"spec: {{restartPolicy: Never, {sort}: [{{name: x, image: x, {own}}}]}}\n"
+    ended, runs = (
+        f"{spec}status: {{{status}: [{{name: x, state: {{{state}}}}}]}}"
+        for state in (f"terminated: {{exitCode: {code}}}", "running: {}")
+    )
+    assert update(ended, runs, "status") == [
+        (field.replace("containerStatuses", status), *rest) for field, *rest in expected
+    ]
 
 
 def test_the_statuses_of_claims_name_claims_of_the_pod() -> None:

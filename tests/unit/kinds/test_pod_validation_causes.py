@@ -194,8 +194,50 @@ SECURITY: list[Row] = [
         ],
     ),
     (
+        "spec: {hostUsers: false, containers: [{name: main, image: x, volumeDevices: "
+        "[{name: v, devicePath: /dev/x}]}], volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}",
+        [forbidden("spec.containers[0].volumeDevices", "when `hostUsers` is false")],
+    ),
+    (
+        "spec: {hostnameOverride: a.b, setHostnameAsFQDN: true, hostNetwork: true}",
+        [
+            forbidden("spec.hostnameOverride", "may not be specified when setHostnameAsFQDN is true"),
+            forbidden("spec.hostnameOverride", "may not be specified when hostNetwork is true"),
+        ],
+    ),
+    (
+        "spec: {tolerations: [{key: a, operator: Lt, value: '5'}]}",
+        [unsupported("spec.tolerations[0].operator", "Lt", "Equal", "Exists", "Lt", "Gt")],
+    ),
+    (
+        "spec: {os: {name: windows}, resources: {claims: [{name: x}]}}",
+        [forbidden("spec.resources", "may not be set for a windows pod")],
+    ),
+    (
+        "spec: {resources: {limits: {memory: 1Gi, hugepages-2Mi: 2Mi}, "
+        "requests: {memory: 1Gi, hugepages-2Mi: 2Mi}}, containers: [{name: main, image: x, resources: "
+        "{limits: {cpu: 1, hugepages-2Mi: 4Mi}, requests: {cpu: 1, hugepages-2Mi: 4Mi}}}]}",
+        [
+            invalid(
+                "spec.resources.requests[hugepages-2Mi]",
+                '"2Mi"',
+                "must be greater than or equal to aggregate container requests of 4Mi",
+            ),
+            invalid(
+                "spec.resources.limits[hugepages-2Mi]",
+                '"2Mi"',
+                "must be greater than or equal to aggregate container limits of 4Mi",
+            ),
+            invalid(
+                "spec.resources.containers[0][hugepages-2Mi].limits",
+                '"4Mi"',
+                "must be less than or equal to pod limits of 2Mi",
+            ),
+        ],
+    ),
+    (
         "spec: {hostUsers: false, hostPID: true}",
-        [forbidden("spec.hostPID", "when `hostUsers` is false")],
+        [forbidden("spec.HostPID", "when `hostUsers` is false")],
     ),
     (
         "spec: {shareProcessNamespace: true, hostPID: true}",

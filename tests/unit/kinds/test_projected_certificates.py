@@ -9,7 +9,7 @@ from tests.support.manifests import creation_causes, pod
 
 BUNDLE = "spec.volumes[0].projected.sources[0].clusterTrustBundle"
 CERTIFICATE = "spec.volumes[0].projected.sources[0].podCertificate"
-KEY_TYPES = ("ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", "RSA3072", "RSA4096")
+KEY_TYPES = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 QUALIFIED = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
 
 
@@ -43,6 +43,23 @@ QUALIFIED = "must be a fully qualified domain and path of the form 'example.com/
             [invalid(f"{BUNDLE}.name", '"A"', f"not a valid clustertrustbundlename: {SUBDOMAIN_TEXT}")],
         ),
         ("podCertificate: {signerName: example.com/ca, keyType: ED25519, keyPath: key.pem}", []),
+        (
+            "podCertificate: {signerName: kubernetes.io/x, keyType: ED25519, maxExpirationSeconds: 86401, "
+            "keyPath: a, certificateChainPath: a, userAnnotations: {a: b}}",
+            [
+                invalid(
+                    f"{CERTIFICATE}.userAnnotations",
+                    '"a"',
+                    'must be a domain-prefixed key (such as "acme.io/foo")',
+                ),
+                invalid(
+                    f"{CERTIFICATE}.maxExpirationSeconds",
+                    "86401",
+                    "if provided, maxExpirationSeconds must be <= 86400",
+                ),
+                invalid("spec.volumes[0].projected", '"a"', "conflicting duplicate paths"),
+            ],
+        ),
         (
             "podCertificate: {signerName: ca, keyType: RSA}",
             [

@@ -66,7 +66,7 @@ def validate_init_containers(path: Path, scope: PodScope) -> Errors:
     for position, container in enumerate(scope.spec.init_containers):
         here = path.index(position)
         errors += _common(here, container, scope)
-        errors += _restart_policy(here, container)
+        errors += _restart_policy(here, container, stops=True)
         if container.name:
             errors += _unique(here.child("name"), container.name, seen)
         errors += _host_ports(path, [(position, container)], set())
@@ -76,7 +76,18 @@ def validate_init_containers(path: Path, scope: PodScope) -> Errors:
             errors += validate_probes(here, container, scope)
         else:
             errors += [fields.forbidden(here.child(name), _NOT_INIT) for name in _serving_fields(container)]
+            errors += [] if scope.is_kept else _resize_restarts(here.child("resizePolicy"), container)
     return errors
+
+
+def _resize_restarts(path: Path, container: Container) -> Errors:
+    """What runs once cannot be restarted for a resize."""
+    text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+    return [
+        fields.invalid(path.index(position).child("restartPolicy"), policy.restart_policy, text)
+        for position, policy in enumerate(container.resize_policy)
+        if policy.restart_policy == "RestartContainer"
+    ]
 
 
 def validate_ephemeral_containers(path: Path, scope: PodScope) -> Errors:
@@ -179,8 +190,11 @@ def _host_ports(path: Path, containers: Iterable[tuple[int, Container]], taken: 
     return errors
 
 
-def _restart_policy(path: Path, container: Container) -> Errors:
-    """A container's own restart policy and rules (of an init container, ``Always`` makes a sidecar)."""
+def _restart_policy(path: Path, container: Container, *, stops: bool = False) -> Errors:
+    """A container's own restart policy and rules (of an init container, ``Always`` makes a sidecar).
+
+    ``stops``: rules are not looked at where there is no policy.
+    """
     policy, rules = container.restart_policy, container.restart_policy_rules
     errors = checks.one_of_if_set(path.child("restartPolicy"), policy, RESTART_POLICIES)
     if not rules:
@@ -188,6 +202,8 @@ def _restart_policy(path: Path, container: Container) -> Errors:
     if policy is None:
         text = "must specify restartPolicy when restart rules are used"
         errors.append(fields.required(path.child("restartPolicy"), text))
+        if stops:
+            return errors
     here = path.child("restartPolicyRules")
     if len(rules) > MAX_RESTART_RULES:
         errors.append(fields.too_many(here, len(rules), MAX_RESTART_RULES))

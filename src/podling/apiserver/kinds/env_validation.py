@@ -14,12 +14,13 @@ from podling.api.core_v1 import (
     EnvVar,
     FileKeySelector,
     ObjectFieldSelector,
+    PodSpec,
     ResourceFieldSelector,
     SecretKeySelector,
 )
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
-from podling.apiserver.kinds.pod_scope import PodScope
+from podling.apiserver.kinds.pod_scope import PodScope, each_container
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 from podling.machinery.quantity import parse
@@ -92,7 +93,8 @@ def _value_from(path: Path, variable: EnvVar, scope: PodScope) -> Errors:
         errors += _key_ref(path.child("secretKeyRef"), source.secret_key_ref)
     if source.file_key_ref is not None:
         given += 1
-        errors += _file_key_ref(path.child("fileKeyRef"), source.file_key_ref, scope)
+        scope.reads_files = True
+        errors += _file_key_ref(path.child("fileKeyRef"), source.file_key_ref)
     if given == 0:
         text = (
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
@@ -144,7 +146,26 @@ def _key_ref(path: Path, ref: ConfigMapKeySelector | SecretKeySelector) -> Error
     return errors
 
 
-def _file_key_ref(path: Path, ref: FileKeySelector, scope: PodScope) -> Errors:
+def file_volume_errors(path: Path, spec: PodSpec) -> Errors:
+    """The files of variables are on volumes of the pod that begin empty."""
+    volumes = {volume.name: volume for volume in spec.volumes}
+    errors: Errors = []
+    for container, here in each_container(spec, path):
+        for position, variable in enumerate(container.env):
+            ref = variable.value_from.file_key_ref if variable.value_from is not None else None
+            if ref is None:
+                continue
+            where = here.child("env").index(position).child("valueFrom", "fileKeyRef", "volumeName")
+            volume = volumes.get(ref.volume_name)
+            if volume is None:
+                errors.append(fields.not_found(where, ref.volume_name))
+            elif volume.empty_dir is None:
+                text = "referenced volume must be of type emptyDir"
+                errors.append(fields.invalid(where, ref.volume_name, text))
+    return errors
+
+
+def _file_key_ref(path: Path, ref: FileKeySelector) -> Errors:
     errors: Errors = []
     if not ref.key:
         errors.append(fields.required(path.child("key")))
@@ -154,17 +175,9 @@ def _file_key_ref(path: Path, ref: FileKeySelector, scope: PodScope) -> Errors:
         errors.append(fields.required(path.child("volumeName")))
     else:
         errors += checks.dns_label(path.child("volumeName"), ref.volume_name)
-        volume = scope.volumes.get(ref.volume_name)
-        if volume is None:
-            errors.append(fields.not_found(path.child("volumeName"), ref.volume_name))
-        elif volume.empty_dir is None:
-            text = "referenced volume must be of type emptyDir"
-            errors.append(fields.invalid(path.child("volumeName"), ref.volume_name, text))
     if not ref.path:
-        errors.append(fields.required(path.child("path")))
-    else:
-        errors += checks.local_file_path(path.child("path"), ref.path)
-    return errors
+        return [*errors, fields.required(path.child("path"))]
+    return errors + checks.no_backsteps(path.child("path"), ref.path)
 
 
 def split_subscript(field_path: str) -> tuple[str, str | None]:

@@ -21,10 +21,14 @@ class PodScope(Struct):
 
     spec: PodSpec
     is_pod: bool = False
+    is_kept: bool = False
+    """Whether it is there already: what newer rules refuse may stay."""
     pod_name: str = ""
     volumes: dict[str, Volume] = {}
     windows_options: bool = False
     """Whether a security context was met that has any."""
+    reads_files: bool = False
+    """Whether a variable was met that comes from a file of a volume."""
 
     @property
     def grace_seconds(self) -> int | None:

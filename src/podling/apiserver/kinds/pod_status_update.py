@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podling.api.core_v1 import ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodStatus
+from podling.api.core_v1 import Container, HostIP, Pod, PodCondition, PodIP, PodSpec, PodStatus
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.address_warnings import ip_warnings
 from podling.apiserver.kinds.checks import Errors
@@ -21,7 +21,6 @@ from podling.apiserver.kinds.filling import change, each
 from podling.apiserver.kinds.pod_annotations import annotation_changes
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
-from podling.machinery.pods import is_sidecar
 
 STATUS = Path("status")
 _ALIVE_AGAIN = "may not be transitioned to non-terminated state"
@@ -92,27 +91,25 @@ def _ips(addresses: Sequence[PodIP] | Sequence[HostIP]) -> list[str]:
 def _transitions(new: Pod, old: Pod) -> Errors:
     """A container that ended and may not be restarted stays ended."""
     spec, status, before = old.spec, new.status, old.status
-    policy = spec.restart_policy or "Always"
-    policies = {container.name: container.restart_policy or policy for container in spec.containers}
-    ruled = {container.name for container in spec.containers if container.restart_policy_rules}
-    inits = {container.name: policy for container in spec.init_containers}
-    inits.update((c.name, "Always") for c in spec.init_containers if is_sidecar(c))
     restart_all = _restarts_everything(old)
     errors: Errors = []
-    for field, after, earlier, allowed in (
-        ("containerStatuses", status.container_statuses, before.container_statuses, policies),
-        ("initContainerStatuses", status.init_container_statuses, before.init_container_statuses, inits),
+    for field, after, earlier, containers in (
+        ("containerStatuses", status.container_statuses, before.container_statuses, spec.containers),
+        ("initContainerStatuses", status.init_container_statuses, before.init_container_statuses,
+         spec.init_containers),
         ("ephemeralContainerStatuses", status.ephemeral_container_statuses,
-         before.ephemeral_container_statuses, {}),
+         before.ephemeral_container_statuses, ()),
     ):  # fmt: skip
         if restart_all and field != "ephemeralContainerStatuses":
             continue
         now = {each.name: each for each in after}
+        named = {container.name: container for container in containers}
         for position, was in enumerate(earlier):
-            if was.name in ruled or _may_restart(was, allowed.get(was.name, "Never")):
+            ended, found = was.state.terminated, now.get(was.name)
+            if ended is None or found is None or found.state.terminated is not None:
                 continue
-            found = now.get(was.name)
-            if found is not None and found.state.terminated is None:
+            container = named.get(was.name)
+            if container is None or not _may_restart(container, spec, ended.exit_code):
                 errors.append(
                     fields.forbidden(STATUS.child(field).index(position).child("state"), _ALIVE_AGAIN)
                 )
@@ -127,9 +124,16 @@ def _restarts_everything(pod: Pod) -> bool:
     )
 
 
-def _may_restart(status: ContainerStatus, policy: str) -> bool:
-    ended = status.state.terminated
-    return ended is None or policy == "Always" or (policy == "OnFailure" and ended.exit_code != 0)
+def _may_restart(container: Container, spec: PodSpec, exit_code: int) -> bool:
+    """By the container's own policy, else by the pod's.
+
+    Kubernetes also asks which rule speaks of the exit code. Here any rule will do: a node that lost its
+    power begins again with containers whose end it did not see.
+    """
+    if container.restart_policy_rules:
+        return True
+    policy = container.restart_policy or spec.restart_policy or "Always"
+    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
 
 
 def _addresses(path: Path, new: Sequence[str], old: Sequence[str]) -> Errors:

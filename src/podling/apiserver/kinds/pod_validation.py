@@ -17,6 +17,7 @@ from podling.apiserver.kinds.container_validation import (
     validate_ephemeral_containers,
     validate_init_containers,
 )
+from podling.apiserver.kinds.env_validation import file_volume_errors
 from podling.apiserver.kinds.pod_annotations import validate_annotations, validate_profiles
 from podling.apiserver.kinds.pod_scope import PodScope
 from podling.apiserver.kinds.resource_validation import validate_overhead, validate_pod_resources
@@ -44,7 +45,7 @@ MAX_SEARCH_CHARACTERS = 2048
 
 def validate_pod_create(pod: Pod) -> Errors:
     """A pod that is to be created."""
-    errors = validate_pod(pod)
+    errors = validate_pod(pod, is_kept=False)
     if pod.spec.ephemeral_containers:
         errors.append(fields.forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create"))
     if pod.spec.node_name and pod.spec.scheduling_gates:
@@ -54,12 +55,13 @@ def validate_pod_create(pod: Pod) -> Errors:
     return errors + (validate_profiles(SPEC, annotations, pod.spec) if annotations else [])
 
 
-def validate_pod(pod: Pod) -> Errors:
+def validate_pod(pod: Pod, *, is_kept: bool = True) -> Errors:
     """What holds for a pod at any time: its own annotations and its spec."""
     spec = pod.spec
     annotations = pod.metadata.annotations
     errors = validate_annotations(ANNOTATIONS, annotations, spec) if annotations else []
-    errors += validate_pod_spec(SPEC, spec, pod_name=pod.metadata.name or "", is_pod=True)
+    name = pod.metadata.name or ""
+    errors += validate_pod_spec(SPEC, spec, pod_name=name, is_pod=True, is_kept=is_kept)
     if spec.volumes and not spec.service_account_name:
         errors += _tokens_without_account(SPEC.child("volumes"), spec)
     for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
@@ -97,8 +99,10 @@ def _tokens_without_account(path: Path, spec: PodSpec) -> Errors:
     ]
 
 
-def validate_pod_spec(path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: bool = False) -> Errors:
-    scope = PodScope(spec, is_pod=is_pod, pod_name=pod_name)
+def validate_pod_spec(
+    path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: bool = False, is_kept: bool = False
+) -> Errors:
+    scope = PodScope(spec, is_pod=is_pod, is_kept=is_kept, pod_name=pod_name)
     errors: Errors = []
     if spec.termination_grace_period_seconds is None:
         errors.append(fields.required(path.child("terminationGracePeriodSeconds")))
@@ -137,6 +141,8 @@ def validate_pod_spec(path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: 
         errors += validate_host_process(path, spec)
     if spec.host_users is False:
         errors += validate_host_users(path, spec)
+    if spec.hostname_override is not None:
+        errors += _hostname_override(path, spec, spec.hostname_override)
     errors += _names(path, spec)
     errors += validate_tolerations(path.child("tolerations"), spec.tolerations)
     for position, alias in enumerate(spec.host_aliases):
@@ -149,7 +155,7 @@ def validate_pod_spec(path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: 
         errors += checks.required_one_of(here, spec.preemption_policy, PREEMPTION_POLICIES)
     errors += validate_overhead(path.child("overhead"), spec.overhead) if spec.overhead else []
     errors += validate_operating_system(path, spec, spec.os) if spec.os is not None else []
-    return errors
+    return errors + (file_volume_errors(path, spec) if scope.reads_files else [])
 
 
 def _names(path: Path, spec: PodSpec) -> Errors:
@@ -161,8 +167,6 @@ def _names(path: Path, spec: PodSpec) -> Errors:
     errors += checks.within(deadline, spec.active_deadline_seconds, 1, checks.MAX_INT32)
     for field, name in (("hostname", spec.hostname), ("subdomain", spec.subdomain)):
         errors += checks.dns_label(path.child(field), name) if name else []
-    if spec.hostname_override is not None:
-        errors += _hostname_override(path, spec, spec.hostname_override)
     if spec.priority_class_name:
         errors += checks.dns_subdomain(path.child("priorityClassName"), spec.priority_class_name)
     if spec.runtime_class_name is not None:
@@ -172,14 +176,14 @@ def _names(path: Path, spec: PodSpec) -> Errors:
 
 def _hostname_override(path: Path, spec: PodSpec, name: str) -> Errors:
     here = path.child("hostnameOverride")
-    errors = checks.dns_subdomain(here, name)
+    errors: Errors = []
+    if spec.set_hostname_as_fqdn:
+        errors.append(fields.forbidden(here, "may not be specified when setHostnameAsFQDN is true"))
+    if spec.host_network:
+        errors.append(fields.forbidden(here, "may not be specified when hostNetwork is true"))
     if len(name.encode()) > 64:
         errors.append(fields.too_long(here, 64))
-    if spec.host_network:
-        errors.append(fields.forbidden(here, "may not be set when hostNetwork is true"))
-    if spec.set_hostname_as_fqdn:
-        errors.append(fields.forbidden(here, "may not be set when setHostnameAsFQDN is true"))
-    return errors
+    return errors + checks.dns_subdomain(here, name)
 
 
 def _host_network_ports(path: Path, scope: PodScope) -> Errors:

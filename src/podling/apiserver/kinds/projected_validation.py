@@ -5,7 +5,7 @@ Upstream: ``validateProjectionSources`` in ``pkg/apis/core/validation/validation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from podling.api.core_v1 import (
     ClusterTrustBundleProjection,
@@ -19,14 +19,15 @@ from podling.api.core_v1 import (
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.signer_names import bundle_name_errors, signer_name_errors
-from podling.machinery import fields
+from podling.machinery import fields, names
 from podling.machinery.fields import Path
 
 SHORTEST_TOKEN = 10 * 60
 LONGEST_TOKEN = 2**32
 SHORTEST_CERTIFICATE = 3600
 LONGEST_CERTIFICATE = 91 * 24 * 3600
-KEY_TYPES = ("ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", "RSA3072", "RSA4096")
+LONGEST_OF_KUBERNETES = 24 * 3600
+KEY_TYPES = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 
 _CONFLICT = "conflicting duplicate paths"
 
@@ -53,7 +54,7 @@ def validate_projected(
             bundle = source.cluster_trust_bundle.path
             errors += _claim(path, ((bundle, bundle),), taken)
         if source.pod_certificate is not None:
-            errors += _certificate(here.child("podCertificate"), source.pod_certificate, taken)
+            errors += _certificate(path, here.child("podCertificate"), source.pod_certificate, taken)
         if _count(source) > 1:
             text = "may not specify more than 1 volume type per source"
             errors.append(fields.forbidden(here, text))
@@ -127,15 +128,20 @@ def _trust_bundle(path: Path, bundle: ClusterTrustBundleProjection) -> Errors:
     return errors + checks.local_file_path(path.child("path"), bundle.path)
 
 
-def _certificate(path: Path, certificate: PodCertificateProjection, taken: set[str]) -> Errors:
+def _certificate(volume: Path, path: Path, certificate: PodCertificateProjection, taken: set[str]) -> Errors:
     errors = signer_name_errors(path.child("signerName"), certificate.signer_name)
-    errors += checks.required_one_of(path.child("keyType"), certificate.key_type, KEY_TYPES)
+    errors += _user_annotations(path.child("userAnnotations"), certificate.user_annotations)
+    if certificate.key_type not in KEY_TYPES:
+        errors.append(fields.not_supported(path.child("keyType"), certificate.key_type, KEY_TYPES))
     seconds = certificate.max_expiration_seconds
+    domain = certificate.signer_name.partition("/")[0]
+    of_kubernetes = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+    longest = LONGEST_OF_KUBERNETES if of_kubernetes else LONGEST_CERTIFICATE
     if seconds is not None and seconds < SHORTEST_CERTIFICATE:
         text = f"if provided, maxExpirationSeconds must be >= {SHORTEST_CERTIFICATE}"
         errors.append(fields.invalid(path.child("maxExpirationSeconds"), seconds, text))
-    if seconds is not None and seconds > LONGEST_CERTIFICATE:
-        text = f"if provided, maxExpirationSeconds must be <= {LONGEST_CERTIFICATE}"
+    if seconds is not None and seconds > longest:
+        text = f"if provided, maxExpirationSeconds must be <= {longest}"
         errors.append(fields.invalid(path.child("maxExpirationSeconds"), seconds, text))
     files = (
         ("credentialBundlePath", certificate.credential_bundle_path),
@@ -143,10 +149,21 @@ def _certificate(path: Path, certificate: PodCertificateProjection, taken: set[s
         ("certificateChainPath", certificate.certificate_chain_path),
     )
     given = [(name, file) for name, file in files if file]
+    for name, file in given:
+        errors += checks.local_file_path(path.child(name), file)
+        errors += _claim(volume, ((file, file),), taken)
     if not given:
         text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
         errors.append(fields.required(path, text))
-    for name, file in given:
-        errors += checks.local_file_path(path.child(name), file)
-        errors += _claim(path.child(name), ((file, file),), taken)
+    return errors
+
+
+def _user_annotations(path: Path, annotations: Mapping[str, str]) -> Errors:
+    """What the signer is told beside: keys with a domain."""
+    errors: Errors = []
+    for key in map(str.lower, annotations):
+        problems = names.qualified_name_errors(key)
+        if not problems and "/" not in key:
+            problems = ['must be a domain-prefixed key (such as "acme.io/foo")']
+        errors += checks.invalid_each(path, key, problems)
     return errors

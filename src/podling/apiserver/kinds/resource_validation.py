@@ -15,7 +15,7 @@ from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.pod_scope import PodScope
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
-from podling.machinery.pods import container_requests_total, is_pod_level_resource
+from podling.machinery.pods import container_limits_total, container_requests_total, is_pod_level_resource
 from podling.machinery.quantity import ZERO, Quantity, parse
 
 CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -182,19 +182,32 @@ def validate_overhead(path: Path, overhead: Mapping[str, str]) -> Errors:
 
 def validate_pod_resources(path: Path, spec: PodSpec, resources: ResourceRequirements) -> Errors:
     """``resources`` of the pod as a whole: their own values, and against those of the containers."""
+    if spec.os is not None and spec.os.name == "windows":
+        return [fields.forbidden(path, "may not be set for a windows pod")]
     errors: Errors = []
     if resources.claims:
         errors.append(
-            fields.forbidden(path.child("claims"), "claims cannot be set for Resources at pod-level")
+            fields.forbidden(path.child("claims"), "claims may not be set for Resources at pod-level")
         )
     errors += _requirements(path, resources, _pod_resource_name_errors)
-    requests = {name: parse(value) for name, value in resources.requests.items()}
-    for name, total in container_requests_total(spec).items():
-        own = requests.get(name, ZERO)
-        if is_pod_level_resource(name) and total > own:
-            text = f"must be greater than or equal to aggregate container requests of {total}"
-            errors.append(fields.invalid(path.child("requests").key(name), str(own), text))
+    errors += _below(path.child("requests"), "requests", container_requests_total(spec), resources.requests)
+    if any(HUGE_PAGES in name for name in resources.limits):
+        pages = {name: total for name, total in container_limits_total(spec).items() if HUGE_PAGES in name}
+        errors += _below(path.child("limits"), "limits", pages, resources.limits)
     return errors + _container_limits(path, spec, resources)
+
+
+def _below(path: Path, what: str, totals: Mapping[str, Quantity], given: Mapping[str, str]) -> Errors:
+    """What the pod has less of than its containers together; what it does not mention is left to them."""
+    return [
+        fields.invalid(
+            path.key(name),
+            str(parse(given[name])),
+            f"must be greater than or equal to aggregate container {what} of {total}",
+        )
+        for name, total in totals.items()
+        if name in given and total > parse(given[name])
+    ]
 
 
 def _container_limits(path: Path, spec: PodSpec, resources: ResourceRequirements) -> Errors:
@@ -229,6 +242,6 @@ def validate_resize_policy(
         errors += checks.required_one_of(path, policy.resource_name, ("cpu", "memory"))
         errors += checks.required_one_of(path, policy.restart_policy, ("NotRequired", "RestartContainer"))
         if restart_policy == "Never" and policy.restart_policy != "NotRequired":
-            text = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             errors.append(fields.invalid(path, policy.restart_policy, text))
     return errors

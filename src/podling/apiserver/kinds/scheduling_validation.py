@@ -217,7 +217,9 @@ def _toleration(path: Path, toleration: Toleration) -> Errors:
             text = "value must be empty when `operator` is 'Exists'"
             errors.append(fields.invalid(path.child("operator"), value, text))
     else:
-        errors.append(fields.not_supported(path.child("operator"), operator, ("Equal", "Exists")))
+        # Two that Kubernetes knows but does not take unless a feature is on: it names them only to who asks.
+        known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
+        errors.append(fields.not_supported(path.child("operator"), operator, known))
     return errors + checks.one_of(path.child("effect"), effect, TAINT_EFFECTS)
 
 

@@ -161,13 +161,15 @@ def validate_app_armor(path: Path, profile: AppArmorProfile | None) -> Errors:
 
 
 def validate_host_users(path: Path, spec: PodSpec) -> Errors:
-    """A pod with user IDs of its own (``hostUsers: false``) cannot share the host's other namespaces."""
+    """A pod with user IDs of its own (``hostUsers: false``) cannot share the host's other namespaces.
+
+    Kubernetes spells two of the fields like this.
+    """
     text = "when `hostUsers` is false"
-    shared = (("hostNetwork", spec.host_network), ("hostPID", spec.host_pid), ("hostIPC", spec.host_ipc))
+    shared = (("hostNetwork", spec.host_network), ("HostPID", spec.host_pid), ("HostIPC", spec.host_ipc))
     errors = [fields.forbidden(path.child(name), text) for name, used in shared if used]
-    for container, here in each_container(spec, path):
-        errors += [
-            fields.forbidden(here.child("volumeDevices").index(position), text)
-            for position in range(len(container.volume_devices))
-        ]
-    return errors
+    return errors + [
+        fields.forbidden(here.child("volumeDevices"), text)
+        for container, here in each_container(spec, path)
+        if container.volume_devices
+    ]
