@@ -246,7 +246,7 @@ ADDRESSES: list[KindRow] = [
         [
             invalid(
                 "spec.cidrs",
-                '["10.0.0.0/16","10.1.0.0/16"]',
+                '{"cidrs":["10.0.0.0/16","10.1.0.0/16"]}',
                 "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64",
             )
         ],

@@ -98,13 +98,13 @@ class ServiceCIDRRules(TableRules[ServiceCIDR]):
             return [fields.required(path, "at least one CIDR required")]
         if len(blocks) > 2:
             return [fields.invalid(path, obj.spec, "may only hold up to 2 values")]
+        parsed = [names.parse_cidr(block) for block in blocks]
+        families = {None if block is None else block.version for block in parsed}
+        if len(blocks) == 2 and families != {4, 6}:
+            return [fields.invalid(path, obj.spec, _ONE_OF_EACH)]
         errors: Errors = []
         for position, block in enumerate(blocks):
             errors += checks.invalid_each(path.index(position), block, names.canonical_cidr_errors(block))
-        parsed = [names.parse_cidr(block) for block in blocks]
-        families = [block.version for block in parsed if block is not None]
-        if len(families) == 2 and len(set(families)) == 1:
-            errors.append(fields.invalid(path, blocks, _ONE_OF_EACH))
         return errors
 
     def validate_update(self, new: ServiceCIDR, old: ServiceCIDR, context: Context) -> Errors:
