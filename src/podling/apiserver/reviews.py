@@ -41,6 +41,7 @@ from podling.apiserver.kinds.access_review_validation import (
 from podling.apiserver.node_authorizer import node_of
 from podling.apiserver.rbac import Attributes
 from podling.apiserver.rest import Handler
+from podling.apiserver.review_selectors import on_node, unread_labels, wanted_fields
 from podling.apiserver.tokens import Tokens
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
@@ -169,22 +170,33 @@ class Reviews:
         resource: ResourceAttributes | None,
         path: NonResourceAttributes | None,
     ) -> SubjectAccessReviewStatus:
-        decision = self._authorizer.decide(user, _attributes(resource, path))
-        return SubjectAccessReviewStatus(allowed=decision.allowed, reason=decision.reason or None)
+        unread: list[str] = []
+        if resource is not None:
+            asked, unread = _about(resource)
+        else:
+            assert path is not None
+            asked = Attributes(path.verb or "", path=path.path or "/")
+        decision = self._authorizer.decide(user, asked)
+        return SubjectAccessReviewStatus(
+            allowed=decision.allowed,
+            reason=decision.reason or None,
+            evaluation_error=aggregate(unread) if unread else None,
+        )
 
 
-def _attributes(resource: ResourceAttributes | None, path: NonResourceAttributes | None) -> Attributes:
-    if resource is None:
-        assert path is not None
-        return Attributes(path.verb or "", path=path.path or "/")
-    return Attributes(
+def _about(resource: ResourceAttributes) -> tuple[Attributes, list[str]]:
+    """What a question about a resource asks, and what of it cannot be read."""
+    fields, unread = wanted_fields(resource.field_selector)
+    asked = Attributes(
         resource.verb or "",
         resource.group or "",
         resource.resource or "",
         resource.subresource or "",
         resource.namespace or "",
         resource.name or "",
+        on_node=on_node(resource, fields),
     )
+    return asked, [text for text in (unread, unread_labels(resource.label_selector)) if text]
 
 
 def _user_info(user: User) -> UserInfo:
