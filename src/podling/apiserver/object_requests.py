@@ -275,10 +275,10 @@ def _watch_options(query: Mapping[str, str], name: str) -> ListOptions:
     """A watch's options; the path of a single object is the selection of its name."""
     options = request_options.list_options(query, watch=True)
     if name:
-        selector = f"metadata.name={name}"
-        if options.field_selector not in ("", selector, f"metadata.name=={name}"):
+        selector, asked = f"metadata.name={name}", options.field_selector
+        if asked and not {selector, f"metadata.name=={name}"}.intersection(asked.split(",")):
             raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
-        options = replace(options, field_selector=selector)
+        options = replace(options, field_selector=asked or selector)
     seconds = options.timeout_seconds or int(ids.uniform(WATCH_SECONDS_MIN, WATCH_SECONDS_MAX))
     return replace(options, timeout_seconds=seconds)
 

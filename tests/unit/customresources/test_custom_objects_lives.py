@@ -193,6 +193,37 @@ async def test_applying_merges_by_the_schema(cluster: ControlPlane, define: Defi
         await applied("one", {"name": "a", "other": 1})
 
 
+SCALARS = {
+    "size": {"type": "integer"},
+    "share": {"type": "number"},
+    "on": {"type": "boolean"},
+    "mode": {"type": "string"},
+    "since": {"type": "string", "format": "date-time"},
+    "port": {"x-kubernetes-int-or-string": True},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("size", "three", "expected numeric (int or float), got string"),
+        ("share", True, "expected numeric (int or float), got bool"),
+        ("on", "yes", "expected boolean, got &{yes}"),
+        ("mode", 3, "expected string, got &value.valueUnstructured{Value:3}"),
+        ("since", [], "expected any scalar, got &{[]}"),
+    ],
+)
+async def test_applying_what_the_schema_does_not_have(
+    cluster: ControlPlane, define: Define, name: str, value: object, what: str
+) -> None:
+    kind = await define({"type": "object", "properties": SCALARS})
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", name: value}
+    with pytest.raises(ApiError) as error:
+        await cluster.client.patch(kind, "w", body, "default", patch_type=PatchType.APPLY, field_manager="me")
+    place = "failed to create typed patch object (default/w; example.com/v1, Kind=Widget)"
+    assert (error.value.code, str(error.value)) == (500, f"{place}: .{name}: {what}")
+
+
 async def test_applying_where_nothing_is_described(cluster: ControlPlane, define: Define) -> None:
     """A schema that keeps whatever comes: maps are merged, everything else is one value."""
     kind = await define()

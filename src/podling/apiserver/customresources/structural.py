@@ -90,7 +90,7 @@ def _shape(schema: Schema) -> Shape:
         keys = tuple(schema.plain.get(LIST_KEYS) or ()) if list_type == "map" else ()
         return Shape(Kind.LIST, element=schema.items.shape, map_keys=keys, is_set=list_type == "set")
     if schema.int_or_string or schema.type not in ("object", ""):
-        return Shape(Kind.ANY)
+        return Shape(_scalar_kind(schema))
     atomic = schema.plain.get(MAP_TYPE) == "atomic"
     if schema.values is not None and not schema.properties:
         return Shape(Kind.MAP, element=schema.values.shape, atomic=atomic)
@@ -101,6 +101,23 @@ def _shape(schema: Schema) -> Shape:
         fields = dict.fromkeys(HEAD, DEDUCED) | fields
     rest = DEDUCED if schema.preserves or schema.any_values else None
     return Shape(Kind.STRUCT, fields=fields, rest=rest, atomic=atomic)
+
+
+def _scalar_kind(schema: Schema) -> Kind:
+    """What server-side apply asks of a value: texts of a format are looked at by validation alone."""
+    if schema.int_or_string:
+        return Kind.ANY
+    if schema.type == "string" and schema.plain.get("format", "") not in ("", "byte"):
+        return Kind.QUANTITY
+    return _SCALARS.get(schema.type, Kind.ANY)
+
+
+_SCALARS = {
+    "string": Kind.STRING,
+    "integer": Kind.INTEGER,
+    "number": Kind.NUMBER,
+    "boolean": Kind.BOOLEAN,
+}
 
 
 def pruned(
