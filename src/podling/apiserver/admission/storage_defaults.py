@@ -19,7 +19,7 @@ from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
 from podling.apiserver.kinds.filling import change
 from podling.machinery.quantity import parse
 from podling.machinery.scheme import Resource
-from podling.machinery.storage_classes import BETA_CLASS
+from podling.machinery.storage_classes import BETA_CLASS, class_of
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
@@ -123,8 +123,8 @@ class PersistentVolumeClaimResize(Plugin):
         claim: PersistentVolumeClaim = request.old
         if claim.status.phase != "Bound":
             raise request.forbidden("Only bound persistent volume claims can be expanded")
-        name = claim.spec.storage_class_name
-        found = objects.get(StorageClass, name) if name else None
+        name = class_of(claim)
+        found = objects.get(StorageClass, name) if name and name == class_of(request.object) else None
         if found is None or not found.allow_volume_expansion:
             raise request.forbidden(_NOT_EXPANDABLE)
 
