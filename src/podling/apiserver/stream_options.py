@@ -48,13 +48,14 @@ def node_of(pod: Pod) -> str:
 def check_log_options(pod: str, query: Mapping[str, str]) -> None:
     """Raises 422 for log options that make no sense, 400 for numbers that are none."""
     found: list[FieldError] = []
+    both = bool(query.get("sinceTime") and query.get("sinceSeconds"))
     for name, least in (("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1)):
         value = number(query, name)
-        if value is not None and value < least:
+        if value is not None and value < least and not (both and name == "sinceSeconds"):
             text = "must be greater than or equal to 0" if least == 0 else "must be greater than 0"
             found.append(fields.invalid(Path(name), value, text))
     if query.get("sinceTime"):
-        if query.get("sinceSeconds"):
+        if both:
             why = "at most one of `sinceTime` or `sinceSeconds` may be specified"
             found.append(of_the_whole(fields.forbidden(Path(), why)))
         try:
@@ -64,7 +65,7 @@ def check_log_options(pod: str, query: Mapping[str, str]) -> None:
     stream = query.get("stream", "")
     if stream and stream not in LOG_STREAMS:
         found.append(fields.not_supported(Path("stream"), stream, LOG_STREAMS))
-    if stream in LOG_STREAMS[1:] and query.get("tailLines"):
+    if stream and stream != LOG_STREAMS[0] and query.get("tailLines"):
         why = "`tailLines` and specific `stream` are mutually exclusive for now"
         found.append(of_the_whole(fields.forbidden(Path(), why)))
     if found:

@@ -429,7 +429,7 @@ STATUSES: list[tuple[str, str, list[Cause]]] = [
         "",
         "status: {containerStatuses: [{name: main, user: {linux: {uid: -1, gid: 0}}, "
         "allocatedResourcesStatus: [{name: gpu, "
-        "resources: [{resourceID: a, health: Healthy}, {resourceID: a, health: Ill}]}]}]}",
+        "resources: [{resourceID: a, health: Healthy}, {resourceID: a, health: Ill, message: ''}]}]}]}",
         [
             invalid(
                 "status.containerStatuses[0].user.linux.uid",
@@ -447,6 +447,10 @@ STATUSES: list[tuple[str, str, list[Cause]]] = [
                 "Healthy",
                 "Unhealthy",
                 "Unknown",
+            ),
+            required(
+                "status.containerStatuses[0].allocatedResourcesStatus[0].resources[1].message",
+                "must be non-empty if specified",
             ),
             duplicate(
                 "status.containerStatuses[0].allocatedResourcesStatus[0].resources[1].resourceID", '"a"'

@@ -24,6 +24,7 @@ from podling.machinery import fields
 from podling.machinery.fields import Path
 
 HEALTH = ("Healthy", "Unhealthy", "Unknown")
+LONGEST_MESSAGE = 1024
 _NO_CLAIM = (
     "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or "
     "'claim:<claimName>' if request is empty"
@@ -97,6 +98,10 @@ def _devices(path: Path, resource: ResourceStatus) -> Errors:
         here = path.index(position)
         if device.health not in HEALTH:
             errors.append(fields.not_supported(here.child("health"), device.health or "", HEALTH))
+        if device.message == "":
+            errors.append(fields.required(here.child("message"), "must be non-empty if specified"))
+        elif device.message is not None and len(device.message.encode()) > LONGEST_MESSAGE:
+            errors.append(fields.too_long(here.child("message"), LONGEST_MESSAGE))
         if device.resource_id in seen:
             errors.append(fields.duplicate(here.child("resourceID"), device.resource_id))
         seen.add(device.resource_id)
