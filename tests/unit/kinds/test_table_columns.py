@@ -19,7 +19,7 @@ from podling.api.admissionregistration_v1 import (
 from podling.api.apps_v1 import ControllerRevision
 from podling.api.autoscaling_v2 import HorizontalPodAutoscaler
 from podling.api.certificates_v1 import CertificateSigningRequest
-from podling.api.core_v1 import PersistentVolume, Service
+from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.api.flowcontrol_v1 import PriorityLevelConfiguration
 from podling.api.networking_v1 import Ingress, IPAddress
@@ -169,6 +169,11 @@ ROWS: list[tuple[type[Any], str, list[Any]]] = [
         ["x", "a", "v", "n", True, "5m"],
     ),
     (PersistentVolume, "spec: {}", ["x", "0"]),
+    (
+        PersistentVolumeClaim,
+        "spec: {volumeName: v}\nstatus: {phase: Pending}",
+        ["x", "Pending", "v", "0", "", "", "<unset>", "5m", "<unset>"],
+    ),
     (
         CertificateSigningRequest,
         "spec: {signerName: example.com/a}",

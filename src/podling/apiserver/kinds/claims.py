@@ -84,7 +84,7 @@ class ClaimRules(KindRules[PersistentVolumeClaim]):
 
     def row(self, obj: PersistentVolumeClaim, now: datetime) -> Sequence[Any]:
         phase = "Terminating" if obj.metadata.deletion_timestamp is not None else obj.status.phase
-        storage = obj.status.capacity.get("storage", "") if obj.spec.volume_name else ""
+        storage = obj.status.capacity.get("storage", "0") if obj.spec.volume_name else ""
         return (
             obj.metadata.name,
             phase,
