@@ -6,10 +6,10 @@ The words of what is wrong are cel-go's. Limits are those of ``k8s.io/apiserver/
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from podling.apiserver.cel.compiler import Compiler
+from podling.apiserver.cel.compiler import Compiler, Problem
 from podling.apiserver.cel.readers import reader
 from podling.apiserver.cel.runs import BUDGET, Failure, OverBudget
 from podling.apiserver.cel.syntax import SyntaxProblem, parse
@@ -51,12 +51,11 @@ class Program:
         try:
             tree = parse(text)
         except SyntaxProblem as problem:
-            raise NotCompiled(_shown(text, problem.text, problem.at)) from None
+            raise NotCompiled(_all_shown(text, [problem, *problem.others])) from None
         compiler = Compiler()
         found = compiler.compile(tree, variables)
         if wrong := compiler.problems or compiler.doubts:
-            problems = sorted(wrong, key=lambda each: each.at)
-            raise NotCompiled("\n".join(_shown(text, each.text, each.at) for each in problems))
+            raise NotCompiled(_all_shown(text, wrong))
         if compiler.unmade:
             raise NotCompiled(compiler.unmade, "program instantiation failed")
         self.type, self.cost, self._run = found.type, found.cost, found.run
@@ -80,8 +79,12 @@ def syntax_problem(text: str) -> str | None:
     try:
         parse(text)
     except SyntaxProblem as problem:
-        return _shown(text, problem.text, problem.at)
+        return _all_shown(text, [problem, *problem.others])
     return None
+
+
+def _all_shown(text: str, problems: Sequence[SyntaxProblem | Problem]) -> str:
+    return "\n".join(_shown(text, each.text, each.at) for each in sorted(problems, key=lambda each: each.at))
 
 
 def _shown(text: str, problem: str, at: int) -> str:

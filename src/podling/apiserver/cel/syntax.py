@@ -7,6 +7,7 @@ selections (``a.?b``, ``a[?0]``), optional items (``[?a]``) and macros with two 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -33,11 +34,11 @@ NOWHERE = -1
 
 
 class SyntaxProblem(Exception):
-    """A text that is no expression."""
+    """A text that is no expression; ``others``: what is wrong with it besides."""
 
-    def __init__(self, text: str, at: int) -> None:
+    def __init__(self, text: str, at: int, others: Sequence[SyntaxProblem] = ()) -> None:
         super().__init__(text)
-        self.text, self.at = text, at
+        self.text, self.at, self.others = text, at, others
 
 
 _TOKEN = re.compile(
@@ -79,6 +80,7 @@ _EXPRESSION_EXPECTED = (
     "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
     "BYTES, IDENTIFIER}"
 )
+_CLOSING = (")", "]", "}")
 _SIMPLE = dict(zip("abfnrtv\\'\"`?", "\a\b\f\n\r\t\v\\'\"`?", strict=True))
 
 
@@ -89,17 +91,30 @@ class _Token:
     at: int
 
 
-def _tokens(text: str) -> list[_Token]:
-    found, at = [], 0
+def _tokens(text: str) -> tuple[list[_Token], list[SyntaxProblem]]:
+    found, wrong, at = list[_Token](), list[SyntaxProblem](), 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise SyntaxProblem(f"Syntax error: token recognition error at: '{text[at]}'", at)
+            unknown = _unknown(text, at)
+            shown = unknown.replace("\n", "\\n")
+            wrong.append(SyntaxProblem(f"Syntax error: token recognition error at: '{shown}'", at))
+            at += len(unknown)
+            continue
         kind = match.lastgroup or ""
         if kind != "space":
             found.append(_Token(kind, match.group(), at))
         at = match.end()
-    return [*found, _Token("end", "<EOF>", len(text))]
+    return [*found, _Token("end", "<EOF>", len(text))], wrong
+
+
+def _unknown(text: str, at: int) -> str:
+    """What is skipped where no token is: up to the character after which it could not be one any more."""
+    if text[at] in "=&|":
+        return text[at : at + 2]
+    if text[at] in "'\"":
+        return text[at:].partition("\n")[0] + ("\n" if "\n" in text[at:] else "")
+    return text[at]
 
 
 def parse(text: str) -> Node:
@@ -107,10 +122,16 @@ def parse(text: str) -> Node:
     if len(text) > SIZE_MAX:
         why = f"expression code point size exceeds limit: size: {len(text)}, limit {SIZE_MAX}"
         raise SyntaxProblem(why, NOWHERE)
-    parser = _Parser(_tokens(text))
-    tree = parser.expression()
-    if parser.token.kind != "end":
-        parser.fail("expecting <EOF>")
+    tokens, wrong = _tokens(text)
+    parser = _Parser(tokens)
+    try:
+        tree = parser.expression()
+        parser.finish()
+    except SyntaxProblem as problem:
+        raise SyntaxProblem(problem.text, problem.at, [*wrong, *parser.problems]) from None
+    wrong += parser.problems
+    if wrong:
+        raise SyntaxProblem(wrong[0].text, wrong[0].at, wrong[1:])
     if too_deep(tree):
         raise SyntaxProblem("max recursion depth exceeded", NOWHERE)
     return tree
@@ -119,13 +140,28 @@ def parse(text: str) -> Node:
 class _Parser:
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens, self._position, self._depth = tokens, 0, 0
+        self.problems: list[SyntaxProblem] = []
+        """What is wrong, and yet kept nothing from being read on."""
 
     @property
     def token(self) -> _Token:
         return self._tokens[self._position]
 
+    @property
+    def after(self) -> _Token:
+        """The token after the next one."""
+        return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
+
     def fail(self, why: str) -> NoReturn:
         raise SyntaxProblem(f"Syntax error: mismatched input '{self.token.text}' {why}", self.token.at)
+
+    def finish(self) -> None:
+        """Nothing may be left."""
+        if self.token.kind == "end":
+            return
+        if self.after.kind == "end":
+            raise _unwanted(self.token, "expecting <EOF>")
+        self.fail("expecting <EOF>")
 
     def _take(self) -> _Token:
         token = self.token
@@ -137,6 +173,8 @@ class _Parser:
 
     def _expect(self, sign: str) -> _Token:
         if not self._sees(sign):
+            if self.token.kind == "end" and sign in _CLOSING:
+                raise SyntaxProblem(f"Syntax error: missing '{sign}' at '<EOF>'", self.token.at)
             self.fail(f"expecting '{sign}'")
         return self._take()
 
@@ -262,8 +300,15 @@ class _Parser:
                 return self._map(token.at)
             if token.text == "." and self.token.kind == "name":
                 return self._named(self._take())
+        if token.kind != "end" and self._begins(self.token):
+            self.problems.append(_unwanted(token, _EXPRESSION_EXPECTED))
+            return self._primary()
         self._position -= 1
         self.fail(_EXPRESSION_EXPECTED)
+
+    def _begins(self, token: _Token) -> bool:
+        """Whether an expression can begin with this."""
+        return token.kind not in ("sign", "end") or token.text in ("[", "{", "(", ".", "-", "!")
 
     def _named(self, token: _Token) -> Node:
         if token.text in _CONSTANTS:
@@ -284,7 +329,7 @@ class _Parser:
     def _list(self, at: int) -> Node:
         items: list[Node] = []
         optional: set[int] = set()
-        while not self._sees("]"):
+        while not self._sees("]") and not (items and self.token.kind == "end"):
             if self._skip("?"):
                 optional.add(len(items))
             items.append(self.expression())
@@ -296,7 +341,7 @@ class _Parser:
     def _map(self, at: int) -> Node:
         entries: list[tuple[Node, Node]] = []
         optional: set[int] = set()
-        while not self._sees("}"):
+        while not self._sees("}") and not (entries and self.token.kind == "end"):
             if self._skip("?"):
                 optional.add(len(entries))
             key = self.expression()
@@ -306,6 +351,11 @@ class _Parser:
                 break
         self._expect("}")
         return MapOf(tuple(entries), at, frozenset(optional))
+
+
+def _unwanted(token: _Token, why: str) -> SyntaxProblem:
+    """A token without which all would be well."""
+    return SyntaxProblem(f"Syntax error: extraneous input '{token.text}' {why}", token.at)
 
 
 def _balanced(name: str, terms: list[Node], places: list[int]) -> Node:
