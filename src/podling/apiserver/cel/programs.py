@@ -6,7 +6,8 @@ The words of what is wrong are cel-go's. Limits are those of ``k8s.io/apiserver/
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from podling.apiserver.cel.compiler import Compiler, Problem
@@ -25,8 +26,23 @@ PER_OBJECT = 2_000_000
 
 
 _CALLS = 5000
-"""How many calls may be inside of each other: an expression may be as deep as cel-go lets it be."""
-sys.setrecursionlimit(max(sys.getrecursionlimit(), _CALLS))
+"""How many calls may be inside of each other for an expression that is as deep as cel-go lets it be."""
+_SHORT = 500
+"""An expression of so few characters is not deep."""
+
+
+@contextmanager
+def _room(text: str) -> Iterator[None]:
+    """Room for the calls that a deep expression takes."""
+    before = sys.getrecursionlimit()
+    if len(text) <= _SHORT or before >= _CALLS:
+        yield
+        return
+    sys.setrecursionlimit(_CALLS)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 class NotCompiled(Exception):
@@ -48,12 +64,13 @@ class Program:
     """
 
     def __init__(self, text: str, variables: Mapping[str, Type]) -> None:
+        self._text = text
+        compiler = Compiler()
         try:
-            tree = parse(text)
+            with _room(text):
+                found = compiler.compile(parse(text), variables)
         except SyntaxProblem as problem:
             raise NotCompiled(_all_shown(text, [problem, *problem.others])) from None
-        compiler = Compiler()
-        found = compiler.compile(tree, variables)
         if wrong := compiler.problems or compiler.doubts:
             raise NotCompiled(_all_shown(text, wrong))
         if compiler.unmade:
@@ -71,13 +88,17 @@ class Program:
                 scope[name] = read(scope[name])
             except ValueError as error:
                 raise Failure(str(error)) from None
-        return self._run(scope)
+        if len(self._text) <= _SHORT:
+            return self._run(scope)
+        with _room(self._text):
+            return self._run(scope)
 
 
 def syntax_problem(text: str) -> str | None:
     """Where an expression cannot be parsed, as Kubernetes shows it; None if it can."""
     try:
-        parse(text)
+        with _room(text):
+            parse(text)
     except SyntaxProblem as problem:
         return _all_shown(text, [problem, *problem.others])
     return None
