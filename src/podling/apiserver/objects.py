@@ -18,6 +18,8 @@ class Stored(Struct, eq=False, gc=False):
     """What is derived from one entry's bytes: the object, and later its other representations."""
 
     object: Any = None
+    item_bytes: bytes | None = None
+    """The object as lists have it, once somebody has asked for one."""
     metadata_bytes: bytes | None = None
     """The object as ``PartialObjectMetadata``, once somebody has asked for it."""
     _forms: dict[str, Any] | None = None

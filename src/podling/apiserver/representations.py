@@ -22,6 +22,7 @@ from podling.apiserver.negotiation import META_VERSIONS, Form
 from podling.apiserver.objects import stored
 from podling.client.base import WatchEventType
 from podling.machinery import codec, tables
+from podling.machinery.custom import CustomResource
 from podling.machinery.scheme import Resource
 from podling.machinery.tables import Column
 from podling.store.base import Entry
@@ -94,11 +95,24 @@ class Renderer:
         return sorted(entries, key=lambda entry: self.rules.row_order(stored(entry, kind).object))
 
     def _items(self, entries: Sequence[Entry], now: datetime) -> list[bytes]:
-        if self.form is Form.OBJECT:
-            return [entry.value for entry in entries]
         if self.form is Form.TABLE:
             return [self._row(entry, now) for entry in entries]
-        return [self._partial(entry) for entry in entries]
+        if self.form is not Form.OBJECT:
+            return [self._partial(entry) for entry in entries]
+        if isinstance(self.resource, CustomResource):
+            return [entry.value for entry in entries]
+        return [
+            (memo is not None and memo.item_bytes) or self._item(entry)
+            for entry in entries
+            for memo in (entry.memo,)
+        ]
+
+    def _item(self, entry: Entry) -> bytes:
+        """An object as lists have it. Of built-in kinds the list alone says what they are."""
+        memo, value = stored(entry, self.resource.storage_resource.type), entry.value
+        head = f'{{"apiVersion":"{self.resource.group_version}","kind":"{self.resource.kind}",'.encode()
+        memo.item_bytes = b"{" + value[len(head) :] if value.startswith(head) else _untyped(value)
+        return memo.item_bytes
 
     def _around(self, metadata: ListMeta) -> tuple[bytes, bytes]:
         """What comes before and after the items."""
@@ -162,3 +176,8 @@ class Renderer:
             memo.metadata_bytes = msgspec.json.encode(_Metadata(metadata=memo.object.metadata))[1:]
         head = f'{{"kind":"PartialObjectMetadata","apiVersion":"{tables.GROUP}/{self.version}",'
         return head.encode() + memo.metadata_bytes
+
+
+def _untyped(value: bytes) -> bytes:
+    plain = msgspec.json.decode(value)
+    return msgspec.json.encode({name: plain[name] for name in plain if name not in ("apiVersion", "kind")})

@@ -107,6 +107,11 @@ async def test_a_plain_list(cluster: ControlPlane) -> None:
     assert (found["kind"], found["apiVersion"]) == ("PodList", "v1")
     assert found["metadata"] == {"resourceVersion": "9", "continue": "more", "remainingItemCount": 3}
     assert [item["metadata"]["name"] for item in found["items"]] == ["a", "b"]
+    whole = [decoded(entry.value) for entry in entries]
+    said = {"kind": "Pod", "apiVersion": "v1"}
+    assert [{**said, **item} for item in found["items"]] == whole, "nothing else is left out"
+    again = await renderer(cluster, Form.OBJECT).many(entries, metadata, clock.now())
+    assert decoded(again) == found
 
 
 async def test_events_of_a_table_name_the_columns_once(cluster: ControlPlane) -> None:
