@@ -19,12 +19,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from podling.store.base import Encode, Entry, Event, EventType, FutureRevision, StoreClosed, WriteFailed
+from podling.store.disk_thread import DiskThread
 from podling.store.hub import DEFAULT_CAPACITY
 from podling.store.logfile import LogFile, replaced_rows
 from podling.store.state import CommittedReads, State
@@ -70,7 +71,7 @@ class SqliteStore(CommittedReads):
         super().__init__(state)
         self._garbage = deque(contents.garbage)
         self._waiting: deque[_Write] = deque()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="podling-store")
+        self._disk = DiskThread("podling-store")
         self._idle = asyncio.Event()
         self._idle.set()
         self._compacting = asyncio.Lock()
@@ -96,12 +97,12 @@ class SqliteStore(CommittedReads):
             raise FutureRevision(revision, self.revision)
         async with self._compacting:
             if revision > self.compacted:
-                await self._on_disk(self._file.mark_compacted, revision)
+                await self._disk.do(self._file.mark_compacted, revision)
                 self._garbage.extend(sorted(_garbage(self._state, revision)))
                 self._state.compact(revision)
             while self._garbage:
                 rows = [self._garbage[i] for i in range(min(len(self._garbage), REMOVE_ROWS_MAX))]
-                await self._on_disk(self._file.remove, rows)
+                await self._disk.do(self._file.remove, rows)
                 for _ in rows:
                     self._garbage.popleft()
 
@@ -112,8 +113,8 @@ class SqliteStore(CommittedReads):
         await self._idle.wait()
         async with self._compacting:
             self._state.hub.close()
-            await self._on_disk(self._file.close)
-            self._thread.shutdown()
+            await self._disk.do(self._file.close)
+            self._disk.close()
 
     async def _write(self, key: str, prepare: Callable[[int], Event]) -> Entry:
         self._check_open()
@@ -132,10 +133,10 @@ class SqliteStore(CommittedReads):
             self._idle.set()
             return
 
-        def committed(outcome: Future[None]) -> None:
-            loop.call_soon_threadsafe(self._finish, loop, writes, events, outcome.exception())
+        def committed(error: BaseException | None) -> None:
+            loop.call_soon_threadsafe(self._finish, loop, writes, events, error)
 
-        self._thread.submit(self._file.append, events).add_done_callback(committed)
+        self._disk.submit(partial(self._file.append, events), committed)
 
     def _form_batch(self) -> tuple[list[_Write], list[Event]]:
         """Take what waits, in order, each key at most once; refuse what may not be written."""
@@ -183,10 +184,6 @@ class SqliteStore(CommittedReads):
     def _check_open(self) -> None:
         if self._closed:
             raise StoreClosed("the store is closed")
-
-    async def _on_disk(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Run blocking work on the writer's thread; the work is done even if its caller is cancelled."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
 
 def _garbage(state: State, revision: int) -> list[int]:
