@@ -7,7 +7,8 @@ from typing import Any
 
 from podling.api import apps_v1
 from podling.machinery import fieldsets
-from podling.machinery.apply import Writer, apply
+from podling.machinery.apply import apply
+from podling.machinery.managed_entries import Writer
 from podling.machinery.plain import copied
 
 NOW = datetime(2020, 1, 1, tzinfo=UTC)

@@ -49,15 +49,17 @@ def recorded(
         return same
     if old is not None and not old.metadata.managed_fields and _unreadable(new):
         return _with_record(new, ())
-    from podling.machinery import apply  # loaded with the first recorded write
-
     kind = target.resource.storage_resource.type
     who = _writer(target, options.field_manager or component_name(user), now)
     if old is None and not known:
-        entry = apply.first_entry(new, kind, who)
+        from podling.machinery import creations  # loaded with the first recorded write
+
+        entry = creations.first_entry(new, kind, who)
         if entry is None:
             return new
         return _with_record(new, (entry,))
+    from podling.machinery import apply
+
     plain = apply.track_update(None if old is None else codec.to_plain(old), codec.to_plain(new), kind, who)
     entries = codec.from_plain(plain["metadata"].get("managedFields", ()), tuple[ManagedFieldsEntry, ...])
     return _with_record(new, entries)
@@ -137,8 +139,9 @@ def applied(old: Any | None, patch: Patch, target: Target, options: WriteOptions
 def check_typed(intent: Any, kind: type[Any], group_version: str, now: datetime) -> None:
     """Refuse an intent that is none of its kind (see ``apply.check_intent``)."""
     from podling.machinery import apply
+    from podling.machinery.managed_entries import Writer
 
-    apply.check_intent(intent, kind, apply.Writer("", now, group_version))
+    apply.check_intent(intent, kind, Writer("", now, group_version))
 
 
 def _report(duplicates: tuple[str, ...], options: WriteOptions) -> None:
@@ -152,7 +155,7 @@ def _report(duplicates: tuple[str, ...], options: WriteOptions) -> None:
 
 
 def _writer(target: Target, manager: str, now: datetime) -> Any:
-    from podling.machinery.apply import Writer
+    from podling.machinery.managed_entries import Writer
 
     return Writer(
         manager,

@@ -12,60 +12,37 @@ Source of the rules: ``structured-merge-diff/merge`` and ``apimachinery/pkg/util
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
-from msgspec import Struct, json
 from msgspec.structs import replace
 
-from podling.api.meta_v1 import ManagedFieldsEntry, StatusCause, StatusDetails
+from podling.api.meta_v1 import StatusCause, StatusDetails
 from podling.machinery import codec, custom, fieldsets, last_applied
+from podling.machinery.creations import HEAD, HEAD_OF_METADATA, fields_of_new
+from podling.machinery.custom import object_shape
 from podling.machinery.errors import ApiError, bad_request, failure
-from podling.machinery.field_trees import maker_of
 from podling.machinery.fieldsets import NOTHING, FieldSet, SchemaError
 from podling.machinery.managed_entries import (
     APPLY,
-    FIELDS_V1,
     UPDATE,
     Entry,
+    Writer,
     capped,
     entries_in,
     unmanaged,
     with_entries,
 )
 from podling.machinery.plain import copied, equal
-from podling.machinery.shapes import Kind, Shape, per_type, shape_of
+from podling.machinery.shapes import Kind, Shape, per_type
 from podling.machinery.typed_values import mistakes
 
 BEFORE_FIRST_APPLY = "before-first-apply"
-SHARED_MAX, SHARED_BYTES = 4096, 4096
-"""So many different trees of fields of up to this size are kept once for all the objects that have them."""
-TEMPLATES_MAX = 512
-"""Of so many objects created last the fields are remembered, by all that they say but their names."""
-
-_HEAD = frozenset({"apiVersion", "kind", "metadata"})
-_HEAD_OF_METADATA = frozenset({
-    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation",
-    "managedFields", "resourceVersion",
-})  # fmt: skip
-_NOBODYS = frozenset([(f"f:{name}",) for name in _HEAD]) | {
-    ("f:metadata", f"f:{name}") for name in _HEAD_OF_METADATA
+_NOBODYS = frozenset([(f"f:{name}",) for name in HEAD]) | {
+    ("f:metadata", f"f:{name}") for name in HEAD_OF_METADATA
 }
 """Fields that nobody owns: they identify the object, or the server alone writes them."""
-
-
-class Writer(Struct, frozen=True):
-    """Who writes, when, and which part of the object."""
-
-    manager: str
-    now: datetime
-    api_version: str
-    subresource: str = ""
-    ignored: tuple[str, ...] = ()
-    """Top-level fields that this request cannot write: ``status`` on the main resource, ``spec`` on
-    the status subresource. Nobody comes to own them by it."""
 
 
 class _Null:
@@ -99,7 +76,7 @@ def check_intent(applied: Any, type_: type[Any], writer: Writer) -> None:
     metadata = applied.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
-    if wrong := mistakes(applied, _shape_of(type_)):
+    if wrong := mistakes(applied, object_shape(type_)):
         raise _untyped(applied, type_, writer, wrong)
 
 
@@ -128,7 +105,7 @@ def apply(live: Any | None, applied: Any, type_: type[Any], writer: Writer, *, f
     nulls marked (``with_nulls``). Raises ``ApiError``: 409 with one cause per conflicting field, 500 for a
     live object that is none of its type.
     """
-    shape = _shape_of(type_)
+    shape = object_shape(type_)
     try:
         mine = fieldsets.fields_in(applied, shape)
     except SchemaError as error:
@@ -174,14 +151,14 @@ def merged(live: Any, intent: Any, type_: type[Any]) -> Any:
 
     Both must be normal. Raises ``SchemaError`` for what the type does not have.
     """
-    shape = _shape_of(type_)
+    shape = object_shape(type_)
     fieldsets.fields_in(intent, shape)
     return _merge(live, intent, shape)
 
 
 def atomics(intent: Any, type_: type[Any]) -> list[str]:
     """Where ``intent`` names what can only be replaced as a whole: atomic lists, maps and structs."""
-    return list(fieldsets.atomics(intent, _shape_of(type_)))
+    return list(fieldsets.atomics(intent, object_shape(type_)))
 
 
 def track_update(live: Any | None, new: Any, type_: type[Any], writer: Writer) -> Any:
@@ -192,54 +169,9 @@ def track_update(live: Any | None, new: Any, type_: type[Any], writer: Writer) -
     the record that it had: a write is never refused for the sake of bookkeeping.
     """
     try:
-        return _track_update(live, new, _shape_of(type_), writer)
+        return _track_update(live, new, object_shape(type_), writer)
     except SchemaError:
         return _with_record_of(live, new)
-
-
-def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntry | None:
-    """What ``track_update`` records when ``writer`` creates the object ``new``, which carries no entries.
-
-    None when there is nothing to own, or an object with items that lack their keys.
-    """
-    nameless = replace(new, metadata=replace(new.metadata, name=None, namespace=None))
-    try:
-        fields = _owned_in(codec.encode(nameless), type_, writer.ignored)
-    except SchemaError:
-        return None
-    if not fields:
-        return None
-    return ManagedFieldsEntry(
-        manager=writer.manager,
-        operation=UPDATE,
-        api_version=writer.api_version,
-        subresource=writer.subresource or None,
-        time=writer.now.replace(microsecond=0),
-        fields_type=FIELDS_V1,
-        fields_v1=fields,
-    )
-
-
-def _owned_in(written: bytes, type_: type[Any], ignored: tuple[str, ...]) -> dict[str, Any]:
-    """``fieldsV1`` of a new object. What is made from one template, and in numbers, differs in names only."""
-    if len(written) > SHARED_BYTES:
-        return _walked(written, type_, ignored)
-    return _remembered(written, cast("Hashable", type_), ignored)
-
-
-def _walked(written: bytes, type_: type[Any], ignored: tuple[str, ...]) -> dict[str, Any]:
-    fields = _all_of(json.decode(written), _shape_of(type_), ignored)
-    encoded = codec.encode(fields)
-    return _shared(encoded) if len(encoded) <= SHARED_BYTES else fields
-
-
-_remembered = lru_cache(TEMPLATES_MAX)(_walked)
-
-
-@lru_cache(SHARED_MAX)
-def _shared(fields: bytes) -> dict[str, Any]:
-    """The same tree for the same fields: objects of one template differ in their values, and are many."""
-    return cast("dict[str, Any]", json.decode(fields))
 
 
 def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> Any:
@@ -248,7 +180,7 @@ def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> A
         return with_entries(new, [])
     me = Entry(writer.manager, UPDATE, writer.api_version, writer.subresource, _text(writer.now), NOTHING)
     if live is None and not given:
-        return with_entries(new, [replace(me, rest=_all_of(new, shape, writer.ignored))])
+        return with_entries(new, [replace(me, rest=fields_of_new(new, shape, writer.ignored))])
     before, after = unmanaged(live or _zero(shape)), unmanaged(new)
     touched = {
         f"f:{name}"
@@ -258,7 +190,7 @@ def _track_update(live: Any | None, new: Any, shape: Shape, writer: Writer) -> A
     known = live.get("metadata", {}).get("managedFields") if live else None
     entries = entries_in(given, touched if given == known else None) or entries_in(known, touched)
     if live is None and not entries:
-        return with_entries(new, [replace(me, rest=_all_of(after, shape, writer.ignored))])
+        return with_entries(new, [replace(me, rest=fields_of_new(after, shape, writer.ignored))])
     comparison = fieldsets.compare(_only(before, touched), _only(after, touched), shape)
     last = next((each for each in entries if each.identity == me.identity), None)
     others = _yield_to([each for each in entries if each is not last], comparison, force=True)
@@ -278,19 +210,6 @@ def _with_record_of(live: Any | None, new: Any) -> Any:
 def _only(plain: Any, touched: Collection[str]) -> Any:
     """The top-level fields that differ: an equal ``spec`` need not be walked to learn that it is equal."""
     return {name: value for name, value in plain.items() if f"f:{name}" in touched}
-
-
-def _all_of(plain: Any, shape: Shape, ignored: tuple[str, ...]) -> dict[str, Any]:
-    """``fieldsV1`` of the writer of a whole new object, without the detour over a set of paths."""
-    metadata = plain.get("metadata", {})
-    mine = {name: plain[name] for name in plain if name not in ignored and name not in _HEAD}
-    own = {name: metadata[name] for name in metadata if name not in _HEAD_OF_METADATA}
-    make = maker_of(shape, given=shape.fields is None)
-    return make({**mine, "metadata": own} if own else mine) if make is not None else {}
-
-
-def _shape_of(type_: type[Any]) -> Shape:
-    return custom.custom_shape(type_) if custom.is_custom(type_) else shape_of(type_)
 
 
 def _zero(shape: Shape) -> Any:

@@ -213,4 +213,11 @@ def _custom_shape(type_: type[Any]) -> Shape:
 
 
 custom_shape = cast("Callable[[type[Any]], Shape]", lru_cache(SHAPES_MAX)(_custom_shape))
+
+
+def object_shape(type_: type[Any]) -> Shape:
+    """What the objects of a kind are made of, built in or not."""
+    return custom_shape(type_) if is_custom(type_) else shape_of(type_)
+
+
 """A custom type as server-side apply sees it: its schema's fields beside the head."""

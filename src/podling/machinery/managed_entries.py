@@ -7,6 +7,7 @@ Source of the rules: ``managedfields.go`` and ``capmanagers.go`` of
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -20,6 +21,18 @@ UPDATE = "Update"
 FIELDS_V1 = "FieldsV1"
 ANCIENT_CHANGES = "ancient-changes"
 MAX_UPDATE_MANAGERS = 10
+
+
+class Writer(Struct, frozen=True):
+    """Who writes, when, and which part of the object."""
+
+    manager: str
+    now: datetime
+    api_version: str
+    subresource: str = ""
+    ignored: tuple[str, ...] = ()
+    """Top-level fields that this request cannot write: ``status`` on the main resource, ``spec`` on
+    the status subresource. Nobody comes to own them by it."""
 
 
 class Entry(Struct, frozen=True):

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from podling.api import apps_v1, core_v1
 from podling.machinery import fieldsets
-from podling.machinery.apply import Writer, apply, track_update
+from podling.machinery.apply import apply, track_update
 from podling.machinery.errors import ApiError
+from podling.machinery.managed_entries import Writer
 from tests.support.sequences import sequences
 
 Plain = dict[str, Any]

@@ -11,7 +11,8 @@ from msgspec import structs
 
 from podling.api import apps_v1, core_v1
 from podling.machinery import codec, fieldsets
-from podling.machinery.apply import first_entry, track_update
+from podling.machinery.apply import track_update
+from podling.machinery.creations import first_entry
 from podling.machinery.custom import DEDUCED
 from podling.machinery.field_trees import maker_of
 from podling.machinery.shapes import shape_of

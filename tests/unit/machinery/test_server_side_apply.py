@@ -10,9 +10,10 @@ import pytest
 
 from podling.api import apps_v1, core_v1
 from podling.machinery import last_applied
-from podling.machinery.apply import Writer, apply, check_intent, track_update, with_nulls
+from podling.machinery.apply import apply, check_intent, track_update, with_nulls
 from podling.machinery.errors import ApiError
 from podling.machinery.intake import normalized
+from podling.machinery.managed_entries import Writer
 from podling.machinery.plain import copied
 from tests.support.appliers import NOW, applied, containers, deployment, owned, writer
 
