@@ -15,31 +15,38 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, cast
 
 
-class _WallClock(Protocol):
+class OwnTime(Protocol):
+    """A loop that keeps time itself."""
+
     def wall_time(self) -> float: ...
+    def time(self) -> float: ...
 
 
-_keeping: dict[type[object], bool] = {}
-"""Which classes of loops keep a wall clock: asked on every reading, and a class answers always the same."""
+_own_times = False
+"""Whether this process has ever made such a loop: time is read so often that asking the loop is felt."""
 
 
-def _wall_clock(loop: asyncio.AbstractEventLoop) -> _WallClock | None:
-    """The loop itself, if it keeps a wall clock."""
-    kind = type(loop)
-    keeps = _keeping.get(kind)
-    if keeps is None:
-        keeps = _keeping[kind] = hasattr(kind, "wall_time")
-    return cast(_WallClock, loop) if keeps else None
+def expect_own_time() -> None:
+    """A loop that keeps time itself is being made in this process: ask the running loop from now on."""
+    global _own_times
+    _own_times = True
+
+
+def own_loop() -> OwnTime | None:
+    """The running loop, if it keeps time itself."""
+    if not _own_times:
+        return None
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+    return cast(OwnTime, loop) if hasattr(type(loop), "wall_time") else None
 
 
 def now() -> datetime:
     """The current time in UTC, with microseconds. Read it once per decision and pass it on."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        return datetime.now(UTC)
-    wall_clock = _wall_clock(loop)
-    return datetime.now(UTC) if wall_clock is None else datetime.fromtimestamp(wall_clock.wall_time(), UTC)
+    loop = own_loop()
+    return datetime.now(UTC) if loop is None else datetime.fromtimestamp(loop.wall_time(), UTC)
 
 
 def seconds_precision(moment: datetime) -> datetime:
@@ -49,13 +56,8 @@ def seconds_precision(moment: datetime) -> datetime:
 
 def monotonic() -> float:
     """Seconds on a clock that never goes back; only differences mean something."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        return time.monotonic()
-    if _keeping.get(type(loop)) is False:  # asked very often
-        return time.monotonic()
-    return time.monotonic() if _wall_clock(loop) is None else loop.time()
+    loop = own_loop() if _own_times else None
+    return time.monotonic() if loop is None else loop.time()
 
 
 async def sleep(seconds: float) -> None:

@@ -7,6 +7,7 @@ somebody asks for ``/metrics``. Source of names and labels: ``apiserver/pkg/endp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from podling.apiserver.requests import CONNECTS
@@ -24,6 +25,8 @@ COUNTERS_WITHOUT_TOTAL = (
 )
 """What Kubernetes counts under names that the library would not give to counters."""
 
+LABELS_MAX = 4096
+"""The labels of so many kinds of requests are remembered."""
 COMPONENT = "apiserver"
 _VERBS = {"create": "POST", "update": "PUT"}
 _CHANGES = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
@@ -53,6 +56,7 @@ def path_labels(method: str, path: str) -> Labels:
     return Labels("GET" if method == "HEAD" else method, subresource=path if path in _HEALTH else "")
 
 
+@lru_cache(LABELS_MAX)
 def target_labels(verb: str, target: Target, *, applies: bool = False, dry_run: bool = False) -> Labels:
     """A request for a resource, by the verb that authorisation knows."""
     resource, shown = target.resource, _VERBS.get(verb) or verb.upper()

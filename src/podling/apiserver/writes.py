@@ -81,8 +81,7 @@ class Writes:
         obj = rules.default(metadata.in_namespace(body, target.namespace))
         obj = metadata.with_owners_once(obj, options.warnings)
         obj = recorded(None, obj, target, (options, user), now)  # what admission adds is nobody's
-        request = self._request(Operation.CREATE, target, user, now, options)
-        request = structs.replace(request, name=obj.metadata.name or "", object=obj)
+        request = _request(Operation.CREATE, target, user, now, options, obj)
         admitted = await self._admission.admit(request)
         if admitted is not obj:
             obj = undamaged(
@@ -181,9 +180,8 @@ class Writes:
         options = update.options
         obj = recorded(old, rules.default(wanted), target, (options, update.user), now)
         context = Context(now, update.user.name, target.subresource, options.dry_run)
-        request = self._request(Operation.UPDATE, target, update.user, now, options)
-        shown = self._shown(update, obj)
-        request = structs.replace(request, object=shown, old=self._shown(update, old))
+        shown, was = self._shown(update, obj), self._shown(update, old)
+        request = _request(Operation.UPDATE, target, update.user, now, options, shown, was)
         admitted = await self._admission.admit(request)
         if admitted is not shown:
             obj = undamaged(self._behind(update, admitted, obj, old, context), obj, options)
@@ -244,11 +242,8 @@ class Writes:
         operation: Operation = Operation.CREATE,
     ) -> Any:
         """The body of a POST to a subresource, or the options of a connection, after admission."""
-        request = self._request(operation, target, user, clock.now(), options)
-        named = getattr(body, "metadata", None)
-        name = target.name or (named and named.name) or ""
-        request = structs.replace(request, name=name)
-        body = await self._admission.admit(structs.replace(request, object=body))
+        request = _request(operation, target, user, clock.now(), options, body)
+        body = await self._admission.admit(request)
         await self._admission.validate(structs.replace(request, object=body))
         return body
 
@@ -275,8 +270,8 @@ class Writes:
             deletion.check_preconditions(resource, old.metadata, options)
             if not reviewed:
                 write = WriteOptions(dry_run=dry_run, warnings=[] if warnings is None else warnings)
-                request = self._request(Operation.DELETE, target, user, now, write)
-                request = structs.replace(request, old=old, options=options, collection=collection)
+                request = _request(Operation.DELETE, target, user, now, write, None, old)
+                request = structs.replace(request, options=options, collection=collection)
                 await self._admission.validate(request)
             plan = deletion.plan_deletion(old, options, rules, now)
             if plan.outcome is Outcome.KEEP:
@@ -290,23 +285,32 @@ class Writes:
                 continue
         raise errors.conflict(resource.plural, resource.group, target.name)
 
-    def _request(
-        self, operation: Operation, target: Target, user: User, now: datetime, options: WriteOptions
-    ) -> Request:
-        return Request(
-            operation=operation,
-            resource=target.resource,
-            subresource=target.subresource,
-            namespace=target.namespace,
-            name=target.name,
-            object=None,
-            old=None,
-            user=user,
-            now=now,
-            dry_run=options.dry_run,
-            warnings=options.warnings,
-            options=None if operation is Operation.CONNECT else options,
-        )
+
+def _request(
+    operation: Operation,
+    target: Target,
+    user: User,
+    now: datetime,
+    options: WriteOptions,
+    obj: Any = None,
+    old: Any = None,
+) -> Request:
+    """What admission is asked; a name that the URL does not have is the object's."""
+    named = None if target.name else getattr(obj, "metadata", None)
+    return Request(
+        operation=operation,
+        resource=target.resource,
+        subresource=target.subresource,
+        namespace=target.namespace,
+        name=target.name or (named and named.name) or "",
+        object=obj,
+        old=old,
+        user=user,
+        now=now,
+        dry_run=options.dry_run,
+        warnings=options.warnings,
+        options=None if operation is Operation.CONNECT else options,
+    )
 
 
 def _written(new: Any, writing: Writing) -> Any:

@@ -18,6 +18,8 @@ from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from podling import clock
+
 T = TypeVar("T")
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,6 +54,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """
 
     def __init__(self, seed: int = 0, start: datetime = EPOCH) -> None:
+        clock.expect_own_time()
         self._jumping = _JumpingSelector()
         super().__init__(self._jumping)
         self._start = start.timestamp()
