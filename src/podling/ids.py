@@ -7,13 +7,12 @@ Secrets always come from there.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import secrets
 from collections.abc import Sequence
 from typing import TypeVar
-
-from podling import clock
 
 T = TypeVar("T")
 
@@ -29,7 +28,11 @@ os.register_at_fork(after_in_child=_system.seed)
 
 
 def _source() -> random.Random:
-    source = getattr(clock.own_loop(), "random_source", None)
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return _system
+    source = getattr(loop, "random_source", None)
     return source if isinstance(source, random.Random) else _system
 
 
