@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from podling.sim.loop import run
 from tests.contract.client_stories import Play, Story, in_process, over_tls
+from tests.support.served import ServedCluster
 
 pytest.register_assert_rewrite(
     "tests.contract.runtime_lives", "tests.contract.runtime_programs", "tests.contract.runtime_streams"
@@ -26,3 +28,10 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
             runner.run(over_tls(story, tmp_path))
 
     return real
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCluster]:
+    """A cluster behind a real TLS socket, one for all the tests of a file."""
+    with ServedCluster(tmp_path_factory.mktemp("served")) as running:
+        yield running

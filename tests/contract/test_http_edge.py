@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -22,12 +21,6 @@ PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 APPLY = "application/apply-patch+yaml"
 YAML = "application/yaml"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCluster]:
-    with ServedCluster(tmp_path_factory.mktemp("served")) as running:
-        yield running
 
 
 def config_map(name: str, **data: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,12 +14,6 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 APPLY = "application/apply-patch+yaml"
 SCALERS = "horizontalpodautoscalers"
 YAML = "application/yaml"
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedCluster]:
-    with ServedCluster(tmp_path_factory.mktemp("served")) as running:
-        yield running
 
 
 def config_map(name: str, **data: str) -> str:

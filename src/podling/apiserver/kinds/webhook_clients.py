@@ -13,7 +13,6 @@ from podling.machinery import fields, names
 from podling.machinery.certificates import BLOCK, pem_of
 from podling.machinery.fields import Path
 
-_NO_PEM = "unable to parse bytes as PEM block"
 _FORM = "; desired format: https://host[/path]"
 
 
