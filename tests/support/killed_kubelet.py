@@ -19,6 +19,7 @@ from podling.client.events import EventRecorder
 from podling.client.local import User
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
+from podling.node.static_pods import complete_static_pod
 from podling.runtime.sim import Scenario, SimRuntime
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, sim_node
@@ -96,7 +97,7 @@ class KilledNode:
         recorder = EventRecorder(client, "kubelet", NODE)
         self._old.append(asyncio.create_task(recorder.run()))
         config = node.deps.config
-        deps = KubeletDeps(client, runtime, recorder, node.deps.root_dir, NODE, config)
+        deps = KubeletDeps(client, runtime, recorder, node.deps.root_dir, NODE, config, complete_static_pod)
         node.kubelet = Kubelet(deps)
         await node.start()
 

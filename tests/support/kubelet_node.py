@@ -21,6 +21,7 @@ from podling.kubelet.config import KubeletConfig
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
 from podling.machinery.errors import is_not_found
+from podling.node.static_pods import complete_static_pod
 from podling.runtime.sim import Scenario, SimRuntime
 from podling.testing import ControlPlane
 
@@ -74,7 +75,7 @@ class SimNode:
         # The kubelet has a node's rights and no more; the story's own hands may do everything.
         own = plane.client_for(User(f"system:node:{NODE}", ("system:nodes", "system:authenticated")))
         self.recorder = EventRecorder(own, "kubelet", NODE)
-        self.deps = KubeletDeps(own, self.runtime, self.recorder, root, NODE, config)
+        self.deps = KubeletDeps(own, self.runtime, self.recorder, root, NODE, config, complete_static_pod)
         self.kubelet = Kubelet(self.deps)
         self._task: asyncio.Task[None] | None = None
 

@@ -8,20 +8,18 @@ Upstream: ``plugin/pkg/auth/authorizer/node/graph_populator.go``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from podling.api.core_v1 import Container, EphemeralContainer, PersistentVolumeClaim, Pod, PodSpec, Volume
+from podling.api.core_v1 import PersistentVolumeClaim, Pod, PodSpec
 from podling.apiserver.objects import object_of
+from podling.machinery.pod_references import CLAIMS, Reference, named_in
 from podling.machinery.pods import is_mirror
 from podling.machinery.scheme import resource_of
 from podling.store.base import Entry, EventType, Store, Watch, WatchOverflow
 
 KNOWN_MAX = 4096
 """Sets of references that are remembered before remembering starts afresh."""
-
-Reference = tuple[str, str, str]
-"""(resource, namespace, name)"""
 
 
 class _Held(NamedTuple):
@@ -127,58 +125,9 @@ class NodeReferences:
             del self._counts[held.node]
 
 
-SECRETS, CONFIG_MAPS, CLAIMS = "secrets", "configmaps", "persistentvolumeclaims"
-
-
 def references(pod: Pod) -> Iterator[Reference]:
     """Everything that a node needs to read to run ``pod``. Pure.
 
     A mirror pod refers to nothing: a node could otherwise give itself what it likes.
     """
     return iter(()) if is_mirror(pod) else named_in(pod)
-
-
-def named_in(pod: Pod) -> Iterator[Reference]:
-    """Everything that ``pod`` names, whoever made it. Pure."""
-    namespace, name, spec = pod.metadata.namespace or "", pod.metadata.name or "", pod.spec
-    if spec.service_account_name:
-        yield "serviceaccounts", namespace, spec.service_account_name
-    named = [(SECRETS, each.name) for each in spec.image_pull_secrets]
-    for volume in spec.volumes:
-        named += _of_volume(volume, name)
-    containers: list[Container | EphemeralContainer] = [*spec.init_containers, *spec.containers]
-    for container in (*containers, *spec.ephemeral_containers):
-        named += _of_container(container)
-    yield from ((resource, namespace, each) for resource, each in named if each)
-
-
-def _of_volume(volume: Volume, pod: str) -> Iterator[tuple[str, str | None]]:
-    if volume.secret is not None:
-        yield SECRETS, volume.secret.secret_name
-    if volume.config_map is not None:
-        yield CONFIG_MAPS, volume.config_map.name
-    if volume.persistent_volume_claim is not None:
-        yield CLAIMS, volume.persistent_volume_claim.claim_name
-    if volume.ephemeral is not None:
-        yield CLAIMS, f"{pod}-{volume.name}"
-    if volume.csi is not None and volume.csi.node_publish_secret_ref is not None:
-        yield SECRETS, volume.csi.node_publish_secret_ref.name
-    for source in volume.projected.sources if volume.projected is not None else ():
-        if source.secret is not None:
-            yield SECRETS, source.secret.name
-        if source.config_map is not None:
-            yield CONFIG_MAPS, source.config_map.name
-
-
-def _of_container(container: Container | EphemeralContainer) -> Iterable[tuple[str, str | None]]:
-    for source in container.env_from:
-        if source.secret_ref is not None:
-            yield SECRETS, source.secret_ref.name
-        if source.config_map_ref is not None:
-            yield CONFIG_MAPS, source.config_map_ref.name
-    for variable in container.env:
-        found = variable.value_from
-        if found is not None and found.secret_key_ref is not None:
-            yield SECRETS, found.secret_key_ref.name
-        if found is not None and found.config_map_key_ref is not None:
-            yield CONFIG_MAPS, found.config_map_key_ref.name

@@ -13,8 +13,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -56,16 +57,16 @@ STARTED = clock.monotonic()
     type=click.IntRange(1, 250),
     help="How many nodes to run in the process.  [default: the last number, or 1]",
 )
+@click.option(
+    "--static-pod-path",
+    metavar="DIR",
+    help="Run the manifests in this directory as static pods of the first node; '' runs none.  "
+    "[default: the last directory, or none]",
+)
 @click.option("--detach", is_flag=True, help="Run in the background; return when the cluster is ready.")
 @click.option("--progress-fd", type=int, default=-1, hidden=True)
 def up(
-    directory: DataDirectory,
-    port: int | None,
-    kubeconfig: Path | None,
-    runtime: str | None,
-    nodes: int | None,
-    detach: bool,
-    progress_fd: int,
+    directory: DataDirectory, kubeconfig: Path | None, detach: bool, progress_fd: int, **chosen: Any
 ) -> None:
     """Start a cluster, or adopt the containers of one that was killed."""
     if detach:
@@ -78,7 +79,7 @@ def up(
         directory.create()
         with directory.locked():
             last = directory.settings()
-            settings = _settings(last, port, runtime, nodes, progress)
+            settings = _settings(last, chosen, progress)
             if last.runtime and last.runtime != settings.runtime:
                 _end_other_runtime(directory, last, progress)
             _run(directory, settings, kubeconfig, progress)
@@ -117,14 +118,16 @@ def _name_directory_in_command_line(directory: DataDirectory) -> None:
     os.execv(sys.executable, command)
 
 
-def _settings(
-    last: ClusterSettings, port: int | None, runtime: str | None, nodes: int | None, progress: Progress
-) -> ClusterSettings:
-    """This run's settings: what the user says, else what the last run was told, else the defaults."""
+def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progress) -> ClusterSettings:
+    """Return this run's settings: the user's options, else those of the last run, else the defaults."""
+    port, static_pod_path = chosen["port"], chosen["static_pod_path"]
+    if static_pod_path:
+        static_pod_path = str(Path(static_pod_path).expanduser().absolute())
     return ClusterSettings(
         port=port if port is not None else last.port or DEFAULT_PORT,
-        runtime=runtime or last.runtime or _best_runtime(progress),
-        nodes=nodes or last.nodes,
+        runtime=chosen["runtime"] or last.runtime or _best_runtime(progress),
+        nodes=chosen["nodes"] or last.nodes,
+        static_pod_path=last.static_pod_path if static_pod_path is None else static_pod_path,
     )
 
 

@@ -14,6 +14,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
+from msgspec import structs
+
 from podling.apiserver.admission.registry import default_plugins
 from podling.apiserver.aggregation.authentication import FRONT, publish
 from podling.apiserver.app import HttpServer, Serving
@@ -172,9 +174,7 @@ class Cluster:
         self.port = server.port
         if serving.host != LOOPBACK:
             await api.announce(primary_address(), self.port)
-        self.directory.remember(ClusterSettings(
-            port=self.port, runtime=self.settings.runtime, nodes=self.settings.nodes
-        ))  # fmt: skip
+        self.directory.remember(structs.replace(self.settings, port=self.port))
         self._progress("API server", self.url)
         return api
 

@@ -38,6 +38,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     runtime: str = ""
     nodes: int = 1
+    static_pod_path: str = ""
+    """The directory with the static pods of the first node; empty: none."""
 
 
 class DataDirectory:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import structs
 
 from podling.cluster.directory import ClusterSettings, DataDirectory
@@ -11,8 +13,9 @@ from podling.runtime.images.store import ImageStore
 
 
 def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[NodePlan]:
-    """A plan per node, in order: the first has the machine's own name."""
+    """Return a plan per node, in order: the first has the machine's own name and runs the static pods."""
     address = primary_address()
+    static_pod_path = Path(settings.static_pod_path) if settings.static_pod_path else None
     return [
         NodePlan(
             name=name,
@@ -21,6 +24,7 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
             root=directory.node(name),
             cluster_id=directory.id,
             address=address,
+            static_pod_path=None if index else static_pod_path,
         )
         for index, name in enumerate(node_names(settings.nodes))
     ]

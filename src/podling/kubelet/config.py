@@ -51,7 +51,7 @@ class KubeletConfig:
 
     # Static pods.
     static_pod_path: Path | None = None
-    """The directory whose files are pods of this node; None: it has none."""
+    """The directory whose files are pods of this node, or one such file; None: no static pods."""
 
     # Containers.
     crash_loop_back_off_max: float = 300.0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from podling.api.core_v1 import Pod
 from podling.client.base import Client
 from podling.client.events import Regarding
 from podling.kubelet.config import KubeletConfig
@@ -30,3 +32,5 @@ class KubeletDeps:
     root_dir: Path
     node_name: str
     config: KubeletConfig
+    complete_pod: Callable[[Pod], Pod]
+    """Returns a static pod with the API's defaults. Raises ``ValueError`` where the API would refuse it."""

@@ -55,14 +55,13 @@ class Housekeeper:
         try:
             while True:
                 await clock.sleep(config.housekeeping_interval)
-                if not self._sources_ready():
-                    continue
                 try:
-                    await self._end_orphans()
                     if clock.monotonic() >= relist_at:
                         relist_at = clock.monotonic() + config.relist_interval
                         await self._wake_changed()
-                    await self._remove_directories()
+                    if self._sources_ready():
+                        await self._end_orphans()
+                        await self._remove_directories()
                 except RuntimeFailure as error:
                     logger.warning("the runtime cannot be listed: %s", error)
         finally:

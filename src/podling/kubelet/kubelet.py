@@ -51,6 +51,7 @@ from podling.kubelet.status_manager import StatusManager
 from podling.kubelet.termination import Killer
 from podling.kubelet.timed_runtime import TimedRuntime
 from podling.kubelet.volumes.manager import VolumeManager
+from podling.machinery.pods import is_static
 from podling.machinery.quantity import value
 from podling.runtime.base import ContainerEventType
 from podling.runtime.failures import RuntimeFailure
@@ -110,7 +111,9 @@ class Kubelet:
         )
         directory = config.static_pod_path
         self._static = (
-            StaticPods(directory, deps.node_name, self._workers.set_static) if directory is not None else None
+            StaticPods(directory, deps.node_name, deps.complete_pod, self._workers.set_static)
+            if directory is not None
+            else None
         )
         self._failure: asyncio.Future[None] | None = None
 
@@ -252,11 +255,13 @@ class Kubelet:
             self._failure.set_exception(error)
 
     async def _service_links(self, pod: Pod) -> Mapping[str, str]:
-        await self._known_services.synced()
+        """Return the variables of services. A static pod starts without them if no API server answers."""
+        if not is_static(pod):
+            await self._known_services.synced()
         return service_variables(pod, self._known_services.values())
 
     async def _keep_mirrors(self) -> None:
-        """Show the static pods in the API, and go on doing so."""
+        """Keep a mirror pod of each static pod in the API."""
         mirrors = MirrorPods(self._deps.client)
         await self._agent.ready.wait()
         await self._pods.synced()

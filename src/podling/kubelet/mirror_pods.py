@@ -10,8 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from msgspec import structs
-
 from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.client.base import Client, Unreachable
@@ -41,7 +39,7 @@ def mirror_of(pod: Pod, node: Node) -> Pod:
             annotations=annotations,
             owner_references=(owner,) if owner.uid else (),
         ),
-        spec=structs.replace(pod.spec, service_account_name=None, service_account=None),
+        spec=pod.spec,
     )
 
 

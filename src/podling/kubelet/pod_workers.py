@@ -76,6 +76,7 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     async def close(self) -> None:
         """Stop the workers; containers run on."""
+        self.static = {}
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -117,13 +118,18 @@ class PodWorkers(Mapping[str, PodWorker]):
     # From files.
 
     def set_static(self, pods: Mapping[str, Pod]) -> None:
-        """These are the static pods now; those no longer among them end with their grace."""
+        """Run these static pods; those that are not among them end with their grace period."""
         self.static = pods
         for uid, worker in list(self._workers.items()):
             if is_static(worker.record.pod) and uid not in pods:
                 self._end_static(worker)
-        for uid, pod in pods.items():
-            if uid not in self._workers:
+        self._start_static()
+
+    def _start_static(self) -> None:
+        """Start the static pods that do not run, each when the last one of its name has ended."""
+        running = {_full_name(worker.record.pod) for worker in self._workers.values()}
+        for pod in self.static.values():
+            if _full_name(pod) not in running:
                 self._start(pod, resumed=False)
 
     def _end_static(self, worker: PodWorker) -> None:
@@ -157,6 +163,8 @@ class PodWorkers(Mapping[str, PodWorker]):
         self._workers.pop(worker.uid, None)
         self._tasks.pop(worker.uid, None)
         self._bound.statuses.forget(worker.uid)
+        if is_static(worker.record.pod):
+            self._start_static()
 
     # Room.
 
@@ -216,6 +224,11 @@ def concerns_worker(old: Pod, new: Pod) -> bool:
     if gates:
         return _gated(old, gates) != _gated(new, gates)
     return old.status.phase != new.status.phase
+
+
+def _full_name(pod: Pod) -> tuple[bool, str | None, str | None]:
+    """Return the name by which static pods replace one another, apart from the API's pods."""
+    return is_static(pod), pod.metadata.namespace, pod.metadata.name
 
 
 def _gated(pod: Pod, gates: set[str]) -> dict[str, str]:

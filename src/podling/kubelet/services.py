@@ -49,4 +49,4 @@ class PodServices:
     room_changed: Callable[[], None]
     """Tell that a pod's going or shrinking may have made room for others."""
     service_links: Callable[[Pod], Awaitable[Mapping[str, str]]]
-    """The variables that tell a pod of its namespace's services; waits until services are known."""
+    """Returns the variables of a pod's services; waits until services are known, but not for static pods."""

@@ -21,6 +21,7 @@ from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.lives import LIVES, LifeRecorder
 from podling.kubelet.server import KubeletServer
 from podling.node.runtimes import NodePlan, make_runtime
+from podling.node.static_pods import complete_static_pod
 from podling.runtime.images.store import ImageStore
 
 
@@ -61,10 +62,11 @@ class Node:
             node_addresses=(plan.address,),
             port=port,
             write_files=plan.runtime != "sim",
+            static_pod_path=plan.static_pod_path,
         )
         folder = plan.root / "kubelet"
         keeping: Recorder = LifeRecorder(recorder, folder / LIVES) if config.write_files else recorder
-        deps = KubeletDeps(self._client, runtime, keeping, folder, plan.name, config)
+        deps = KubeletDeps(self._client, runtime, keeping, folder, plan.name, config, complete_static_pod)
         self._kubelet = Kubelet(deps)
         server.serve(self._kubelet.pod_view)
         self.task = asyncio.create_task(self._kubelet.run(), name=f"kubelet/{plan.name}")

@@ -38,6 +38,7 @@ class NodePlan:
     root: Path
     cluster_id: str
     address: str
+    static_pod_path: Path | None = None
 
     @property
     def identity(self) -> str:

@@ -9,18 +9,9 @@ from typing import Any
 
 from podling.api.core_v1 import Node, Pod
 from podling.apiserver.admission.base import Objects, Operation, Request
-from podling.apiserver.node_references import named_in
 from podling.machinery.errors import not_found
+from podling.machinery.pod_references import api_object_reference
 from podling.machinery.pods import MIRROR_ANNOTATION, is_mirror
-
-LEAN_ON = {
-    "serviceaccounts": "a service account",
-    "secrets": "secrets",
-    "configmaps": "configmaps",
-    "clustertrustbundles": "clustertrustbundles",
-    "persistentvolumeclaims": "persistentvolumeclaims",
-}
-"""What a mirror pod must not refer to, in the order in which it is told."""
 
 
 def check_pod(request: Request, node: str, objects: Objects) -> None:
@@ -65,22 +56,16 @@ def _own(request: Request, pod: Any, node: str, rule: str) -> None:
 
 
 def _check_mirror(request: Request, node: str, objects: Objects) -> None:
-    """A kubelet creates mirrors of its static pods, which may lean on nothing in the API."""
+    """Let a kubelet create mirrors of its own static pods, which refer to no other API object."""
     pod: Pod = request.object
     if not is_mirror(pod):
         why = f'pod does not have "{MIRROR_ANNOTATION}" annotation, node "{node}" can only create mirror pods'
         raise request.forbidden(why)
     _own(request, pod, node, "can only create pods with spec.nodeName set to itself")
     _check_owner(request, pod, node, objects)
-    named = {resource for resource, _, _ in named_in(pod)}
-    sources = [
-        source for volume in pod.spec.volumes if volume.projected for source in volume.projected.sources
-    ]
-    if any(source.cluster_trust_bundle is not None for source in sources):
-        named.add("clustertrustbundles")
-    for resource, what in LEAN_ON.items():
-        if resource in named:
-            raise request.forbidden(f'node "{node}" can not create pods that reference {what}')
+    resource = api_object_reference(pod)
+    if resource:
+        raise request.forbidden(f'node "{node}" can not create pods that reference {resource}')
 
 
 def _check_owner(request: Request, pod: Pod, node: str, objects: Objects) -> None:
