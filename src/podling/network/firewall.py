@@ -17,6 +17,8 @@ from podling.runtime.oci import commands
 
 _PROTOCOLS = ("tcp", "udp", "sctp")
 _ANY = ("", "0.0.0.0", "::")
+FAMILIES = ("ip", "bridge")
+"""``ruleset`` here writes the first, ``guard.ruleset`` the second; both tables have the same name."""
 
 
 def ruleset(
@@ -28,6 +30,9 @@ def ruleset(
     * A host port is answered on the node's addresses from outside, from pods and from the node itself,
       its loopback included; what would come back on a way of its own (from the loopback, or from the pod
       to itself) gets the node's address, so that answers return through the same translation.
+    * Packets from pods to the node's loopback addresses are dropped unless they belong to a connection that
+      the node itself translated (CVE-2020-8558; kube-proxy has the same rule): ``route_localnet``, which
+      host ports on loopback need, would let them through.
     """
     known = list(leases)
     jumps = "\n".join(f"    {line}" for line in _jumps(known))
@@ -38,6 +43,10 @@ delete table ip {table}
 table ip {table} {{
   chain hostports {{
 {jumps}
+  }}
+  chain input {{
+    type filter hook input priority 0; policy accept;
+    iifname "{bridge}" ip daddr 127.0.0.0/8 ct state != {{ established, related }} ct status & dnat == 0 drop
   }}
   chain prerouting {{
     type nat hook prerouting priority -100; policy accept;
@@ -132,6 +141,18 @@ async def apply(text: str) -> None:
     await commands.run(["nft", "-f", "-"], stdin=text.encode(), deadline=30.0)
 
 
+async def listing(table: str) -> str:
+    """Return the tables of this name as the kernel has them, without counters.
+
+    Raises ``RuntimeFailure`` when one is missing or cannot be listed.
+    """
+    texts = [
+        await commands.run(["nft", "-s", "list", "table", family, table], deadline=30.0)
+        for family in FAMILIES
+    ]
+    return "\n".join(text.output for text in texts)
+
+
 async def remove(table: str) -> None:
-    """Remove the table; succeeds where there is none."""
-    await apply(f"table ip {table} {{}}\ndelete table ip {table}\n")
+    """Remove the tables of this name; succeeds where there is none."""
+    await apply("".join(f"table {each} {table} {{}}\ndelete table {each} {table}\n" for each in FAMILIES))

@@ -7,6 +7,7 @@ carries out in order, and raises for the first that it refuses. Source: rtnetlin
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import struct
@@ -15,19 +16,24 @@ from dataclasses import dataclass
 
 RTM_NEWLINK = 16
 RTM_DELLINK = 17
+RTM_GETLINK = 18
 RTM_SETLINK = 19
 RTM_NEWADDR = 20
 RTM_NEWROUTE = 24
 RTM_DELROUTE = 25
+RTM_NEWNEIGH = 28
 
 _NLM_F_REQUEST = 0x1
 _NLM_F_ACK = 0x4
 _NLM_F_REPLACE = 0x100
 _NLM_F_EXCL = 0x200
 _NLM_F_CREATE = 0x400
+_NLM_F_DUMP = 0x300
 _NLMSG_ERROR = 2
+_NLMSG_DONE = 3
 
 _IFF_UP = 0x1
+_SIOCGIFFLAGS = 0x8913
 
 _IFLA_ADDRESS = 1
 _IFLA_IFNAME = 3
@@ -36,11 +42,17 @@ _IFLA_MASTER = 10
 _IFLA_PROTINFO = 12
 _NESTED = 0x8000
 _BRPORT_HAIRPIN = 4
+_BRPORT_LEARNING = 8
+_BRPORT_UNICAST_FLOOD = 9
 _IFLA_LINKINFO = 18
 _IFLA_NET_NS_FD = 28
 _IFLA_INFO_KIND = 1
 _IFLA_INFO_DATA = 2
 _VETH_INFO_PEER = 1
+
+_NDA_LLADDR = 2
+_NUD_NOARP = 0x40
+_NTF_MASTER = 0x04
 
 _IFA_ADDRESS = 1
 _IFA_LOCAL = 2
@@ -57,6 +69,7 @@ _HEADER = struct.Struct("=IHHII")
 _LINK = struct.Struct("=BxHiII")
 _ADDRESS = struct.Struct("=BBBBI")
 _ROUTE = struct.Struct("=BBBBBBBBI")
+_NEIGHBOUR = struct.Struct("=BxxxiHBB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +132,29 @@ def add_veth(veth: Veth) -> Message:
     return Message(RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body, veth.name)
 
 
-def set_hairpin(index: int) -> Message:
-    """Let a bridge's port give a frame back to where it came from."""
-    body = _LINK.pack(socket.AF_BRIDGE, 0, index, 0, 0)
-    body += attribute(_IFLA_PROTINFO | _NESTED, attribute(_BRPORT_HAIRPIN, b"\1"))
+def set_port(index: int) -> Message:
+    """Set the options of a pod's bridge port.
+
+    Hairpin: a pod that reaches itself by a host port leaves by its own port again, where the kernel also
+    filters bridged frames (br_netfilter). No learning and no flooding: ``add_forwarding_entry`` says where
+    each address is, so a frame with a forged source cannot redirect a neighbour's traffic.
+    """
+    options = attribute(_BRPORT_HAIRPIN, b"\1")
+    options += attribute(_BRPORT_LEARNING, b"\0") + attribute(_BRPORT_UNICAST_FLOOD, b"\0")
+    body = _LINK.pack(socket.AF_BRIDGE, 0, index, 0, 0) + attribute(_IFLA_PROTINFO | _NESTED, options)
+    return Message(RTM_SETLINK, 0, body, f"interface {index}")
+
+
+def add_forwarding_entry(index: int, address: bytes) -> Message:
+    """Bind a hardware address to a bridge port for good."""
+    body = _NEIGHBOUR.pack(socket.AF_BRIDGE, index, _NUD_NOARP, _NTF_MASTER, 0)
+    body += attribute(_NDA_LLADDR, address)
+    return Message(RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body, f"interface {index}")
+
+
+def set_master(index: int, bridge: int) -> Message:
+    """Make an interface a port of a bridge."""
+    body = _link(index) + _number(_IFLA_MASTER, bridge)
     return Message(RTM_SETLINK, 0, body, f"interface {index}")
 
 
@@ -194,6 +226,44 @@ class Netlink:
         if refused is not None:
             raise refused
 
+    def ports(self, bridge: int) -> set[str]:
+        """Return the names of a bridge's ports. Raises ``OSError``."""
+        self._sequence += 1
+        body = _link() + _number(_IFLA_MASTER, bridge)
+        flags = _NLM_F_REQUEST | _NLM_F_DUMP
+        self._socket.send(
+            _HEADER.pack(_HEADER.size + len(body), RTM_GETLINK, flags, self._sequence, 0) + body
+        )
+        names: set[str] = set()
+        while True:
+            for kind, payload in messages(self._socket.recv(1 << 18)):
+                if kind == _NLMSG_DONE:
+                    return names
+                if kind == _NLMSG_ERROR:
+                    code = -struct.unpack_from("=i", payload)[0]
+                    raise OSError(code, os.strerror(code), f"interface {bridge}")
+                found = dict(attributes(payload[_LINK.size :]))
+                if found.get(_IFLA_MASTER) == struct.pack("=I", bridge):
+                    names.add(found[_IFLA_IFNAME].rstrip(b"\0").decode())
+
+
+def messages(data: bytes) -> Iterable[tuple[int, bytes]]:
+    """Yield kind and payload of every message in a datagram."""
+    position = 0
+    while position + _HEADER.size <= len(data):
+        length, kind, *_ = _HEADER.unpack_from(data, position)
+        yield kind, data[position + _HEADER.size : position + length]
+        position += max((length + 3) & ~3, _HEADER.size)
+
+
+def attributes(data: bytes) -> Iterable[tuple[int, bytes]]:
+    """Yield kind and payload of every attribute in ``data``."""
+    position = 0
+    while position + 4 <= len(data):
+        length, kind = struct.unpack_from("=HH", data, position)
+        yield kind, data[position + 4 : position + length]
+        position += max((length + 3) & ~3, 4)
+
 
 def _answers(data: bytes) -> Iterable[tuple[int, int]]:
     """(sequence, error number) of every acknowledgement in a datagram; zero is success."""
@@ -211,3 +281,20 @@ def index_of(name: str) -> int:
         return socket.if_nametoindex(name)
     except OSError:
         return 0
+
+
+def is_up(name: str) -> bool:
+    """Return whether an interface is administratively up. Raises ``OSError`` if there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
+        answer = fcntl.ioctl(probe, _SIOCGIFFLAGS, struct.pack("16sH14x", name.encode(), 0))
+    return bool(struct.unpack_from("=H", answer, 16)[0] & _IFF_UP)
+
+
+def has_address(address: bytes) -> bool:
+    """Return whether an IPv4 address (packed) belongs to this machine."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
+        try:
+            probe.bind((socket.inet_ntoa(address), 0))
+        except OSError:
+            return False
+    return True

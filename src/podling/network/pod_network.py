@@ -5,8 +5,11 @@ even to its neighbour, passes the node's routing, where address translation for 
 can see both directions; pods on one node need no special case. Links are made by netlink in one thread
 that enters the pod's namespace and ends there: no helper process.
 
-Names of interfaces, the nftables table and files all derive from the cluster, so clusters live beside
+Names of interfaces, the nftables tables and files all derive from the cluster, so clusters live beside
 each other. Addresses are leased in files; a lease whose interface is gone (a reboot) is void.
+
+``status`` compares the machine with what should be there. It reports what another program deleted or
+changed, and starts the repair.
 """
 
 from __future__ import annotations
@@ -21,20 +24,19 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from podling.network import firewall, netlink
+from podling.network import firewall, guard
+from podling.network.bridge import Bridge
+from podling.network.generation import generation
 from podling.network.leases import Lease, Leases, choose_subnet, parse_routes
 from podling.runtime.base import RuntimeFailure, SandboxSpec
 from podling.runtime.failures import remove_all
-from podling.runtime.oci import linux
 from podling.runtime.oci.threads import in_thread, wait_for_end
 
 DEFAULT_POOL = IPv4Network("10.88.0.0/16")
 NODE_PREFIX = 24
-POD_INTERFACE = "eth0"
 
 _MTU_DEFAULT = 1500
 _LOCK = Path("/run/podling-subnets.lock")
-_CONF = Path("/proc/sys/net/ipv4/conf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +48,8 @@ class Names:
 
     @staticmethod
     def of(cluster_id: str) -> Names:
-        return Names(bridge=f"pl-{_digest(cluster_id, 10)}", table=f"podling_{_digest(cluster_id, 10)}")
-
-
-def veth_name(cluster_id: str, sandbox_id: str) -> str:
-    """The node's end of a pod's cable."""
-    return f"pv{_digest(f'{cluster_id}/{sandbox_id}', 12)}"
-
-
-def hardware_address(address: IPv4Address) -> bytes:
-    """A hardware address that follows from the pod's: whoever gets the address next is found at once."""
-    return b"\x0a\x58" + address.packed
-
-
-def _digest(text: str, length: int) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:length]
+        digest = hashlib.sha256(cluster_id.encode()).hexdigest()[:10]
+        return Names(bridge=f"pl-{digest}", table=f"podling_{digest}")
 
 
 class BridgeNetwork:
@@ -87,12 +76,15 @@ class BridgeNetwork:
         self._wanted = subnet
         self._leases = Leases(state / "leases")
         self._names = Names.of(cluster_id)
+        self._bridge = Bridge(self._names.bridge, cluster_id)
         self._subnet: IPv4Network | None = None
-        self._bridge = 0
         self._mtu = _MTU_DEFAULT
         self._problem = "the pod network has not been started"
         self._rules: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
+        self._damage = ""
+        self._generation = 0
+        self._listing = ""
 
     @property
     def subnet(self) -> IPv4Network:
@@ -114,6 +106,7 @@ class BridgeNetwork:
         A machine where this fails keeps its reason for ``status`` and for whoever attaches.
         """
         try:
+            await in_thread(self._load_leases)
             await in_thread(self._set_up)
         except (OSError, RuntimeFailure) as error:
             self._problem = f"the pod network cannot be made: {error}"
@@ -143,31 +136,62 @@ class BridgeNetwork:
     async def status(self) -> str:
         if self._problem:
             return self._problem
-        if not netlink.index_of(self._names.bridge):
-            return f"the bridge {self._names.bridge} is gone"
-        if self._rules is not None and self._rules.done() and self._rules.exception() is not None:
-            return f"address translation cannot be set up: {self._rules.exception()}"
-        return ""
+        if self._rules is None or not self._rules.done():
+            return self._damage
+        if error := self._rules.exception():
+            self._damage = f"address translation cannot be set up: {error}"
+        else:
+            self._damage = await self._find_damage()
+        if self._damage:
+            self._rules = asyncio.ensure_future(self._repair())
+        return self._damage
+
+    async def _find_damage(self) -> str:
+        """Return what another program deleted or changed; empty when everything is in place."""
+        try:
+            addresses = [lease.address for lease in self._leases.all()]
+            missing = await in_thread(lambda: self._bridge.missing(self.gateway, addresses))
+            return missing or await self._changed_rules()
+        except (OSError, RuntimeFailure) as error:
+            return f"the pod network cannot be checked: {error}"
+
+    async def _changed_rules(self) -> str:
+        """Return what is wrong with the tables. They are listed only after some program changed any rule."""
+        if self._writing.locked():
+            return ""
+        async with self._writing:
+            current = await in_thread(generation)
+            if self._listing and current == self._generation:
+                return ""
+            try:
+                listing = await firewall.listing(self._names.table)
+            except RuntimeFailure as error:
+                return f"the nftables table {self._names.table} is missing: {str(error).splitlines()[0]}"
+            if self._listing and listing != self._listing:
+                return f"the nftables table {self._names.table} was changed"
+            self._generation, self._listing = current, listing
+            await firewall.open_forwarding(self._names.bridge)
+            return ""
+
+    async def _repair(self) -> None:
+        try:
+            await in_thread(self._load_leases)
+            await in_thread(self._set_up)
+        except OSError as error:
+            raise RuntimeFailure(f"the bridge cannot be repaired: {error}") from error
+        await self._open_firewall()
 
     def _set_up(self) -> None:
-        self._leases.load()
         with _machine_lock():
             self._subnet = self._chosen_subnet()
             self._mtu = uplink_mtu()
-            self._bridge = netlink.index_of(self._names.bridge)
-            with netlink.Netlink() as kernel:
-                if not self._bridge:
-                    address = hardware_address(self.gateway)
-                    kernel.request([netlink.add_bridge(self._names.bridge, address, self._mtu)])
-                    self._bridge = netlink.index_of(self._names.bridge)
-                kernel.request(
-                    [netlink.add_address(self._bridge, self.gateway.packed, self.subnet.prefixlen)]
-                )
-        _write(Path("/proc/sys/net/ipv4/ip_forward"), "1")
-        _write(_CONF / self._names.bridge / "route_localnet", "1")
-        _write(_CONF / self._names.bridge / "send_redirects", "0")
+            addresses = [lease.address for lease in self._leases.all()]
+            self._bridge.set_up(self.gateway, self.subnet, self._mtu, addresses)
+
+    def _load_leases(self) -> None:
+        self._leases.load()
         for lease in self._leases.all():
-            if not netlink.index_of(veth_name(self._cluster_id, lease.sandbox_id)):
+            if not self._bridge.has_port(lease.address):
                 self._leases.give_back(lease.sandbox_id)
 
     def _chosen_subnet(self) -> IPv4Network:
@@ -185,93 +209,54 @@ class BridgeNetwork:
 
     def _tear_down(self) -> None:
         for lease in self._leases.all():
-            self._delete_link(veth_name(self._cluster_id, lease.sandbox_id))
+            self._bridge.disconnect(lease.address)
             self._leases.give_back(lease.sandbox_id)
-        self._delete_link(self._names.bridge)
+        self._bridge.delete()
         (self._state / "subnet").unlink(missing_ok=True)
 
     async def _open_firewall(self) -> None:
-        await self._write_rules()
+        await self._write_rules(guard.ruleset(self._names.table, self._cluster_id, self.subnet))
         await firewall.open_forwarding(self._names.bridge)
 
-    async def _write_rules(self) -> None:
+    async def _write_rules(self, also: str = "") -> None:
         async with self._writing:
-            await firewall.apply(
-                firewall.ruleset(
-                    self._names.table, self._names.bridge, self._pool, self.subnet, self._leases.all()
-                )
-            )
+            self._listing = ""
+            names, leases = self._names, self._leases.all()
+            rules = firewall.ruleset(names.table, names.bridge, self._pool, self.subnet, leases)
+            await firewall.apply(also + rules)
 
     # ---- pods
 
     async def attach(self, sandbox_id: str, namespace: Path, spec: SandboxSpec) -> tuple[str, ...]:
         if self._problem:
             raise RuntimeFailure(self._problem)
+        if self._rules is not None:  # no pod sends anything before the rules are there
+            await asyncio.shield(self._rules)
         wanted = Lease(sandbox_id=sandbox_id, address="", ports=spec.port_mappings)
         firewall.check_ports(wanted, self._leases.all())
         lease = self._leases.take(self.subnet, sandbox_id, spec.port_mappings)
         try:
-            await in_thread(lambda: self._connect(lease, namespace), undo=wait_for_end)
+            await in_thread(
+                lambda: self._bridge.connect(lease.address, self.gateway, self._mtu, namespace),
+                undo=wait_for_end,
+            )
         except OSError as error:
             raise RuntimeFailure(f"the pod's network cannot be made: {error}") from error
         if lease.ports:
             await self._write_rules()
         return (lease.address,)
 
-    def _connect(self, lease: Lease, namespace: Path) -> None:
-        """In a thread of its own, which ends inside the pod's namespace."""
-        address = IPv4Address(lease.address)
-        descriptor = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            name = veth_name(self._cluster_id, lease.sandbox_id)
-            if not netlink.index_of(name):
-                veth = netlink.Veth(
-                    name=name,
-                    bridge=self._bridge,
-                    mtu=self._mtu,
-                    peer_name=POD_INTERFACE,
-                    peer_namespace=descriptor,
-                    peer_address=hardware_address(address),
-                )
-                with netlink.Netlink() as kernel:
-                    kernel.request([netlink.add_veth(veth)])
-                    # A pod that comes back to itself by a host port or a service leaves by its own port
-                    # again, where the kernel also filters what is only bridged (br_netfilter).
-                    kernel.request([netlink.set_hairpin(netlink.index_of(name))])
-            linux.setns(descriptor, linux.CLONE_NEWNET)
-        finally:
-            os.close(descriptor)
-        # Redirects would teach pods a way past the node, and past its address translation.
-        for scope in ("all", "default", POD_INTERFACE):
-            _write(Path(f"/proc/sys/net/ipv4/conf/{scope}/accept_redirects"), "0")
-        interface = netlink.index_of(POD_INTERFACE)
-        with netlink.Netlink() as kernel:
-            kernel.request(
-                [
-                    netlink.set_up(netlink.index_of("lo")),
-                    netlink.set_up(interface),
-                    netlink.add_address(interface, address.packed, 32),
-                    netlink.add_route(interface, self.gateway.packed, on_link=True),
-                ]
-            )
-
     async def detach(self, sandbox_id: str, namespace: Path) -> None:
         lease = self._leases.get(sandbox_id)
         if lease is None:
             return
         try:
-            await in_thread(lambda: self._delete_link(veth_name(self._cluster_id, sandbox_id)))
+            await in_thread(lambda: self._bridge.disconnect(lease.address))
         except OSError as error:
             raise RuntimeFailure(f"the pod's network cannot be removed: {error}") from error
         self._leases.give_back(sandbox_id)
         if lease.ports:
             await self._write_rules()
-
-    @staticmethod
-    def _delete_link(name: str) -> None:
-        if netlink.index_of(name):
-            with netlink.Netlink() as kernel:
-                kernel.request([netlink.delete_link(name)])
 
 
 def uplink_mtu() -> int:
@@ -286,11 +271,10 @@ def uplink_mtu() -> int:
 @contextmanager
 def _machine_lock() -> Iterator[None]:
     """Held while a subnet is chosen and its bridge made: clusters that start together see each other."""
-    with _LOCK.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    descriptor = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        os.fchmod(descriptor, 0o600)  # who can open the file can hold its lock
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-
-
-def _write(path: Path, text: str) -> None:
-    if path.read_text().strip() != text:
-        path.write_text(text)
+    finally:
+        os.close(descriptor)

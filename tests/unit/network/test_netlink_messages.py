@@ -5,14 +5,18 @@ from __future__ import annotations
 import socket
 import struct
 
+from podling.network import netlink
 from podling.network.netlink import (
     Veth,
     _answers,
     add_address,
+    add_forwarding_entry,
     add_route,
     add_veth,
     attribute,
     index_of,
+    messages,
+    set_port,
     set_up,
 )
 
@@ -73,3 +77,26 @@ def test_interfaces_are_found_by_name() -> None:
     assert index_of("lo") == 1
     assert index_of("no-such-link") == 0
     assert set_up(1).about == "interface 1"
+
+
+def test_bridge_port_does_not_learn_and_does_not_flood() -> None:
+    message = set_port(7)
+    options = attributes(attributes(message.body[16:])[12 | 0x8000])
+    assert options == {4: b"\1", 8: b"\0", 9: b"\0"}
+
+
+def test_hardware_address_is_bound_to_its_port() -> None:
+    message = add_forwarding_entry(7, b"\x0a\x58\1\2\3\4")
+    family, index, state, flags, _ = struct.unpack_from("=BxxxiHBB", message.body)
+    assert (family, index, state, flags) == (socket.AF_BRIDGE, 7, 0x40, 0x04)
+    assert attributes(message.body[12:]) == {2: b"\x0a\x58\1\2\3\4"}
+
+
+def test_datagram_is_cut_into_messages_and_attributes() -> None:
+    def message(kind: int, payload: bytes) -> bytes:
+        return struct.pack("=IHHII", 16 + len(payload), kind, 0, 1, 0) + payload + bytes(-len(payload) % 4)
+
+    cut = list(messages(message(16, attribute(3, b"lo\0")) + message(3, b"")))
+    assert cut == [(16, attribute(3, b"lo\0")[:8]), (3, b"")]
+    assert list(netlink.attributes(cut[0][1])) == [(3, b"lo\0")]
+    assert list(messages(b"\0" * 40)), "a length of zero does not loop for ever"

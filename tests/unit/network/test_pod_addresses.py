@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
 
 from podling.network.leases import Leases, choose_address, choose_subnet, parse_routes
-from podling.network.pod_network import Names, hardware_address, veth_name
+from podling.network.pod_network import Names
 from podling.runtime.base import PortMapping, RuntimeFailure
 
 POOL = IPv4Network("10.88.0.0/16")
@@ -88,9 +88,3 @@ def test_names_are_short_and_the_clusters_own() -> None:
     one, two = Names.of("cluster-one"), Names.of("cluster-two")
     assert one != two
     assert len(one.bridge) <= 15
-    assert len(veth_name("cluster-one", "f" * 64)) <= 15
-    assert veth_name("cluster-one", "f" * 64) != veth_name("cluster-two", "f" * 64)
-
-
-def test_hardware_addresses_follow_from_addresses() -> None:
-    assert hardware_address(IPv4Address("10.88.0.2")).hex(":") == "0a:58:0a:58:00:02"

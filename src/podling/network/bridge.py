@@ -1,0 +1,180 @@
+"""One node's bridge and its ports, as the kernel has them. Blocking: every method runs in a thread.
+
+``set_up`` and ``connect`` can be repeated: they make what is missing and leave the rest, so the same call
+serves a first start, a restart, and the repair of what another program deleted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+from podling.network import netlink
+from podling.network.guard import hardware_address, port_name
+from podling.runtime.oci import linux
+
+POD_INTERFACE = "eth0"
+_IP_FORWARD = "/proc/sys/net/ipv4/ip_forward"
+_IPV4 = "/proc/sys/net/ipv4/conf"
+_IPV6 = "/proc/sys/net/ipv6/conf"
+
+
+class Bridge:
+    """The bridge ``name`` of one node; ``cluster_id`` names its ports."""
+
+    def __init__(self, name: str, cluster_id: str) -> None:
+        self.name = name
+        self._cluster_id = cluster_id
+
+    def port(self, address: str) -> str:
+        return port_name(self._cluster_id, IPv4Address(address))
+
+    def has_port(self, address: str) -> bool:
+        """Whether the pod with ``address`` still has its interface, on the bridge or off it."""
+        return bool(netlink.index_of(self.port(address)))
+
+    def set_up(self, gateway: IPv4Address, subnet: IPv4Network, mtu: int, addresses: Iterable[str]) -> None:
+        """Make the bridge, or find it again, and connect the pods with ``addresses`` to it.
+
+        Raises ``OSError``.
+        """
+        with netlink.Netlink() as kernel:
+            if not netlink.index_of(self.name):
+                kernel.request([netlink.add_bridge(self.name, hardware_address(gateway), mtu)])
+            index = netlink.index_of(self.name)
+            kernel.request(
+                [netlink.set_up(index), netlink.add_address(index, gateway.packed, subnet.prefixlen)]
+            )
+            for address in addresses:
+                if port := netlink.index_of(self.port(address)):
+                    _no_ipv6(self.port(address))
+                    kernel.request([netlink.set_master(port, index), netlink.set_up(port)])
+                    kernel.request(_port_options(port, address))
+        for path, value in self._settings():
+            _write(path, value)
+        _no_ipv6(self.name)
+
+    def _settings(self) -> list[tuple[str, str]]:
+        """The kernel's settings that pods need. ``route_localnet`` lets host ports answer on loopback;
+        ``firewall`` keeps pods from using it. Redirects would lead past the node's address translation."""
+        own = f"{_IPV4}/{self.name}"
+        return [
+            (_IP_FORWARD, "1"),
+            (f"{own}/route_localnet", "1"),
+            (f"{own}/send_redirects", "0"),
+            (f"{own}/accept_redirects", "0"),
+        ]
+
+    def missing(self, gateway: IPv4Address, addresses: Iterable[str]) -> str:
+        """Return what is broken, for people; empty when nothing is. Raises ``OSError``."""
+        index = netlink.index_of(self.name)
+        if not index:
+            return f"the bridge {self.name} is gone"
+        if not netlink.is_up(self.name):
+            return f"the bridge {self.name} is down"
+        if not netlink.has_address(gateway.packed):
+            return f"the bridge {self.name} has lost its address {gateway}"
+        with netlink.Netlink() as kernel:
+            ports = kernel.ports(index)
+        off = [found for found in map(self.port, addresses) if found not in ports and netlink.index_of(found)]
+        if off:
+            return f"pods are cut off from the bridge {self.name}: {', '.join(sorted(off))}"
+        wrong = [path for path, value in self._settings() if Path(path).read_text().strip() != value]
+        return f"{wrong[0]} was changed" if wrong else ""
+
+    def connect(self, address: str, gateway: IPv4Address, mtu: int, namespace: Path) -> None:
+        """Give the pod whose network namespace is pinned at ``namespace`` its interface.
+
+        The calling thread ends up inside that namespace, so it must be one of its own. Raises ``OSError``.
+        """
+        own = IPv4Address(address)
+        descriptor = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            name = self.port(address)
+            if not netlink.index_of(name):
+                veth = netlink.Veth(
+                    name=name,
+                    bridge=netlink.index_of(self.name),
+                    mtu=mtu,
+                    peer_name=POD_INTERFACE,
+                    peer_namespace=descriptor,
+                    peer_address=hardware_address(own),
+                )
+                with netlink.Netlink() as kernel:
+                    kernel.request([netlink.add_veth(veth)])
+                    kernel.request(_port_options(netlink.index_of(name), address))
+                _no_ipv6(name)
+            linux.setns(descriptor, linux.CLONE_NEWNET)
+        finally:
+            os.close(descriptor)
+        _settings_in_pod()
+        interface = netlink.index_of(POD_INTERFACE)
+        with netlink.Netlink() as kernel:
+            kernel.request(
+                [
+                    netlink.set_up(netlink.index_of("lo")),
+                    netlink.set_up(interface),
+                    netlink.add_address(interface, own.packed, 32),
+                    netlink.add_route(interface, gateway.packed, on_link=True),
+                ]
+            )
+
+    def disconnect(self, address: str) -> None:
+        _delete_link(self.port(address))
+
+    def delete(self) -> None:
+        _delete_link(self.name)
+
+
+def _port_options(index: int, address: str) -> list[netlink.Message]:
+    own = hardware_address(IPv4Address(address))
+    return [netlink.set_port(index), netlink.add_forwarding_entry(index, own)]
+
+
+def _settings_in_pod() -> None:
+    """Refuse redirects and router advertisements: they would teach pods a way past the node."""
+    for scope in ("all", "default", POD_INTERFACE):
+        _write(f"{_IPV4}/{scope}/accept_redirects", "0")
+    for scope in ("default", POD_INTERFACE):
+        _write_ipv6(scope, "accept_ra", "0")
+        _write_ipv6(scope, "accept_redirects", "0")
+
+
+def _no_ipv6(interface: str) -> None:
+    """Keep the node from listening to IPv6 on an interface of the pod network: pods have none."""
+    _write_ipv6(interface, "accept_ra", "0")
+    _write_ipv6(interface, "disable_ipv6", "1")
+
+
+def _write_ipv6(interface: str, setting: str, text: str) -> None:
+    with suppress(FileNotFoundError):  # a kernel without IPv6
+        _write(f"{_IPV6}/{interface}/{setting}", text)
+
+
+def _delete_link(name: str) -> None:
+    if netlink.index_of(name):
+        with netlink.Netlink() as kernel:
+            kernel.request([netlink.delete_link(name)])
+
+
+def _write(path: str, text: str) -> None:
+    """Set a kernel setting. Where /proc/sys is read-only, a setting that is right already is enough."""
+    try:
+        _write_file(path, text)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        if Path(path).read_text().strip() != text:
+            raise
+
+
+def _write_file(path: str, text: str) -> None:
+    """Write without Python's file objects, which cost six times as much as the kernel's part."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
