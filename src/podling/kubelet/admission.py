@@ -16,6 +16,7 @@ from podling.kubelet.pod_spec import containers_with_kind
 from podling.kubelet.status import Verdict
 from podling.machinery.pods import is_sidecar, is_static, pod_requests
 from podling.machinery.quantity import Quantity, parse, value
+from podling.machinery.resource_names import is_extended
 from podling.machinery.selectors import SelectorError, from_node_selector_requirements
 from podling.machinery.tolerations import tolerates
 
@@ -130,7 +131,10 @@ def _resources(own: Occupant, node: Node, others: Sequence[Occupant]) -> Problem
 
 
 def shortage(requested: Mapping[str, Quantity], node: Node, others: Sequence[Occupant]) -> Problem:
-    """Of which resource the node has too little left for ``requested``: reason and message, or None."""
+    """Return the reason and message for the first resource of which too little is left, or None.
+
+    An extended resource that the node does not know is a cluster's, and not the node's to count.
+    """
     allocatable = {name: parse(amount) for name, amount in node.status.allocatable.items()}
     used: dict[str, Quantity] = {}
     for other in others:
@@ -138,7 +142,7 @@ def shortage(requested: Mapping[str, Quantity], node: Node, others: Sequence[Occ
             used[name] = used[name] + amount if name in used else amount
     zero = parse("0")
     for name in sorted(requested, key=_resource_order):
-        if not requested[name] > zero:
+        if not requested[name] > zero or (name not in allocatable and is_extended(name)):
             continue
         capacity, taken = allocatable.get(name, zero), used.get(name, zero)
         if requested[name] + taken > capacity:

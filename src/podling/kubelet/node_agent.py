@@ -26,10 +26,9 @@ from podling.kubelet.machine import Machine
 from podling.kubelet.node_status import (
     NodeHealth,
     initial_node,
-    node_labels,
     node_status,
+    reconciled,
     same_but_heartbeat,
-    with_own_labels,
 )
 from podling.machinery.errors import ApiError, is_already_exists, is_conflict, is_not_found
 from podling.runtime.failures import ImageFailure, RuntimeFailure
@@ -142,21 +141,22 @@ class NodeAgent:
             return ()
 
     async def _registered(self) -> Node:
-        """The node in the API, made or brought into line where needed."""
+        """Return the node in the API, created or reconciled where needed. Raises ``ApiError``."""
         client, name = self._deps.client, self._deps.node_name
         config = self._deps.config
+        planned = initial_node(name, self._hostname, self._machine, config)
         try:
             node = await client.get(Node, name)
         except ApiError as error:
             if not is_not_found(error) or not config.register_node:
                 raise
             try:
-                return await client.create(initial_node(name, self._hostname, self._machine, config))
+                return await client.create(planned)
             except ApiError as refusal:
                 if not is_already_exists(refusal):
                     raise
                 node = await client.get(Node, name)
-        wanted = with_own_labels(node, node_labels(self._machine, config, self._hostname))
+        wanted = reconciled(node, planned)
         return node if wanted is node else await client.update(wanted)
 
     async def renew_lease(self) -> None:

@@ -30,12 +30,32 @@ from podling.clock import seconds_precision
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.machine import Machine
 from podling.kubelet.version import KUBERNETES_VERSION
-from podling.machinery.quantity import Format, canonical, of, parse
+from podling.machinery.quantity import ZERO, Format, canonical, of, parse
+from podling.machinery.resource_names import is_huge_page
 from podling.runtime.base import RuntimeStatus
 from podling.runtime.image_service import Image
 
 IMAGES_MAX = 50
 IMAGE_NAMES_MAX = 5
+
+ATTACH_DETACH_ANNOTATION = "volumes.kubernetes.io/controller-managed-attach-detach"
+DEFAULT_LABELS = frozenset(
+    {
+        "kubernetes.io/hostname",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "node.kubernetes.io/instance-type",
+        "beta.kubernetes.io/instance-type",
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+        "node.kubernetes.io/windows-build",
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+    }
+)
+"""The labels that the kubelet puts right on a node that was registered before (``updateDefaultLabels``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +85,28 @@ def capacity(machine: Machine, config: KubeletConfig) -> dict[str, str]:
     return {name: found[name] for name in sorted(found)}
 
 
+def with_others_resources(own: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """Return the node's own capacity with the resources that others advertise in the API.
+
+    Extended resources stay as they were patched, also at registration: upstream zeroes them only on a node
+    without device manager files, which its own socket always is. Sizes of huge pages that the machine
+    does not support are removed.
+    """
+    others = {name: amount for name, amount in before.items() if not is_huge_page(name)}
+    found = {**others, **own}
+    return {name: found[name] for name in sorted(found)}
+
+
 def allocatable(has: Mapping[str, str], config: KubeletConfig) -> dict[str, str]:
-    """What pods may ask for: capacity without what is reserved."""
-    result = {}
-    zero = parse("0")
+    """Return what pods may request: capacity without what is reserved, memory without huge pages."""
+    left = {name: parse(amount) for name, amount in has.items()}
+    for reserved in (config.system_reserved, config.kube_reserved):
+        for name in left.keys() & reserved.keys():
+            left[name] = left[name] - parse(reserved[name])
     for name, amount in has.items():
-        left = parse(amount)
-        for reserved in (config.system_reserved, config.kube_reserved):
-            if name in reserved:
-                left = left - parse(reserved[name])
-        result[name] = str(left if left > zero else zero)
-    return result
+        if is_huge_page(name) and "memory" in left:
+            left["memory"] = left["memory"] - parse(amount)
+    return {name: str(amount if amount > ZERO else ZERO) for name, amount in left.items()}
 
 
 def node_addresses(machine: Machine, config: KubeletConfig, hostname: str) -> tuple[NodeAddress, ...]:
@@ -106,18 +137,30 @@ def initial_node(name: str, hostname: str, machine: Machine, config: KubeletConf
         metadata=ObjectMeta(
             name=name,
             labels=node_labels(machine, config, hostname),
-            annotations={"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+            annotations={ATTACH_DETACH_ANNOTATION: "true"},
         ),
         spec=NodeSpec(provider_id=config.provider_id or None, taints=config.register_with_taints),
     )
 
 
-def with_own_labels(node: Node, wanted: Mapping[str, str]) -> Node:
-    """``node`` with the labels that the kubelet answers for; others stay."""
-    if all(node.metadata.labels.get(key) == value for key, value in wanted.items()):
-        return node
-    labels = {**node.metadata.labels, **wanted}
-    return structs.replace(node, metadata=structs.replace(node.metadata, labels=labels))
+def reconciled(existing: Node, planned: Node) -> Node:
+    """Return a node that was registered before with the labels and the annotation that the kubelet keeps.
+
+    Everything else of its metadata and spec belongs to others: taints and further labels are set only
+    when the kubelet creates the node (``tryRegisterWithAPIServer``).
+    """
+    metadata = existing.metadata
+    kept = {key: value for key, value in planned.metadata.labels.items() if key in DEFAULT_LABELS}
+    labels = {**metadata.labels, **kept}
+    annotation = planned.metadata.annotations.get(ATTACH_DETACH_ANNOTATION)
+    annotations = dict(metadata.annotations)
+    if annotation is not None:
+        annotations[ATTACH_DETACH_ANNOTATION] = annotation
+    if (labels, annotations) == (metadata.labels, metadata.annotations):
+        return existing
+    return structs.replace(
+        existing, metadata=structs.replace(metadata, labels=labels, annotations=annotations)
+    )
 
 
 def node_status(
@@ -129,8 +172,8 @@ def node_status(
     images: Sequence[Image],
     now: datetime,
 ) -> NodeStatus:
-    """The status as it is now, over the one that the API holds."""
-    has = capacity(machine, config)
+    """Return the status as it is now, over the one that the API holds."""
+    has = with_others_resources(capacity(machine, config), before.capacity)
     port = config.port
     return structs.replace(
         before,
@@ -174,7 +217,10 @@ def node_images(images: Iterable[Image]) -> tuple[ContainerImage, ...]:
 def _conditions(
     before: Sequence[NodeCondition], health: NodeHealth, now: datetime
 ) -> tuple[NodeCondition, ...]:
-    """Others' conditions stay; the kubelet's own keep their transition time while unchanged."""
+    """Return all conditions, each in its old place; the kubelet's own are updated, others' stay.
+
+    The kubelet's keep their transition time while their status is unchanged.
+    """
     wanted = [
         _pressure(
             "MemoryPressure", health.memory_pressure, "InsufficientMemory", "SufficientMemory", "memory"
@@ -183,16 +229,16 @@ def _conditions(
         _pressure("PIDPressure", health.pid_pressure, "InsufficientPID", "SufficientPID", "PID"),
         _ready(health),
     ]
-    held = {found.type: found for found in before}
+    found = {held.type: held for held in before}
     moment = seconds_precision(now)
-    own = []
     for condition in wanted:
-        old = held.get(condition.type)
+        old = found.get(condition.type)
         same = old is not None and old.status == condition.status and old.last_transition_time is not None
         changed = old.last_transition_time if same and old is not None else moment
-        own.append(structs.replace(condition, last_heartbeat_time=moment, last_transition_time=changed))
-    names = {condition.type for condition in own}
-    return (*(found for found in before if found.type not in names), *own)
+        found[condition.type] = structs.replace(
+            condition, last_heartbeat_time=moment, last_transition_time=changed
+        )
+    return tuple(found.values())
 
 
 def _pressure(type_: str, pressed: bool, bad: str, good: str, noun: str) -> NodeCondition:

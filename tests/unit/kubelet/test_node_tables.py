@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from podling.api.core_v1 import Node, NodeStatus, Pod
+from podling.api.core_v1 import Node, NodeCondition, NodeSpec, NodeStatus, Pod, Taint
+from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.admission import admit, occupant
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.machine import Machine, read_machine
@@ -17,8 +18,10 @@ from podling.kubelet.node_status import (
     NodeHealth,
     allocatable,
     capacity,
+    initial_node,
     node_images,
     node_status,
+    reconciled,
     same_but_heartbeat,
 )
 from podling.runtime.base import RuntimeStatus
@@ -97,6 +100,48 @@ def test_reserved_resources_are_not_for_pods() -> None:
     assert (found["cpu"], found["memory"], found["pods"]) == ("3250m", "7Gi", "110")
 
 
+def test_huge_pages_are_not_allocatable_memory() -> None:
+    config = KubeletConfig(capacity={"hugepages-2Mi": "3Gi"}, system_reserved={"hugepages-2Mi": "1Gi"})
+    found = allocatable(capacity(MACHINE, config), config)
+    assert (found["hugepages-2Mi"], found["memory"]) == ("2Gi", "5Gi")
+
+
+def test_resources_of_others_are_kept_and_derive_allocatable() -> None:
+    before = NodeStatus(
+        capacity={"cpu": "1", "example.com/gpu": "4", "hugepages-64Ki": "1Gi", "kubernetes.io/x": "2"},
+        allocatable={"cpu": "1", "example.com/gone": "3"},
+    )
+    found = status(NodeHealth(runtime=GOOD), before)
+    others = {"example.com/gpu": "4", "kubernetes.io/x": "2"}
+    assert found.capacity == {**capacity(MACHINE, KubeletConfig()), **others}
+    assert found.allocatable == found.capacity
+
+
+def test_conditions_stay_in_their_places() -> None:
+    names = ["Ready", "Custom", "MemoryPressure"]
+    before = NodeStatus(conditions=tuple(NodeCondition(type=name, status="Unknown") for name in names))
+    found = status(NodeHealth(runtime=GOOD), before)
+    assert [held.type for held in found.conditions] == [*names, "DiskPressure", "PIDPressure"]
+    assert told(found)["Custom"] == "Unknown None"
+
+
+def test_registration_reconciles_default_labels_and_the_annotation_only() -> None:
+    config = KubeletConfig(
+        node_labels={"disk": "ssd"}, register_with_taints=(Taint(key="a", effect="NoSchedule"),)
+    )
+    planned = initial_node("node-1", "box", MACHINE, config)
+    metadata = ObjectMeta(
+        name="node-1", labels={"kubernetes.io/os": "plan9", "team": "blue"}, annotations={"note": "mine"}
+    )
+    taints = (Taint(key="b", effect="NoExecute"),)
+    found = reconciled(Node(metadata=metadata, spec=NodeSpec(taints=taints)), planned)
+    labels = {key: value for key, value in planned.metadata.labels.items() if key != "disk"}
+    assert found.metadata.labels == {**labels, "team": "blue"}
+    assert found.metadata.annotations == {**planned.metadata.annotations, "note": "mine"}
+    assert found.spec.taints == taints
+    assert reconciled(found, planned) is found
+
+
 def test_the_largest_images_are_listed() -> None:
     images = [Image(id=f"i{n}", tags=(f"x:{n}",), size_bytes=n) for n in range(60)]
     found = node_images([*images, Image(id="nameless", size_bytes=10**9)])
@@ -114,7 +159,7 @@ def test_this_machine_can_be_read() -> None:
 def node(**labels: str) -> Node:
     plain = {
         "metadata": {"name": "node-1", "labels": {"kubernetes.io/os": "linux", **labels}},
-        "status": {"allocatable": {"cpu": "2", "memory": "1Gi", "pods": "3"}},
+        "status": {"allocatable": {"cpu": "2", "memory": "1Gi", "pods": "3", "example.com/gpu": "2"}},
     }
     return msgspec.convert(plain, Node)
 
@@ -145,9 +190,15 @@ def affinity(**requirement: Any) -> dict[str, Any]:
         (pod("2"), [pod("100m")], "OutOfcpu"),
         (pod(), [pod(), pod(), pod()], "OutOfpods"),
         (
-            pod(containers=[{"name": "a", "resources": {"requests": {"example.com/gpu": "1"}}}]),
+            pod(containers=[{"name": "a", "resources": {"requests": {"example.com/gpu": "3"}}}]),
             [],
             "OutOfexample.com/gpu",
+        ),
+        (pod(containers=[{"name": "a", "resources": {"requests": {"example.com/lic": "1"}}}]), [], None),
+        (
+            pod(containers=[{"name": "a", "resources": {"requests": {"hugepages-2Mi": "2Mi"}}}]),
+            [],
+            "OutOfhugepages-2Mi",
         ),
         (pod(nodeSelector={"disk": "ssd"}), [], None),
         (pod(nodeSelector={"disk": "tape"}), [], "NodeAffinity"),

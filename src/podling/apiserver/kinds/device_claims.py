@@ -31,11 +31,11 @@ from podling.apiserver.kinds.device_requests import (
 )
 from podling.apiserver.kinds.filling import change
 from podling.apiserver.kinds.plain_tables import TableRules
-from podling.apiserver.kinds.resource_validation import is_extended
 from podling.apiserver.kinds.scheduling_validation import validate_node_selector
 from podling.apiserver.kinds.volume_sources import driver_name_errors
 from podling.machinery import fields, names
 from podling.machinery.fields import Path, Shown
+from podling.machinery.resource_names import is_extended
 
 SPEC, STATUS = Path("spec"), Path("status")
 MAX_CONSUMERS = 256

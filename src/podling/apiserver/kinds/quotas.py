@@ -25,7 +25,6 @@ from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.filling import change, each
 from podling.apiserver.kinds.resource_validation import (
     container_resource_name_errors,
-    is_huge_page,
     may_overcommit,
     quantity_errors,
     resource_name_errors,
@@ -33,6 +32,7 @@ from podling.apiserver.kinds.resource_validation import (
 from podling.machinery import fields
 from podling.machinery.fields import Path
 from podling.machinery.quantity import ZERO, Quantity, of, parse
+from podling.machinery.resource_names import is_huge_page
 from podling.machinery.tables import Column
 
 LIMITS = Path("spec.limits")

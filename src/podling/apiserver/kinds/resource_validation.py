@@ -13,10 +13,11 @@ from podling.api.core_v1 import ContainerResizePolicy, PodSpec, ResourceClaim, R
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.pod_scope import PodScope
-from podling.machinery import fields, names
+from podling.machinery import fields
 from podling.machinery.fields import Path
 from podling.machinery.pods import container_limits_total, container_requests_total, is_pod_level_resource
 from podling.machinery.quantity import ZERO, Quantity, parse
+from podling.machinery.resource_names import HUGE_PAGES, is_extended, is_huge_page, is_native
 
 CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 """What may stand unprefixed in a container's resources, beside huge pages."""
@@ -34,24 +35,6 @@ INTEGER_RESOURCES = STANDARD_RESOURCES & {
     "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
 }  # fmt: skip
 """Unprefixed resources that are counted, not measured."""
-
-HUGE_PAGES = "hugepages-"
-
-
-def is_huge_page(name: str) -> bool:
-    return name.startswith(HUGE_PAGES)
-
-
-def is_native(name: str) -> bool:
-    """Whether Kubernetes itself defines the resource: unprefixed, or under ``kubernetes.io/``."""
-    return "/" not in name or "kubernetes.io/" in name
-
-
-def is_extended(name: str) -> bool:
-    """Whether some device plugin or administrator defines the resource; such may not be overcommitted."""
-    if is_native(name) or name.startswith("requests."):
-        return False
-    return not names.qualified_name_errors(f"requests.{name}")
 
 
 def may_overcommit(name: str) -> bool:
