@@ -1,6 +1,6 @@
-"""Node-pressure eviction: when the node runs short, which pod has to go, and what it is told.
+"""Node-pressure eviction: when the node is short of a resource, and which pods it then still admits.
 
-Pure: thresholds, what the node and its pods use, and the time go in. A threshold is an amount or a part
+Pure: thresholds, observations of the node, and the time go in. A threshold is an amount or a part
 of the capacity; hard ones count at once, soft ones after their grace period. Pressure shows as a node
 condition, which stays for a while after the pressure has gone, so that it does not flicker
 (``pkg/kubelet/eviction``).
@@ -8,13 +8,15 @@ condition, which stays for a while after the pressure has gone, so that it does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from podling.api.core_v1 import Container, Pod
-from podling.machinery.pods import is_critical
-from podling.machinery.quantity import Format, of, value
+from podling.api.core_v1 import Pod, Taint
+from podling.machinery.pods import BEST_EFFORT, is_critical, qos_class_of
+from podling.machinery.quantity import value
+from podling.machinery.tolerations import tolerates
 
 MEMORY_PRESSURE = "MemoryPressure"
 DISK_PRESSURE = "DiskPressure"
@@ -29,6 +31,8 @@ CONDITION_OF = {
     "pid.available": PID_PRESSURE,
 }
 """Every signal that is watched, with the condition that it shows as; in the order of urgency."""
+
+MEMORY_TAINT = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
 
 RESOURCE_OF = {
     "memory.available": "memory",
@@ -62,8 +66,14 @@ class Threshold:
     def limit(self, capacity: int) -> int:
         """The amount below which the threshold is met."""
         if self.amount.endswith("%"):
-            return int(capacity * float(self.amount[:-1]) / 100)
+            return int(capacity * _single(_single(float(self.amount[:-1])) / 100))
         return value(self.amount)
+
+
+def _single(number: float) -> float:
+    """Return ``number`` in single precision, in which Kubernetes keeps percentages."""
+    rounded: float = struct.unpack("f", struct.pack("f", number))[0]
+    return rounded
 
 
 def thresholds(
@@ -80,7 +90,7 @@ def thresholds(
     found += [
         Threshold(signal, amount, timedelta(seconds=soft_grace[signal])) for signal, amount in soft.items()
     ]
-    return tuple(threshold for threshold in found if threshold.amount not in ("0", "0%"))
+    return tuple(threshold for threshold in found if threshold.amount not in ("0", "0%", "100%"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,112 +132,12 @@ def _met(threshold: Threshold, observation: Observation) -> bool:
     return observation.available < threshold.limit(observation.capacity)
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerUse:
-    """What one container uses: bytes of memory, bytes of disk, processes."""
-
-    name: str
-    memory: int = 0
-    disk: int = 0
-    processes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PodUse:
-    """A pod with what its containers use; ``volumes_disk`` is what its own volumes and logs take."""
-
-    pod: Pod
-    containers: tuple[ContainerUse, ...] = ()
-    volumes_disk: int = 0
-
-    def total(self, resource: str) -> int:
-        if resource == "memory":
-            return sum(container.memory for container in self.containers)
-        if resource == "pids":
-            return sum(container.processes for container in self.containers)
-        return sum(container.disk for container in self.containers) + self.volumes_disk
-
-
-def rank(uses: Sequence[PodUse], signal: str) -> tuple[PodUse, ...]:
-    """The pods in the order in which they have to go; critical ones never do.
-
-    Those above their request go first, then the less important, then those furthest above.
-    """
-    resource = RESOURCE_OF[signal]
-    candidates = [use for use in uses if not is_critical(use.pod)]
-    key: Callable[[PodUse], tuple[float, ...]]
-    if resource == "pids":
-
-        def key(use: PodUse) -> tuple[float, ...]:
-            return (use.pod.spec.priority or 0, -use.total("pids"))
-    else:
-
-        def key(use: PodUse) -> tuple[float, ...]:
-            above = use.total(resource) - pod_request(use.pod, resource)
-            return (0 if above > 0 else 1, use.pod.spec.priority or 0, -above)
-
-    return tuple(sorted(candidates, key=key))
-
-
-def pod_request(pod: Pod, resource: str) -> int:
-    return sum(_request(container, resource) for container in pod.spec.containers)
-
-
-def _request(container: Container, resource: str) -> int:
-    requests = container.resources.requests
-    return value(requests[resource]) if resource in requests else 0
-
-
-def message(use: PodUse, threshold: Threshold, observation: Observation) -> str:
-    """What the evicted pod is told."""
-    resource = RESOURCE_OF[threshold.signal]
-    limit, available = threshold.limit(observation.capacity), observation.available
-    text = (
-        f"The node was low on resource: {resource}. Threshold quantity: {_amount(limit, resource)}, "
-        f"available: {_available(available, resource)}. "
-    )
-    for container in use.pod.spec.containers:
-        used = next((found for found in use.containers if found.name == container.name), None)
-        if used is None or resource not in ("memory", "ephemeral-storage"):
-            continue
-        amount = used.memory if resource == "memory" else used.disk
-        request = _request(container, resource)
-        if amount > request:
-            text += (
-                f"Container {container.name} was using {_available(amount, resource)}, request is "
-                f"{_amount(request, resource)}, has larger consumption of {resource}. "
-            )
-    return text
-
-
-def _amount(number: int, resource: str) -> str:
-    return str(
-        of(number, Format.BINARY_SI if resource in ("memory", "ephemeral-storage") else Format.DECIMAL_SI)
-    )
-
-
-def _available(number: int, resource: str) -> str:
-    """Measured bytes, which Kubernetes shows in Ki."""
-    return f"{number // 1024}Ki" if resource in ("memory", "ephemeral-storage") else str(number)
-
-
 def refuses(pod: Pod, conditions: frozenset[str]) -> str:
-    """Why a node under pressure does not take ``pod`` in; empty if it does."""
+    """Return why a node under pressure does not admit ``pod``, empty if it does."""
     if not conditions or is_critical(pod):
         return ""
-    if conditions == {MEMORY_PRESSURE} and (_asks_for_anything(pod) or _tolerates_memory_pressure(pod)):
-        return ""
-    return f"The node had condition: [{', '.join(sorted(conditions))}]. "
-
-
-def _asks_for_anything(pod: Pod) -> bool:
-    return any(c.resources.requests or c.resources.limits for c in pod.spec.containers)
-
-
-def _tolerates_memory_pressure(pod: Pod) -> bool:
-    return any(
-        toleration.key in (None, "", "node.kubernetes.io/memory-pressure")
-        and toleration.effect in (None, "", "NoSchedule")
-        and (toleration.operator == "Exists" or bool(toleration.key))
-        for toleration in pod.spec.tolerations
-    )
+    if conditions == {MEMORY_PRESSURE}:
+        tolerated = any(tolerates(toleration, MEMORY_TAINT) for toleration in pod.spec.tolerations)
+        if tolerated or qos_class_of(pod) != BEST_EFFORT:
+            return ""
+    return f"The node had condition: [{' '.join(sorted(conditions))}]. "

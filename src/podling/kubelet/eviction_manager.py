@@ -1,6 +1,6 @@
 """Watches how much the node has left, and evicts pods one at a time while it runs short.
 
-Pods that keep more on disk than their own limits allow go first, whatever the node has left.
+Pods that keep more on disk than their own limits allow are evicted first, whatever the node has left.
 
 Every ten seconds: look, set the node's pressure conditions, and if a threshold calls for it first give
 back what no pod needs (for disk: what ended pods left, and images), then end the one pod that ranks first.
@@ -9,8 +9,9 @@ The next look waits until that pod is gone, at most half a minute.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -23,16 +24,13 @@ from podling.kubelet.eviction import (
     CONDITION_OF,
     DISK_PRESSURE,
     RESOURCE_OF,
-    ContainerUse,
     Observation,
-    PodUse,
     Pressure,
     Threshold,
     look,
-    message,
-    rank,
     thresholds,
 )
+from podling.kubelet.eviction_ranking import ContainerUse, PodUse, message, rank
 from podling.kubelet.image_gc import ImageCollector
 from podling.kubelet.local_storage import StorageUse, disk_volumes, excess, is_limited, tree_size
 from podling.kubelet.node_usage import node_left
@@ -41,6 +39,8 @@ from podling.kubelet.status import Verdict
 from podling.kubelet.volumes.empty_dir import EmptyDir
 from podling.kubelet.worker import PodWorker
 from podling.kubelet.worker_state import Finished, Syncing
+from podling.machinery.pods import is_critical
+from podling.runtime.base import ContainerStats
 from podling.runtime.failures import RuntimeFailure
 
 logger = logging.getLogger(__name__)
@@ -89,32 +89,32 @@ class EvictionManager:
         while True:
             await clock.sleep(INTERVAL_SECONDS)
             try:
-                worker = await self._beyond_limits() or await self._look()
+                evicted = await self._beyond_limits() or await self._look()
             except (RuntimeFailure, OSError) as error:
                 logger.warning("the node's use cannot be measured: %s", error)
                 continue
-            if worker is not None:
-                await worker.ended(CLEANUP_SECONDS)
+            await asyncio.gather(*(worker.ended(CLEANUP_SECONDS) for worker in evicted))
 
-    async def _beyond_limits(self) -> PodWorker | None:
-        """Evict the first pod that keeps more on disk than it may."""
-        limited = [worker for worker in self._living() if is_limited(worker.record.pod)]
+    async def _beyond_limits(self) -> list[PodWorker]:
+        """Evict the pods that keep more on disk than they may, and return their workers."""
+        limited = [worker for worker in self._evictable() if is_limited(worker.record.pod)]
         if not limited:
-            return None
-        by_id = {found.container_id: found for found in await self._deps.runtime.stats()}
+            return []
+        stats = await self._stats()
+        evicted = []
         for worker in limited:
             pod = worker.record.pod
-            layers: dict[str, int] = {}
-            for container in worker.record.observed.running:
-                if container.id in by_id:
-                    layers[container.name] = by_id[container.id].writable_layer_bytes
-            use = await blocking(self._storage_use, pod, layers)
-            text = excess(pod, use)
+            layers = {name: found.writable_layer_bytes for name, found in _measured(worker, stats)}
+            text = excess(pod, await blocking(self._storage_use, pod, layers))
             if text:
                 self._deps.recorder.event(pod, "Warning", "Evicted", text)
                 worker.kill(Verdict("Evicted", text), HARD_GRACE_SECONDS)
-                return worker
-        return None
+                evicted.append(worker)
+        return evicted
+
+    async def _stats(self) -> dict[str, ContainerStats]:
+        """Return the use of all containers by their ID. Raises ``RuntimeFailure``."""
+        return {found.container_id: found for found in await self._deps.runtime.stats()}
 
     def _storage_use(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse:
         """Measure a pod's volumes and logs; ``layers`` are its containers' writable layers."""
@@ -127,13 +127,14 @@ class EvictionManager:
         }
         return StorageUse(containers, volumes)
 
-    def _living(self) -> list[PodWorker]:
-        return [worker for worker in self._workers.values() if isinstance(worker.state, Syncing)]
+    def _evictable(self) -> list[PodWorker]:
+        living = (worker for worker in self._workers.values() if isinstance(worker.state, Syncing))
+        return [worker for worker in living if not is_critical(worker.record.pod)]
 
-    async def _look(self) -> PodWorker | None:
-        """One look at the node; returns the worker of the pod that was evicted, if one was."""
+    async def _look(self) -> list[PodWorker]:
+        """Observe the node once, and return the worker of the pod that was evicted, if one was."""
         if not self._thresholds:
-            return None
+            return []
         observed = await node_left(self._deps, self._node())
         now = clock.now()
         self._pressure = look(self._pressure, self._thresholds, observed, now)
@@ -144,13 +145,13 @@ class EvictionManager:
             self._changed()
         due = self._pressure.due(now)
         if not due:
-            return None
+            return []
         choice = _Choice(due[0], observed[due[0].signal])
         resource = RESOURCE_OF[choice.threshold.signal]
         text = f"Attempting to reclaim {resource}"
         self._deps.recorder.event(self._node(), "Warning", "EvictionThresholdMet", text)
         if CONDITION_OF[choice.threshold.signal] == DISK_PRESSURE and await self._reclaim_disk():
-            return None
+            return []
         return await self._evict(choice)
 
     async def _reclaim_disk(self) -> bool:
@@ -164,16 +165,16 @@ class EvictionManager:
                 cleared = True
         return bool(await self._images.remove_unused()) or cleared
 
-    async def _evict(self, choice: _Choice) -> PodWorker | None:
-        uses = await self._uses()
+    async def _evict(self, choice: _Choice) -> list[PodWorker]:
+        uses = await self._uses(RESOURCE_OF[choice.threshold.signal])
         for use in rank(uses, choice.threshold.signal):
             worker = self._workers.get(use.pod.metadata.uid or "")
             if worker is None:
                 continue
             self._end(worker, use, choice)
-            return worker
+            return [worker]
         logger.warning("the node is short of %s, but no pod can be evicted", choice.threshold.signal)
-        return None
+        return []
 
     def _end(self, worker: PodWorker, use: PodUse, choice: _Choice) -> None:
         text = message(use, choice.threshold, choice.observation)
@@ -188,20 +189,28 @@ class EvictionManager:
             grace = min(most, spec if spec is not None else most)
         worker.kill(Verdict("Evicted", text, condition=condition), grace)
 
-    async def _uses(self) -> list[PodUse]:
-        """What the active pods use."""
-        by_id = {found.container_id: found for found in await self._deps.runtime.stats()}
+    async def _uses(self, resource: str) -> list[PodUse]:
+        """Return what the evictable pods use; disks are read only where they are what counts."""
+        stats = await self._stats()
         uses = []
-        for worker in self._living():
-            containers = tuple(
-                ContainerUse(
-                    name=container.name,
-                    memory=by_id[container.id].memory_bytes,
-                    disk=by_id[container.id].writable_layer_bytes,
-                    processes=by_id[container.id].processes,
-                )
-                for container in worker.record.observed.running
-                if container.id in by_id
+        for worker in self._evictable():
+            pod = worker.record.allocated
+            measured = dict(_measured(worker, stats))
+            disk = {name: found.writable_layer_bytes for name, found in measured.items()}
+            volumes = 0
+            if resource not in ("memory", "pids"):
+                storage = await blocking(self._storage_use, pod, disk)
+                disk, volumes = dict(storage.containers), sum(storage.volumes.values())
+            containers = (
+                ContainerUse(name, found.memory_working_set_bytes, disk[name], found.processes)
+                for name, found in measured.items()
             )
-            uses.append(PodUse(worker.record.pod, containers))
+            uses.append(PodUse(pod, tuple(containers), volumes))
         return uses
+
+
+def _measured(worker: PodWorker, stats: Mapping[str, ContainerStats]) -> Iterator[tuple[str, ContainerStats]]:
+    """Yield the running containers of a pod whose use is known, by name."""
+    for container in worker.record.observed.running:
+        if container.id in stats:
+            yield container.name, stats[container.id]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import structs
+
 from podling import clock
 from podling.api.core_v1 import Pod, PodStatus
 from podling.kubelet.admission import occupant
@@ -90,6 +92,11 @@ class PodRecord:
         return status
 
     # Resources.
+
+    @property
+    def allocated(self) -> Pod:
+        """The pod with the resources that were allocated to it, and the newest status."""
+        return structs.replace(self.resize.granted(self.pod), status=self.status)
 
     def granted(self) -> Pod:
         """The pod with the resources that it was granted; a changed spec is granted here, or not."""

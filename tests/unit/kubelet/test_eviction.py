@@ -1,4 +1,4 @@
-"""Node-pressure eviction: thresholds and ranks as tables, and the story of a node that runs short."""
+"""Node-pressure eviction: thresholds as tables, and the story of a node that runs short."""
 
 from __future__ import annotations
 
@@ -7,23 +7,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from podling.api.core_v1 import Node, Pod
+from podling.api.core_v1 import Node
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.eviction import (
-    ContainerUse,
-    Observation,
-    PodUse,
-    Pressure,
-    Threshold,
-    look,
-    message,
-    rank,
-    refuses,
-    thresholds,
-)
+from podling.kubelet.eviction import Observation, Pressure, Threshold, look, refuses, thresholds
 from podling.runtime.sim import Scenario
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, condition, pod, sim_node
@@ -75,42 +63,7 @@ def test_thresholds_are_read_from_the_configuration() -> None:
         thresholds({}, {"memory.available": "1Gi"}, {})
 
 
-def use(name: str, used: int, request: int = 0, priority: int = 0) -> PodUse:
-    requests = {"memory": f"{request}Mi"} if request else {}
-    plain = {
-        "metadata": {"name": name},
-        "spec": {"priority": priority, "containers": [{"name": "app", "resources": {"requests": requests}}]},
-    }
-    subject = msgspec.convert(plain, Pod)
-    return PodUse(subject, (ContainerUse("app", memory=used * MI, processes=used),))
-
-
-@pytest.mark.parametrize(
-    ("uses", "order"),
-    [
-        ([use("small", 10), use("large", 20)], ["large", "small"]),
-        ([use("within", 90, 100), use("above", 20, 10)], ["above", "within"]),
-        ([use("dear", 50, priority=9), use("cheap", 10)], ["cheap", "dear"]),
-        ([use("critical", 90, priority=2_000_000_000), use("other", 1)], ["other"]),
-    ],
-)
-def test_who_goes_first(uses: list[PodUse], order: list[str]) -> None:
-    assert [found.pod.metadata.name for found in rank(uses, "memory.available")] == order
-
-
-def test_by_processes_only_importance_and_number_count() -> None:
-    found = rank([use("few", 5, priority=1), use("many", 50, priority=1), use("cheap", 1)], "pid.available")
-    assert [each.pod.metadata.name for each in found] == ["cheap", "many", "few"]
-
-
-def test_what_an_evicted_pod_is_told() -> None:
-    told = message(use("web", 300, 100), HARD, Observation(50 * MI, 2000 * MI))
-    assert told == (
-        "The node was low on resource: memory. Threshold quantity: 100Mi, available: 51200Ki. "
-        "Container app was using 307200Ki, request is 100Mi, has larger consumption of memory. "
-    )
-
-
+REQUESTING = {"name": "setup", "image": "i", "resources": {"requests": {"cpu": "1"}}}
 TOLERANT = {"tolerations": [{"key": "node.kubernetes.io/memory-pressure", "operator": "Exists"}]}
 
 
@@ -122,10 +75,28 @@ TOLERANT = {"tolerations": [{"key": "node.kubernetes.io/memory-pressure", "opera
         (TOLERANT, ["MemoryPressure"], False),
         (TOLERANT, ["DiskPressure"], True),
         ({"priority": 2_000_000_000}, ["DiskPressure"], False),
+        ({"resources": {"requests": {"memory": "1Mi"}}}, ["MemoryPressure"], False),
+        ({"initContainers": [REQUESTING]}, ["MemoryPressure"], False),
+        ({"tolerations": [{**TOLERANT["tolerations"][0], "operator": "Equal"}]}, ["MemoryPressure"], False),
+        (
+            {"tolerations": [{**TOLERANT["tolerations"][0], "operator": "Equal", "value": "x"}]},
+            ["MemoryPressure"],
+            True,
+        ),
+        ({"tolerations": [{"operator": "Exists", "effect": "NoExecute"}]}, ["MemoryPressure"], True),
     ],
 )
 def test_whom_a_node_under_pressure_takes(spec: dict[str, Any], conditions: list[str], refused: bool) -> None:
     assert bool(refuses(pod(**spec), frozenset(conditions))) == refused
+
+
+def test_refusal_lists_the_conditions_as_go_prints_a_list() -> None:
+    both = frozenset({"MemoryPressure", "DiskPressure"})
+    assert refuses(pod(), both) == "The node had condition: [DiskPressure MemoryPressure]. "
+
+
+def test_percentages_are_of_single_precision() -> None:
+    assert Threshold("nodefs.available", "15%").limit(67469250560) == 10120387986
 
 
 @pytest.fixture
