@@ -41,10 +41,11 @@ async def serving(
 
 
 class ServedHere:
-    """Use as an asynchronous context manager. ``open_store`` is asked at every start."""
+    """Use as an asynchronous context manager. ``open_store`` is called at every start."""
 
-    def __init__(self, open_store: Callable[[], Awaitable[Store]]) -> None:
+    def __init__(self, open_store: Callable[[], Awaitable[Store]], plugins: Sequence[Plugin] = ()) -> None:
         self._open_store = open_store
+        self._plugins = plugins
         self.store: Store
         self.api: ApiServer
         self.http: HttpServer
@@ -73,7 +74,7 @@ class ServedHere:
         return f"http://127.0.0.1:{self.http.port}{path}"
 
     async def _start(self) -> None:
-        self.api = ApiServer(self.store, (), static_tokens={TOKEN: ADMIN})
+        self.api = ApiServer(self.store, self._plugins, static_tokens={TOKEN: ADMIN})
         await self.api.start()
         self.http = HttpServer(self.api, self.api.authenticator, Serving(port=0))
         await self.http.start()

@@ -13,7 +13,7 @@ unless the writer named the revision it means. A write that changes nothing stor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from msgspec import structs
 from podling import clock
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status, StatusDetails
 from podling.apiserver import deletion, metadata
-from podling.apiserver.admission.base import Chain, Operation, Request
+from podling.apiserver.admission.base import Chain, Operation, Request, release
 from podling.apiserver.deletion import Outcome
 from podling.apiserver.kinds.base import Context, KindRules, View
 from podling.apiserver.objects import Writing, object_of
@@ -56,6 +56,8 @@ class Update:
     """The change is the server's own (``binding``): stored without the kind's preparation."""
     view: View | None = None
     """What admission sees of the object, if that is not the object itself (``scale``)."""
+    releases: list[Callable[[], object]] = field(default_factory=list)
+    """``Request.releases`` of the present attempt."""
 
 
 class Writes:
@@ -82,23 +84,34 @@ class Writes:
         obj = metadata.with_owners_once(obj, options.warnings)
         obj = recorded(None, obj, target, (options, user), now)  # what admission adds is nobody's
         request = _request(Operation.CREATE, target, user, now, options, obj)
-        admitted = await self._admission.admit(request)
-        if admitted is not obj:
-            obj = undamaged(
-                metadata.with_owners_once(admitted, options.warnings, admitted=True), obj, options
-            )
         context = Context(
             now, user.name, dry_run=options.dry_run, groups=user.groups, uid=user.uid, extra=user.extra
         )
+        try:
+            admitted = await self._admission.admit(request)
+            if admitted is not obj:
+                obj = undamaged(
+                    metadata.with_owners_once(admitted, options.warnings, admitted=True), obj, options
+                )
+            return await self._create_admitted(request, obj, options, context)
+        finally:
+            release(request.releases)
+
+    async def _create_admitted(
+        self, request: Request, obj: Any, options: WriteOptions, context: Context
+    ) -> Any:
+        """Store what admission made of the object of ``request``."""
+        resource = request.resource
+        rules = self._rules_for(resource)
         for attempt in range(NAME_RETRIES):
-            new = metadata.begin(obj, generation=rules.generation, now=now)
+            new = metadata.begin(obj, generation=rules.generation, now=context.now)
             new = rules.prepare_create(new, context)
             if attempt == 0:
                 self._check_new(resource, rules, new, context)
                 options.warnings.extend(rules.warnings(new, None, context))
             try:
                 await self._admission.validate(structs.replace(request, name=new.metadata.name, object=new))
-                if body.metadata.resource_version and not options.dry_run:
+                if request.object.metadata.resource_version and not options.dry_run:
                     raise errors.failure(
                         500, "", "resourceVersion should not be set on objects to be created"
                     )
@@ -106,8 +119,6 @@ class Writes:
             except Conflict:
                 if obj.metadata.name or not obj.metadata.generate_name:
                     break
-            finally:
-                request.release()
         raise self._taken(resource, new.metadata)
 
     def _taken(self, resource: Resource, wanted: ObjectMeta) -> ApiError:
@@ -151,15 +162,17 @@ class Writes:
             old = await self._reads.conversion.converted(old, resource)
             wanted = change(old)
             self._check_revision(update, wanted, old)
-            new = await self._prepared(update, wanted, old)
-            if new == old:
-                return old
-            if update.options.dry_run:
-                return new
             try:
+                new = await self._prepared(update, wanted, old)
+                if new == old:
+                    return old
+                if update.options.dry_run:
+                    return new
                 return await self._replace(resource, entry, new)
             except Conflict:
                 continue  # if the writer named a revision, the next look refuses it
+            finally:
+                release(update.releases)
         raise errors.conflict(resource.plural, resource.group, target.name)
 
     def _check_revision(self, update: Update, wanted: Any, old: Any) -> None:
@@ -182,6 +195,7 @@ class Writes:
         context = Context(now, update.user.name, target.subresource, options.dry_run)
         shown, was = self._shown(update, obj), self._shown(update, old)
         request = _request(Operation.UPDATE, target, update.user, now, options, shown, was)
+        request = structs.replace(request, releases=update.releases)
         admitted = await self._admission.admit(request)
         if admitted is not shown:
             obj = undamaged(self._behind(update, admitted, obj, old, context), obj, options)
@@ -243,8 +257,11 @@ class Writes:
     ) -> Any:
         """The body of a POST to a subresource, or the options of a connection, after admission."""
         request = _request(operation, target, user, clock.now(), options, body)
-        body = await self._admission.admit(request)
-        await self._admission.validate(structs.replace(request, object=body))
+        try:
+            body = await self._admission.admit(request)
+            await self._admission.validate(structs.replace(request, object=body))
+        finally:
+            release(request.releases)
         return body
 
     async def remove(

@@ -59,6 +59,12 @@ class Rounds:
         """What plugins remember of the first round, by their name."""
 
 
+def release(releases: list[Callable[[], object]]) -> None:
+    """Call and forget all of ``Request.releases``."""
+    while releases:
+        releases.pop()()
+
+
 class Request(Struct, frozen=True, kw_only=True):
     """What a plugin may know. ``object`` is the new state (None for a deletion), ``old`` the stored one
     (None for a creation). For subresources that show another kind (``scale``) both are of that kind; for
@@ -94,10 +100,6 @@ class Request(Struct, frozen=True, kw_only=True):
         """The namespace of the request as others see it: namespaces are in themselves."""
         itself = (self.resource.group, self.resource.plural) == ("", "namespaces")
         return self.name if itself else self.namespace
-
-    def release(self) -> None:
-        while self.releases:
-            self.releases.pop()()
 
     @property
     def asked_name(self) -> str:

@@ -1,8 +1,8 @@
 """ResourceQuota: a namespace's objects together stay below what its quotas allow.
 
 Kubernetes counts in the quota's status and reserves by writing it; plugins here do not write, so what is
-used is counted each time from the stored objects, and from those that were admitted and are about to be
-stored. That is exact but for changes that overlap.
+used is counted each time from the stored objects, and from the creations and updates that were admitted and
+are about to be stored.
 
 Upstream: ``staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota``.
 """
@@ -10,10 +10,11 @@ Upstream: ``staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from podling.api.core_v1 import Pod, ResourceQuota
+from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Rounds
 from podling.machinery import quotas
 from podling.machinery.pods import Resources
@@ -49,19 +50,16 @@ class ResourceQuotaAdmission(Plugin):
             return
         async with self._deciding:
             await self._check(request, objects, found)
-            if request.operation is Operation.CREATE and not request.dry_run:
+            if not request.dry_run:
                 self._promised[request.rounds] = request
                 request.releases.append(lambda: self._promised.pop(request.rounds, None))
 
     async def _check(self, request: Request, objects: Objects, found: Sequence[ResourceQuota]) -> None:
-        whole = _usage(request, request.object)
-        growth = whole if request.old is None else _growth(whole, _usage(request, request.old))
         for quota in found:
             if not quotas.in_scope(quota.spec, request.object):
                 continue
             _check_specified(request, quota)
-            came = request.old is not None and not quotas.in_scope(quota.spec, request.old)
-            more = whole if came else growth
+            more = _added(request, quota)
             limited = {name: parse(value) for name, value in quota.spec.hard.items() if name in more}
             if not limited:
                 continue
@@ -76,26 +74,47 @@ class ResourceQuotaAdmission(Plugin):
     async def _used(
         self, request: Request, objects: Objects, quota: ResourceQuota, limited: Iterable[str]
     ) -> Resources:
+        promised = [each for each in self._promised.values() if _counts_with(each, request)]
         stored = await objects.list(request.resource.storage_resource.type, request.namespace)
-        coming = [each.object for each in self._promised.values() if _counts_with(each, request)]
-        known = {obj.metadata.uid for obj in stored} if coming else set()
-        everything = (*stored, *(obj for obj in coming if obj.metadata.uid not in known))
-        counted = (_usage(request, obj) for obj in everything if quotas.in_scope(quota.spec, obj))
+        known = {obj.metadata.uid: obj.metadata.resource_version for obj in stored} if promised else {}
+        counted = [_usage(request, obj) for obj in stored if quotas.in_scope(quota.spec, obj)]
+        counted += [
+            _positive(_added(each, quota))
+            for each in promised
+            if quotas.in_scope(quota.spec, each.object) and not _is_settled(each, known)
+        ]
         return quotas.total(counted, limited)
 
 
 def _counts_with(one: Request, other: Request) -> bool:
     same = one.resource.storage_resource is other.resource.storage_resource
-    return same and one.namespace == other.namespace
+    return same and one.namespace == other.namespace and one.rounds is not other.rounds
 
 
 def _usage(request: Request, obj: Any) -> Resources:
     return quotas.usage(obj, request.resource.plural, request.resource.group, request.now)
 
 
-def _growth(new: Resources, old: Resources) -> Resources:
-    """What an update adds to what is counted already."""
-    return {name: amount - old.get(name, ZERO) for name, amount in new.items()}
+def _added(request: Request, quota: ResourceQuota) -> Resources:
+    """Return what the request adds to what is counted against a quota that its object is in scope of."""
+    whole = _usage(request, request.object)
+    if request.old is None or not quotas.in_scope(quota.spec, request.old):
+        return whole
+    before = _usage(request, request.old)
+    return {name: amount - before.get(name, ZERO) for name, amount in whole.items()}
+
+
+def _positive(amounts: Resources) -> Resources:
+    """Leave out what becomes less: it counts until the update is stored."""
+    return {name: amount for name, amount in amounts.items() if amount > ZERO}
+
+
+def _is_settled(promised: Request, known: Mapping[str | None, str | None]) -> bool:
+    """Return whether the stored objects show the creation or update, or it will fail because they changed."""
+    if promised.old is None:
+        return promised.object.metadata.uid in known
+    metadata: ObjectMeta = promised.old.metadata
+    return known.get(metadata.uid) != metadata.resource_version
 
 
 def _check_specified(request: Request, quota: ResourceQuota) -> None:

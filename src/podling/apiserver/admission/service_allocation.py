@@ -1,21 +1,24 @@
 """Addresses and node ports of Services: what the writer leaves open is chosen here, what it names is checked.
 
 Kubernetes does this in the Service's own storage, after admission; here it is the last mutating step, which
-comes to the same. Two Services created at once must not get the same address although neither is stored
-yet: what was handed out is remembered for a while.
+comes to the same. Each request reserves its numbers until its Service is stored, or will not be: two requests
+at the same time never get the same number, and a request that fails leaves nothing behind. A dry run checks
+and chooses like any other request, and lets go of its numbers at its end.
 
 Upstream: ``pkg/registry/core/service/storage/alloc.go``, ``pkg/registry/core/service/ipallocator``.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from collections.abc import Collection, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from podling import clock, ids
 from podling.api.core_v1 import Service, ServicePort, ServiceSpec
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Rounds
+from podling.apiserver.admission.number_pool import NumberPool, static_band
 from podling.apiserver.kinds.filling import change, fill_empty
 from podling.apiserver.kinds.service_addresses import is_headless
 from podling.apiserver.kinds.service_families import with_families
@@ -30,10 +33,6 @@ CONFIGURED = ("IPv4",)
 """The families of addresses that Services can have."""
 
 NODE_PORTS = range(30000, 32768)
-REMEMBERED_SECONDS = 30.0
-"""How long something handed out counts as taken though no stored Service shows it."""
-
-RANDOM_TRIES = 64
 SPEC = Path("spec")
 
 
@@ -49,8 +48,11 @@ class ServiceAllocation(Plugin):
 
     def __init__(self, cluster_cidr: str = CLUSTER_CIDR, node_ports: range = NODE_PORTS) -> None:
         self._network = ipaddress.IPv4Network(cluster_cidr)
-        self._addresses = _Pool(range(int(self._network[1]), int(self._network[-1])))
-        self._ports = _Pool(node_ports)
+        addresses = range(int(self._network[1]), int(self._network[-1]))
+        static = static_band(self._network.num_addresses - 2, step=16, most=256)
+        self._addresses = NumberPool(addresses, static)
+        self._allocating = asyncio.Lock()
+        self._ports = NumberPool(node_ports, static_band(len(node_ports), step=32, most=128))
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         services = (resource.group, resource.plural) == ("", "services")
@@ -66,27 +68,41 @@ class ServiceAllocation(Plugin):
             raise _invalid(request, *problems)
         if spec.type == "ExternalName":
             return change(service, spec=spec)
-        others = [
-            each.spec
-            for each in await objects.list(Service)
-            if (each.metadata.namespace, each.metadata.name) != (request.namespace, request.name)
-        ]
-        spec = self._with_address(request, spec, old, {each.cluster_ip for each in others})
-        taken = {port for each in others for port in _node_ports(each)}
-        spec = self._with_ports(request, spec, old, taken)
-        return change(service, spec=spec)
+        if request.rounds.needed and not request.rounds.again:
+            return change(service, spec=spec)  # the plugins before may still change it
+        request.releases.append(partial(self._release, request.rounds))
+        async with self._allocating:
+            used = await self._used(request, objects)
+            spec = self._with_address(request, spec, old, used)
+            return change(service, spec=self._with_ports(request, spec, old, used.ports))
+
+    async def _used(self, request: Request, objects: Objects) -> _Used:
+        """Collect what other Services have. Reservations are read before the stored Services, so that a
+        Service that is stored and released in between is in one of them."""
+        addresses = self._addresses.held_by_others(request.rounds)
+        ports = self._ports.held_by_others(request.rounds)
+        for each in await objects.list(Service):
+            if (each.metadata.namespace, each.metadata.name) == (request.namespace, request.name):
+                continue
+            if _is_ipv4(each.spec.cluster_ip):
+                addresses.add(int(ipaddress.IPv4Address(each.spec.cluster_ip or "")))
+            ports.update(_node_ports(each.spec))
+        return _Used(addresses, ports)
+
+    def _release(self, holder: Rounds) -> None:
+        self._addresses.release(holder)
+        self._ports.release(holder)
 
     def _with_address(
-        self, request: Request, spec: ServiceSpec, old: ServiceSpec, taken: Collection[str | None]
+        self, request: Request, spec: ServiceSpec, old: ServiceSpec, used: _Used
     ) -> ServiceSpec:
         if is_headless(spec):
             return spec
         wanted = spec.cluster_ip or ""
-        numbers = {int(ipaddress.IPv4Address(each)) for each in taken if _is_ipv4(each)}
         if wanted and wanted != old.cluster_ip:
-            self._check_address(request, spec, wanted, numbers)
+            self._check_address(request, spec, wanted, used.addresses)
         elif not wanted:
-            number = self._addresses.draw(numbers)
+            number = self._addresses.draw(request.rounds, used.addresses)
             if number is None:
                 raise errors.internal("failed to allocate a serviceIP: range is full")
             wanted = str(ipaddress.IPv4Address(number))
@@ -105,7 +121,7 @@ class ServiceAllocation(Plugin):
                 f"the provided IP ({wanted}) is not in the valid range. "
                 f"The range of valid IPs is {self._network}"
             )
-        elif not self._addresses.take(int(address), taken):
+        elif not self._addresses.take(request.rounds, int(address), taken):
             why = "provided IP is already allocated"
         else:
             return
@@ -113,25 +129,24 @@ class ServiceAllocation(Plugin):
         raise _invalid(request, fields.invalid(SPEC.child("clusterIPs"), spec.cluster_ips, text))
 
     def _with_ports(
-        self, request: Request, spec: ServiceSpec, old: ServiceSpec, taken: set[int]
+        self, request: Request, spec: ServiceSpec, old: ServiceSpec, used: Collection[int]
     ) -> ServiceSpec:
-        """A new Service that has one port under several protocols gets one node port for all of them."""
+        """Return ``spec`` with its node ports; a new Service that has one port under several protocols gets
+        one node port for all of them."""
         own = set(_node_ports(old))
         shared = {port.port: port.node_port for port in reversed(spec.ports) if port.node_port}
         wanted = spec.type == "NodePort" or (
             spec.type == "LoadBalancer" and spec.allocate_load_balancer_node_ports is not False
         )
-        others = frozenset(taken)
-        taken = taken | {port.node_port for port in spec.ports if port.node_port}
+        taken = {*used, *(port.node_port for port in spec.ports if port.node_port)}
         ports: list[ServicePort] = []
         for position, port in enumerate(spec.ports):
             where = SPEC.child("ports").index(position).child("nodePort")
             if port.node_port and port.node_port not in own:
-                self._check_port(request, where, port.node_port, others)
+                self._check_port(request, where, port.node_port, used)
             elif wanted and not port.node_port:
                 found = shared.get(port.port) if request.old is None else None
-                found = shared[port.port] = found or self._draw_port(taken)
-                taken.add(found)
+                found = shared[port.port] = found or self._draw_port(request, taken)
                 port = change(port, node_port=found)
             ports.append(port)
         spec = change(spec, ports=tuple(ports)) if tuple(ports) != spec.ports else spec
@@ -139,65 +154,37 @@ class ServiceAllocation(Plugin):
             return spec
         health = spec.health_check_node_port
         if not health:
-            return change(spec, health_check_node_port=self._draw_port(taken))
-        problem = self._port_problem(health, others) if not needs_health_check(old) else ""
+            return change(spec, health_check_node_port=self._draw_port(request, taken))
+        problem = self._port_problem(request, health, used) if not needs_health_check(old) else ""
         if problem:
             raise errors.internal(f"failed to allocate requested HealthCheck NodePort {health}: {problem}")
         return spec
 
-    def _draw_port(self, taken: Collection[int]) -> int:
-        found = self._ports.draw(taken)
+    def _draw_port(self, request: Request, used: Collection[int]) -> int:
+        found = self._ports.draw(request.rounds, used)
         if found is None:
             raise errors.internal("failed to allocate a nodePort: range is full")
         return found
 
-    def _check_port(self, request: Request, path: Path, port: int, taken: Collection[int]) -> None:
-        problem = self._port_problem(port, taken)
+    def _check_port(self, request: Request, path: Path, port: int, used: Collection[int]) -> None:
+        problem = self._port_problem(request, port, used)
         if problem:
             raise _invalid(request, fields.invalid(path, port, problem))
 
-    def _port_problem(self, port: int, taken: Collection[int]) -> str:
-        """Why a port cannot be had; empty if it was handed out."""
+    def _port_problem(self, request: Request, port: int, used: Collection[int]) -> str:
+        """Reserve a port that the request names; return why that is impossible, or an empty text."""
         if port not in self._ports.range:
             low, high = self._ports.range[0], self._ports.range[-1]
             return f"provided port is not in the valid range. The range of valid ports is {low}-{high}"
-        return "" if self._ports.take(port, taken) else "provided port is already allocated"
+        taken = not self._ports.take(request.rounds, port, used)
+        return "provided port is already allocated" if taken else ""
 
 
-class _Pool:
-    """Numbers to hand out, each to one Service."""
+class _Used(NamedTuple):
+    """The addresses and node ports of all other Services, stored or about to be."""
 
-    def __init__(self, numbers: range) -> None:
-        self.range = numbers
-        self._handed_out: dict[int, float] = {}
-
-    def draw(self, taken: Collection[int]) -> int | None:
-        """A number that is free: a random one, or the first if they are scarce."""
-        self._forget()
-        for _ in range(RANDOM_TRIES):
-            number = self.range[int(ids.uniform(0, len(self.range) - 1))]
-            if self._free(number, taken):
-                return self._hand_out(number)
-        found = next((number for number in self.range if self._free(number, taken)), None)
-        return None if found is None else self._hand_out(found)
-
-    def take(self, number: int, taken: Collection[int]) -> bool:
-        """Hand out just this number; False if somebody has it."""
-        if number in taken:
-            return False
-        self._hand_out(number)
-        return True
-
-    def _free(self, number: int, taken: Collection[int]) -> bool:
-        return number not in taken and number not in self._handed_out
-
-    def _hand_out(self, number: int) -> int:
-        self._handed_out[number] = clock.monotonic()
-        return number
-
-    def _forget(self) -> None:
-        limit = clock.monotonic() - REMEMBERED_SECONDS
-        self._handed_out = {number: at for number, at in self._handed_out.items() if at > limit}
+    addresses: set[int]
+    ports: set[int]
 
 
 def _is_ipv4(address: str | None) -> bool:
