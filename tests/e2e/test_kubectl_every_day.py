@@ -253,3 +253,19 @@ def test_flow_schemas_are_those_of_every_cluster(cluster: RealCluster) -> None:
     assert shown["exempt"] == ["Exempt", "<none>", "<none>", "<none>", "<none>"]
     assert shown["workload-low"] == ["Limited", "100", "128", "6", "50"]
     assert shown["catch-all"] == ["Limited", "5", "<none>", "<none>", "<none>"]
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "StatefulSet"])
+def test_rollout_history_shows_the_change_cause(cluster: RealCluster, kind: str) -> None:
+    wanted = {**web(), "kind": kind}
+    name = {"name": f"history-{kind.lower()}", "namespace": SPACE}
+    cause = {"kubernetes.io/change-cause": "first roll-out"}
+    wanted["metadata"] = {**name, "annotations": cause}
+    selector = {"matchLabels": {"app": name["name"]}}
+    template = {**wanted["spec"]["template"], "metadata": {"labels": selector["matchLabels"]}}
+    wanted["spec"] = {"selector": selector, "template": template}
+    cluster.apply(wanted)
+    target = f"{kind.lower()}/{name['name']}"
+    cluster.kubectl("rollout", "status", target, *IN, "--timeout=60s")
+    assert "1         first roll-out" in cluster.kubectl("rollout", "history", target, *IN)
+    cluster.kubectl("delete", target, *IN)

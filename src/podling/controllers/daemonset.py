@@ -78,7 +78,7 @@ class DaemonSetController(Controller):
         self._nodes.add_handler(self._wake_all, self._node_changed, self._wake_all)
         self._pods = Children(context.client, self._sets, pods, self.queue, selector_of)
         self._revisions = Children(context.client, self._sets, revisions, self.queue, selector_of)
-        self._keeper = history.RevisionKeeper(context.client, self._revisions)
+        self._keeper = history.RevisionKeeper(context.client, self._revisions, history.REVISION_LABEL)
 
     def _wake_all(self, node: Node) -> None:
         for daemon_set in self._sets.values():
@@ -99,11 +99,10 @@ class DaemonSetController(Controller):
         revision, collisions = await self._keeper.ensure(
             daemon_set,
             daemon_set.spec.template,
-            dict(daemon_set.spec.selector.match_labels),
             claimed,
             daemon_set.status.collision_count or 0,
         )
-        digest = revision.metadata.labels[history.HASH]
+        digest = revision.metadata.labels[history.REVISION_LABEL]
         pods, nodes, now = await self._pods.claim(daemon_set), self._nodes.values(), clock.now()
         wait, failure = None, None
         if daemon_set.metadata.deletion_timestamp is None:
@@ -177,7 +176,8 @@ class DaemonSetController(Controller):
         pods: list[Pod],
     ) -> None:
         digests = {pod.metadata.labels.get(history.REVISION_LABEL) for pod in pods}
-        live = [each.metadata.name for each in claimed if each.metadata.labels.get(history.HASH) in digests]
+        labelled = ((each, each.metadata.labels.get(history.REVISION_LABEL)) for each in claimed)
+        live = [each.metadata.name for each, digest in labelled if digest in digests]
         names = [revision.metadata.name or "", *(name or "" for name in live)]
         doomed = history.surplus(claimed, names, daemon_set.spec.revision_history_limit)
         await self._keeper.forget(key_of(daemon_set), doomed)

@@ -1,4 +1,4 @@
-"""The history of a pod template: what stateful sets and daemon sets were, and can be again.
+"""The history of a pod template: the earlier forms of stateful sets and daemon sets.
 
 Each template that a set ever had is kept in a ControllerRevision, numbered upwards; going back to an old
 one gives that revision the highest number again. Upstream: ``pkg/controller/history``.
@@ -22,7 +22,10 @@ from podling.machinery import codec, plain
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 
 HASH = "controller.kubernetes.io/hash"
+"""The label of a stateful set's revisions that holds their hash."""
+
 REVISION_LABEL = "controller-revision-hash"
+"""The label of pods that names their revision; on a daemon set's revisions it holds their hash."""
 NAME_LENGTH_MAX = 223
 
 
@@ -42,15 +45,19 @@ def by_number(revisions: Iterable[ControllerRevision]) -> list[ControllerRevisio
 
 
 def new_revision(
-    owner: ApiObject, template: PodTemplateSpec, labels: dict[str, str], number: int, collisions: int
+    owner: ApiObject, template: PodTemplateSpec, hash_label: str, number: int, collisions: int
 ) -> ControllerRevision:
-    """A revision of the owner's template; ``labels`` are those its children carry."""
+    """Return a revision of the owner's template.
+
+    It carries the annotations of its owner, among which ``kubectl rollout history`` finds the change cause.
+    """
     digest = template_hash(template, collisions or None)
     return ControllerRevision(
         metadata=ObjectMeta(
             name=f"{(owner.metadata.name or '')[:NAME_LENGTH_MAX]}-{digest}",
             namespace=owner.metadata.namespace,
-            labels={**labels, HASH: digest},
+            labels={**template.metadata.labels, hash_label: digest},
+            annotations=owner.metadata.annotations,
             owner_references=(controller_reference(owner),),
         ),
         data=template_data(template),
@@ -65,45 +72,62 @@ def equal(one: ControllerRevision, other: ControllerRevision) -> bool:
 def surplus(
     revisions: Sequence[ControllerRevision], live: Iterable[str], limit: int | None
 ) -> list[ControllerRevision]:
-    """The revisions beyond the history that is kept; those in use (``live``, by name) do not count."""
-    in_use = set(live)
+    """Return the revisions beyond the history that is kept; those in use (``live``, by name) do not count.
+
+    A negative ``limit`` keeps all of them.
+    """
+    most, in_use = 10 if limit is None else limit, set(live)
     history = [each for each in by_number(revisions) if each.metadata.name not in in_use]
-    return history[: max(0, len(history) - (10 if limit is None else limit))]
+    return history[: max(0, len(history) - most)] if most >= 0 else []
 
 
 class RevisionKeeper:
-    """Writes the revisions of one kind of owner. ``children`` finds and adopts them."""
+    """Writes the revisions of one kind of owner. ``children`` finds and adopts them.
 
-    def __init__(self, client: Client, children: Children[Any, ControllerRevision]) -> None:
+    Args:
+        hash_label: the label that holds the hash of each.
+    """
+
+    def __init__(self, client: Client, children: Children[Any, ControllerRevision], hash_label: str) -> None:
         self._client = client
         self._children = children
+        self._hash_label = hash_label
 
     async def ensure(
         self,
         owner: ApiObject,
         template: PodTemplateSpec,
-        labels: dict[str, str],
         revisions: list[ControllerRevision],
         collisions: int,
     ) -> tuple[ControllerRevision, int]:
-        """The revision that holds ``template``, as the newest; and the owner's new collision count."""
+        """Return the revision that holds ``template``, as the newest; and the owner's new collision count."""
         number = max((each.revision for each in revisions), default=0) + 1
-        wanted = new_revision(owner, template, labels, number, collisions)
+        wanted = new_revision(owner, template, self._hash_label, number, collisions)
         same = [each for each in by_number(revisions) if equal(each, wanted)]
         if not same:
-            return await self._create(owner, template, labels, wanted, collisions)
+            return await self._create(owner, template, wanted, collisions)
         newest, last = by_number(revisions)[-1], same[-1]
-        if equal(newest, last):
+        changed = last if equal(newest, last) else structs.replace(last, revision=number)
+        changed = self._with_hash(changed)
+        if changed is last:
             return last, collisions
-        raised = await self._client.update(structs.replace(last, revision=number))
-        self._children.wrote(key_of(owner), raised)
-        return raised, collisions
+        written = await self._client.update(changed)
+        self._children.wrote(key_of(owner), written)
+        return written, collisions
+
+    def _with_hash(self, revision: ControllerRevision) -> ControllerRevision:
+        """Add the label with the hash if it was removed, or an earlier release wrote another."""
+        metadata = revision.metadata
+        if self._hash_label in metadata.labels:
+            return revision
+        digest = metadata.labels.get(HASH) or metadata.name or ""
+        labelled = structs.replace(metadata, labels={**metadata.labels, self._hash_label: digest})
+        return structs.replace(revision, metadata=labelled)
 
     async def _create(
         self,
         owner: ApiObject,
         template: PodTemplateSpec,
-        labels: dict[str, str],
         wanted: ControllerRevision,
         collisions: int,
     ) -> tuple[ControllerRevision, int]:
@@ -122,7 +146,7 @@ class RevisionKeeper:
             if equal(held, wanted) and is_controlled_by(held, owner):
                 return held, collisions
             collisions += 1
-            wanted = new_revision(owner, template, labels, wanted.revision, collisions)
+            wanted = new_revision(owner, template, self._hash_label, wanted.revision, collisions)
 
     async def forget(self, owner: Key, doomed: Iterable[ControllerRevision]) -> None:
         for each in doomed:

@@ -1,86 +1,81 @@
-"""The volume claims of a stateful set's pods: made before the pod, and kept or given up after it.
+"""Creates the volume claims of a stateful set's pods, and sets what they go with.
 
-By default claims outlive everything. ``persistentVolumeClaimRetentionPolicy`` can make them go with the set
-(``whenDeleted: Delete``) or with the pod that is scaled away (``whenScaled: Delete``): then they get an owner
-reference, and the garbage collector does the rest. Upstream: ``stateful_pod_control.go``.
+Upstream: ``stateful_pod_control.go``.
 """
 
 from __future__ import annotations
 
-from msgspec import structs, to_builtins
+from msgspec import to_builtins
 
 from podling.api.apps_v1 import StatefulSet
 from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.api.meta_v1 import OwnerReference
-from podling.client.base import ApiObject, Client
+from podling.client.base import Client
 from podling.client.events import EventRecorder
-from podling.controllers.ownership import controller_reference
-from podling.controllers.statefulset_rules import claim_name
+from podling.controllers.statefulset_claim_rules import (
+    claim_names,
+    claims_of,
+    has_other_controller,
+    owner_of_claims,
+    owners_with,
+)
+from podling.controllers.statefulset_rules import View
+from podling.machinery import errors
 from podling.machinery.errors import ApiError, is_not_found, unless_gone
-
-
-def claims_of(stateful: StatefulSet, ordinal: int) -> list[PersistentVolumeClaim]:
-    """The claims of the pod with this ordinal, as the set's templates describe them."""
-    found = []
-    for template in stateful.spec.volume_claim_templates:
-        metadata = structs.replace(
-            template.metadata,
-            name=claim_name(template.metadata.name or "", stateful, ordinal),
-            namespace=stateful.metadata.namespace,
-            labels={**template.metadata.labels, **stateful.spec.selector.match_labels},
-            owner_references=_owner(stateful),
-        )
-        found.append(structs.replace(template, metadata=metadata))
-    return found
-
-
-def goes_with_set(stateful: StatefulSet) -> bool:
-    policy = stateful.spec.persistent_volume_claim_retention_policy
-    return policy is not None and policy.when_deleted == "Delete"
-
-
-def goes_with_pod(stateful: StatefulSet) -> bool:
-    policy = stateful.spec.persistent_volume_claim_retention_policy
-    return policy is not None and policy.when_scaled == "Delete"
-
-
-def _owner(stateful: StatefulSet) -> tuple[OwnerReference, ...]:
-    return (controller_reference(stateful),) if goes_with_set(stateful) else ()
 
 
 async def ensure_claims(
     client: Client, recorder: EventRecorder, stateful: StatefulSet, pod: str, ordinal: int
 ) -> None:
-    """Create the claims that the pod needs and that do not exist. Raises what creating raises."""
+    """Create the claims that the pod needs and that do not exist.
+
+    Raises what creating raises, and 409 for a claim that is being deleted.
+    """
+    inside = f"in StatefulSet {stateful.metadata.name}"
     for claim in claims_of(stateful, ordinal):
         name = claim.metadata.name or ""
         try:
-            await client.get(PersistentVolumeClaim, name, claim.metadata.namespace)
-            continue
+            held = await client.get(PersistentVolumeClaim, name, claim.metadata.namespace)
         except ApiError as error:
             if not is_not_found(error):
                 raise
-        what = f"create Claim {name} Pod {pod} in StatefulSet {stateful.metadata.name}"
+        else:
+            if held.metadata.deletion_timestamp is not None:
+                raise errors.internal(f"pvc {name} is being deleted")
+            continue
         try:
             await client.create(claim)
         except ApiError as error:
-            recorder.event(stateful, "Warning", "FailedCreate", f"{what} failed error: {error}")
+            failed = f"create Claim {name} for Pod {pod} {inside} failed error: {error}"
+            recorder.event(stateful, "Warning", "FailedCreate", failed)
             raise
-        recorder.event(stateful, "Normal", "SuccessfulCreate", f"{what} success")
-
-
-async def give_up_claims(client: Client, stateful: StatefulSet, pod: Pod, ordinal: int) -> None:
-    """Let a pod that is scaled away take its claims along, if the set says so."""
-    if not goes_with_pod(stateful):
-        return
-    for claim in claims_of(stateful, ordinal):
-        await _set_owner(client, claim, pod)
-
-
-async def _set_owner(client: Client, claim: PersistentVolumeClaim, owner: ApiObject) -> None:
-    references = [to_builtins(controller_reference(owner))]
-    name, namespace = claim.metadata.name or "", claim.metadata.namespace
-    with unless_gone():
-        await client.patch(
-            PersistentVolumeClaim, name, {"metadata": {"ownerReferences": references}}, namespace
+        recorder.event(
+            stateful, "Normal", "SuccessfulCreate", f"create Claim {name} Pod {pod} {inside} success"
         )
+
+
+async def update_owners(client: Client, recorder: EventRecorder, view: View, pod: Pod, ordinal: int) -> None:
+    """Give the pod's claims the owners that the retention policy says."""
+    stateful = view.stateful
+    wanted = owner_of_claims(stateful, pod, scaled_away=ordinal not in view.wanted)
+    for name in claim_names(stateful, ordinal):
+        with unless_gone():
+            claim = await client.get(PersistentVolumeClaim, name, stateful.metadata.namespace)
+            if has_other_controller(claim, stateful, pod):
+                text = (
+                    f"PersistentVolumeClaim {name} has a conflicting OwnerReference that acts as a manging "
+                    "controller, the retention policy is ignored for this claim"
+                )
+                recorder.event(stateful, "Warning", "ConflictingController", text)
+            owners = owners_with(claim, wanted, stateful, pod)
+            if owners != claim.metadata.owner_references:
+                await _set_owners(client, claim, owners)
+
+
+async def _set_owners(
+    client: Client, claim: PersistentVolumeClaim, owners: tuple[OwnerReference, ...]
+) -> None:
+    metadata = claim.metadata
+    references = [to_builtins(each) for each in owners]
+    patch = {"resourceVersion": metadata.resource_version, "ownerReferences": references or None}
+    await client.patch(PersistentVolumeClaim, metadata.name or "", {"metadata": patch}, metadata.namespace)

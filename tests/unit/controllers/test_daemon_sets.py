@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from podling.api.apps_v1 import (
+    ControllerRevision,
     DaemonSet,
     DaemonSetSpec,
     DaemonSetStatus,
@@ -290,3 +291,39 @@ async def test_on_delete_waits_for_somebody_to_delete(cluster: ControlPlane) -> 
     await cluster.client.delete(Pod, first.metadata.name or "", "default")
     await cluster.advance(seconds=1)
     assert [image for _, image in await pods(cluster)].count("agent:2") == 1
+
+
+async def revisions(cluster: ControlPlane) -> list[ControllerRevision]:
+    found = (await cluster.client.list(ControllerRevision, "default")).items
+    return sorted(found, key=lambda each: each.revision)
+
+
+@pytest.mark.usefixtures("manager")
+async def test_revision_names_its_hash_and_the_cause_of_the_change(cluster: ControlPlane) -> None:
+    wanted = daemon_set()
+    cause = {"kubernetes.io/change-cause": "first roll-out"}
+    metadata = structs.replace(wanted.metadata, annotations=cause)
+    await cluster.client.create(structs.replace(wanted, metadata=metadata))
+    await cluster.advance(seconds=1)
+    made = (await revisions(cluster))[0].metadata
+    pod = (await cluster.client.list(Pod, "default")).items[0]
+    digest = pod.metadata.labels["controller-revision-hash"]
+    assert made.labels == {"app": "agent", "controller-revision-hash": digest}
+    assert (made.name, made.annotations) == (f"agent-{digest}", cause)
+
+
+@pytest.mark.usefixtures("manager")
+async def test_revision_of_an_earlier_release_gets_its_label_and_pods_stay(cluster: ControlPlane) -> None:
+    """Earlier releases wrote the hash under the label of stateful sets."""
+    await cluster.client.create(daemon_set())
+    await cluster.advance(seconds=1)
+    before = (await cluster.client.list(Pod, "default")).items[0].metadata
+    made = (await revisions(cluster))[0].metadata
+    digest = made.labels["controller-revision-hash"]
+    labels = {"controller-revision-hash": None, "controller.kubernetes.io/hash": digest}
+    await cluster.client.patch(
+        ControllerRevision, made.name or "", {"metadata": {"labels": labels}}, "default"
+    )
+    await cluster.advance(seconds=1)
+    assert (await revisions(cluster))[0].metadata.labels["controller-revision-hash"] == digest
+    assert (await cluster.client.list(Pod, "default")).items[0].metadata.uid == before.uid

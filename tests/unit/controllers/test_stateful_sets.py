@@ -134,9 +134,8 @@ async def test_a_failed_pod_is_made_anew(cluster: ControlPlane) -> None:
     await cluster.advance(seconds=1)
     after = await cluster.client.get(Pod, "db-0", "default")
     assert after.metadata.uid != before.metadata.uid
-    assert (
-        "Warning RecreatingFailedPod db: StatefulSet default/db is recreating failed Pod db-0"
-        in await told(cluster.client)
+    assert "Normal SuccessfulDelete db: delete Pod db-0 in StatefulSet db successful" in await told(
+        cluster.client
     )
 
 
@@ -255,3 +254,58 @@ async def test_claims_can_go_with_their_set_or_their_pod(cluster: ControlPlane) 
     assert await claims(cluster) == {"data-db-0": ["StatefulSet"], "data-db-1": ["StatefulSet"]}
     await change(cluster, replicas=1)
     assert await claims(cluster) == {"data-db-0": ["StatefulSet"], "data-db-1": ["Pod"]}
+
+
+async def test_claims_follow_a_changed_retention_policy(cluster: ControlPlane) -> None:
+    await start(cluster, stateful_set(2, volume_claim_templates=(data_claim(),)))
+    await settle(cluster)
+    await change(cluster, persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete"})
+    assert await claims(cluster) == {"data-db-0": ["StatefulSet"], "data-db-1": ["StatefulSet"]}
+    await change(cluster, persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain"})
+    assert await claims(cluster) == {"data-db-0": [], "data-db-1": []}
+
+
+async def test_pending_pod_gets_its_claim_again(cluster: ControlPlane) -> None:
+    await start(cluster, stateful_set(1, volume_claim_templates=(data_claim(),)))
+    await cluster.client.delete(PersistentVolumeClaim, "data-db-0", "default")
+    await cluster.advance(seconds=1)
+    assert list(await claims(cluster)) == ["data-db-0"]
+
+
+async def test_relabelled_pod_gets_the_labels_of_its_ordinal_back(cluster: ControlPlane) -> None:
+    await start(cluster, stateful_set(1))
+    await settle(cluster)
+    gone = {"metadata": {"labels": {"apps.kubernetes.io/pod-index": None}}}
+    await cluster.client.patch(Pod, "db-0", gone, "default")
+    await cluster.advance(seconds=1)
+    held = await cluster.client.get(Pod, "db-0", "default")
+    assert held.metadata.labels["apps.kubernetes.io/pod-index"] == "0"
+    told_events = await told(cluster.client)
+    assert "Normal SuccessfulUpdate db: update Pod db-0 in StatefulSet db successful" in told_events
+
+
+async def test_revision_carries_the_labels_of_the_template_and_the_annotations_of_the_set(
+    cluster: ControlPlane,
+) -> None:
+    wanted = stateful_set(1)
+    cause = {"kubernetes.io/change-cause": "first roll-out"}
+    named = structs.replace(wanted.metadata, annotations=cause)
+    template = structs.replace(
+        wanted.spec.template, metadata=ObjectMeta(labels={"app": "db", "tier": "back"})
+    )
+    await start(
+        cluster, structs.replace(wanted, metadata=named, spec=structs.replace(wanted.spec, template=template))
+    )
+    made = (await cluster.client.list(ControllerRevision, "default")).items[0].metadata
+    assert made.annotations == cause
+    digest = made.labels["controller.kubernetes.io/hash"]
+    assert made.labels == {"app": "db", "tier": "back", "controller.kubernetes.io/hash": digest}
+    assert made.name == f"db-{digest}"
+
+
+async def test_negative_history_limit_keeps_every_revision(cluster: ControlPlane) -> None:
+    await start(cluster, stateful_set(1, revision_history_limit=-1))
+    for number in range(2, 6):
+        await use(cluster, f"db:{number}")
+        await settle(cluster, 3)
+    assert len((await cluster.client.list(ControllerRevision, "default")).items) == 5
