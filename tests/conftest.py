@@ -8,12 +8,13 @@ real I/O (contract and end-to-end tests, or a unit test marked
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pytest
 import uvloop
 
+from podling import supervisor
 from podling.sim.loop import VirtualTimeLoop
 
 if TYPE_CHECKING:
@@ -35,6 +36,20 @@ def pytest_asyncio_loop_factories(
         return LOOPS
     name = "virtual" if "unit" in item.path.parts else "real"
     return {name: LOOPS[name]}
+
+
+@pytest.fixture(autouse=True)
+def no_background_failure(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test in which a background task failed: the supervisor hides it from everything else."""
+    before = supervisor.failures.copy()
+    yield
+    if "failures_expected" not in request.fixturenames:
+        assert supervisor.failures == before, f"background tasks failed: {supervisor.failures - before}"
+
+
+@pytest.fixture
+def failures_expected() -> None:
+    """Background tasks may fail in a test that uses this."""
 
 
 @pytest.fixture

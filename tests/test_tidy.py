@@ -82,6 +82,37 @@ EFFECT_IMPORTS = {"asyncio", "aiohttp", "logging", "subprocess", "socket", "podl
 
 ASKS_FOR_TIME = {"clock.now", "clock.monotonic", "clock.sleep", "clock.sleep_until"}
 
+STARTS_TASKS = {
+    "supervisor.py": "the supervisor itself",
+    "clock.py": "waits for the first of several",
+    "apiserver/passages.py": "ends with its connection",
+    "cli/follow.py": "ends with the command",
+    "client/leader.py": "ends with the leadership",
+    "cluster/cluster.py": "waits for the first of several",
+    "kubelet/log_sources.py": "ends with its request",
+    "kubelet/pod_sync.py": "ends with the pass over its pod",
+    "kubelet/port_forward.py": "ends with its connection",
+    "kubelet/remote_command.py": "ends with its request",
+    "kubelet/slow_calls.py": "ends with the call that it watches",
+    "kubelet/spdy_tunnel.py": "ends with its connection",
+    "kubelet/termination.py": "ends with the pass over its pod",
+    "kubelet/timed_runtime.py": "one call, awaited by its caller",
+    "kubelet/worker.py": "one pass over its pod",
+    "network/pod_network.py": "one set-up, awaited by close",
+    "runtime/images/registry.py": "one pull, awaited by its caller",
+    "runtime/oci/attach.py": "ends with its request",
+    "runtime/oci/exec.py": "ends with its request",
+    "runtime/oci/port_forward.py": "ends with its connection",
+    "runtime/process/executions.py": "ends with its request",
+    "runtime/process/link.py": "lives as long as its monitor, and reports every end",
+    "runtime/process/member.py": "one start of a container, awaited by its caller",
+    "runtime/process/ports.py": "ends with its connection",
+    "runtime/sim/streams.py": "ends with its request",
+}
+"""Files that start tasks without a supervisor, because a caller waits for their end."""
+
+TASK_STARTERS = {"create_task", "ensure_future", "TaskGroup"}
+
 BANNED = {
     "FIX" + "ME": "finish it, or say openly in docs/ what is missing",
     "TO" + "DO": "finish it, or say openly in docs/ what is missing",
@@ -164,6 +195,17 @@ def test_errors_are_not_swallowed_in_silence(trees: dict[str, ast.Module]) -> No
         and all(isinstance(statement, (ast.Pass, ast.Continue)) for statement in handler.body)
     ]
     assert not silent, f"say what happened, or catch what you expect: {silent}"
+
+
+def test_only_supervisors_start_background_tasks(trees: dict[str, ast.Module]) -> None:
+    starting = {
+        name
+        for name, tree in trees.items()
+        for call in calls(tree)
+        if ast.unparse(call.func).rpartition(".")[2] in TASK_STARTERS
+    }
+    assert starting - STARTS_TASKS.keys() == set(), "use podling.supervisor, or list the file with a reason"
+    assert STARTS_TASKS.keys() - starting == set(), "these start no tasks any more: take them off the list"
 
 
 def test_the_page_on_architecture_names_every_room() -> None:

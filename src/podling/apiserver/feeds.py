@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 from podling.store.base import Entry, Event, Store, StoreClosed, Watch, WatchOverflow
+from podling.supervisor import Supervisor
 
 CAPACITY = 16_384
 """How many events one reader may be behind, unless told otherwise."""
@@ -31,6 +32,7 @@ class Feeds:
     def __init__(self, store: Store, capacity: int = CAPACITY) -> None:
         self._store = store
         self._capacity = capacity
+        self._supervisor = Supervisor()
         self._feeds: dict[tuple[str, str], _Feed] = {}
 
     def watch(self, prefix: str, field: str, value: str, *, value_of: ValueOf, after: int) -> Watch:
@@ -43,6 +45,7 @@ class Feeds:
         if feed is None:
             feed = _Feed(self._store, prefix, value_of, lambda: self._feeds.pop((prefix, field), None))
             self._feeds[prefix, field] = feed
+            self._supervisor.run_once("apiserver/feed", feed.run, prefix)
         past = feed.concerning(value, missed)
         reader = _Reader(feed, value, self._store.revision, past, self._capacity)
         feed.join(reader)
@@ -67,7 +70,6 @@ class _Feed:
         self._value_of = value_of
         self._forget = forget
         self._readers: dict[str, dict[_Reader, None]] = {}
-        self._task = asyncio.create_task(self._run(), name=f"feed {prefix}")
 
     @property
     def progress(self) -> int:
@@ -97,18 +99,27 @@ class _Feed:
             self._forget()
             self._watch.close()
 
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Deal out events until the watch ends. After a failure every reader lists again, on a new feed."""
         try:
             async for event in self._watch:
                 for each in (event, *self._watch.ready()):
                     self._deal(each)
         except (WatchOverflow, StoreClosed):
-            self._forget()
-            for reader in self._everyone():
-                reader.cut_off()
+            self._cut_off()
+        except Exception:
+            # Part of an event may have been dealt out: only a new list brings the readers up to date.
+            self._cut_off()
+            self._watch.close()
+            raise
         else:
             for reader in self._everyone():
                 reader.close()
+
+    def _cut_off(self) -> None:
+        self._forget()
+        for reader in self._everyone():
+            reader.cut_off()
 
     def _deal(self, event: Event) -> None:
         for value in self._values(event):

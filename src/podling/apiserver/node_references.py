@@ -17,6 +17,7 @@ from podling.machinery.pod_references import CLAIMS, Reference, named_in
 from podling.machinery.pods import is_mirror
 from podling.machinery.scheme import resource_of
 from podling.store.base import Entry, EventType, Store, Watch, WatchOverflow
+from podling.supervisor import Supervisor
 
 KNOWN_MAX = 4096
 """Sets of references that are remembered before remembering starts afresh."""
@@ -39,12 +40,13 @@ class NodeReferences:
         self._counts: dict[str, dict[Reference, int]] = {}
         self._known: dict[frozenset[Reference], frozenset[Reference]] = {}
         """Sets of references, each kept once: pods of one template refer to the same."""
+        self._supervisor = Supervisor()
         self._reload: asyncio.Task[None] | None = None
 
     async def load(self) -> None:
         """Read every pod and follow them from here on."""
         page = await self._store.list(self._prefix)
-        self.close()
+        self._close_watch()
         self._pods.clear()
         self._counts.clear()
         for entry in page.entries:
@@ -52,6 +54,11 @@ class NodeReferences:
         self._watch = self._store.watch(self._prefix, after=page.revision)
 
     def close(self) -> None:
+        if self._reload is not None:
+            self._reload.cancel()
+        self._close_watch()
+
+    def _close_watch(self) -> None:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
@@ -63,8 +70,8 @@ class NodeReferences:
         try:
             events = self._watch.ready()
         except WatchOverflow:
-            self.close()
-            self._reload = asyncio.get_running_loop().create_task(self.load(), name="references of nodes")
+            self._close_watch()
+            self._reload = self._supervisor.keep_running("apiserver/node-references", self.load)
             return
         for event in events:
             if event.type is EventType.DELETE:

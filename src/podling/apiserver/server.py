@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 
 from podling.api.core_v1 import Binding, ComponentStatus
@@ -43,10 +42,12 @@ from podling.apiserver.reading import StoredObjects
 from podling.apiserver.rest import Registry
 from podling.apiserver.reviews import Reviews
 from podling.apiserver.store_metrics import MeteredStore
+from podling.apiserver.task_metrics import SupervisedTasks
 from podling.apiserver.tokens import Tokens
 from podling.client.local import SYSTEM, LocalClient, Target, User, WriteOptions
 from podling.machinery.scheme import Resource, by_path, resource_of
 from podling.store.base import Store
+from podling.supervisor import Supervisor, Work
 
 
 class ApiServer:
@@ -81,6 +82,7 @@ class ApiServer:
         self.collectors: list[Collector] = [
             metered,
             chain.metrics,
+            SupervisedTasks(),
             *(each for each in plugins if isinstance(each, Collector)),
         ]
         """Who counts, beside the edge that serves requests."""
@@ -108,8 +110,9 @@ class ApiServer:
         statuses = partial(component_statuses, self.components)
         self.registry.reads.compute(resource_of(ComponentStatus), statuses)
         self._endpoint = endpoint or Endpoint()
+        self._supervisor = Supervisor()
         self._loops: dict[str, asyncio.Task[None]] = {}
-        """What runs beside requests, by the name of the check that looks after it."""
+        """Background tasks by the names of their health checks."""
 
     async def start(self) -> None:
         """Fill a new cluster, and begin to forget history."""
@@ -117,25 +120,26 @@ class ApiServer:
         await self.catalogue.load()
         await bootstrap(self.registry)
         await announce(self.registry, self._endpoint)
-        self._loops = {
-            "compaction": asyncio.create_task(Compaction(self.store).run()),
-            "start-apiextensions-controllers": asyncio.create_task(
-                Lifecycle(self.client(), self.catalogue).run()
-            ),
-            "validatingadmissionpolicy-status-controller": asyncio.create_task(
-                PolicyStatus(self.client(), Kinds(self._support.by_path, self._support.resource)).run()
-            ),
-            "apiservice-status-available-controller": asyncio.create_task(self.aggregation.run()),
-            "start-kubernetes-service-controller": asyncio.create_task(
-                keep(self.registry, lambda: self._endpoint)
-            ),
-        }
+        client, kinds = self.client(), Kinds(self._support.by_path, self._support.resource)
+        self._keep_running("compaction", Compaction(self.store).run)
+        self._keep_running("start-apiextensions-controllers", Lifecycle(client, self.catalogue).run)
+        self._keep_running("validatingadmissionpolicy-status-controller", PolicyStatus(client, kinds).run)
+        self._keep_running("apiservice-status-available-controller", self.aggregation.run)
+        self._keep_running(
+            "start-kubernetes-service-controller", partial(keep, self.registry, lambda: self._endpoint)
+        )
+
+    def _keep_running(self, name: str, work: Work) -> None:
+        self._loops[name] = self._supervisor.keep_running(f"apiserver/{name}", work)
 
     def checks(self) -> dict[str, Check]:
         """What tells whether a started server is well: its store, and the loops that never end, under
         Kubernetes' names where it has one."""
-        loops = {f"poststarthook/{name}": partial(_trouble, task) for name, task in self._loops.items()}
+        loops = {f"poststarthook/{name}": partial(self._trouble, name) for name in self._loops}
         return {"etcd": lambda: self.store.trouble, **loops}
+
+    def _trouble(self, name: str) -> str:
+        return self._supervisor.trouble(f"apiserver/{name}") or _trouble(self._loops[name])
 
     def look_after(self, component: str, task: asyncio.Task[None]) -> None:
         """A part of the control plane runs here, as long as ``task`` does."""
@@ -149,9 +153,8 @@ class ApiServer:
         """Keep what people look for in any cluster, until the server stops: APIServices for what it answers
         itself, and the flow schemas that its answers name."""
         shown = Registration(self.client(), self.catalogue)
-        flows = Keeping(self.client(), self.flows)
-        self._loops["apiservice-registration-controller"] = asyncio.create_task(shown.run())
-        self._loops["priority-and-fairness-config-producer"] = asyncio.create_task(flows.run())
+        self._keep_running("apiservice-registration-controller", shown.run)
+        self._keep_running("priority-and-fairness-config-producer", Keeping(self.client(), self.flows).run)
 
     async def announce(self, address: str, port: int) -> None:
         """Tell the cluster where the server listens now (see ``bootstrap.Endpoint``)."""
@@ -159,11 +162,7 @@ class ApiServer:
         await announce(self.registry, self._endpoint)
 
     async def stop(self) -> None:
-        for task in self._loops.values():
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-        self._loops = {}
+        await self._supervisor.close()
         await self.aggregation.backend.close()
         self.flows.close()
         self.catalogue.close()

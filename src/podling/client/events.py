@@ -119,6 +119,10 @@ class EventRecorder:
             except ApiError as error:
                 self._refused(happening, error)
                 return
+            except Exception:
+                # One event that cannot be written must not keep the others from being written.
+                logger.exception("writing an event failed")
+                break
         self.dropped += 1
         logger.error("event lost: %s: %s", happening.reason, happening.message)
 

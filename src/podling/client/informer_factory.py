@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 from podling.client.base import ApiObject, Client
 from podling.client.informer import Informer
+from podling.supervisor import Supervisor
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -21,7 +22,7 @@ class InformerFactory:
     def __init__(self, client: Client) -> None:
         self.client = client
         self._informers: dict[type[Any], Informer[Any]] = {}
-        self._group: asyncio.TaskGroup | None = None
+        self._supervisor: Supervisor | None = None
         self._tasks: dict[type[Any], asyncio.Task[None]] = {}
 
     def informer(self, kind: type[T]) -> Informer[T]:
@@ -29,8 +30,8 @@ class InformerFactory:
         found = self._informers.get(kind)
         if found is None:
             found = self._informers[kind] = Informer(self.client, kind)
-            if self._group is not None:
-                self._start(self._group, found)
+            if self._supervisor is not None:
+                self._start(self._supervisor, found)
         return cast("Informer[T]", found)
 
     def forget(self, kind: type[Any]) -> None:
@@ -43,13 +44,13 @@ class InformerFactory:
     async def run(self) -> None:
         """Keep every informer fresh until cancelled."""
         try:
-            async with asyncio.TaskGroup() as group:
-                self._group = group
+            async with Supervisor() as supervisor:
+                self._supervisor = supervisor
                 for informer in self._informers.values():
-                    self._start(group, informer)
+                    self._start(supervisor, informer)
                 await asyncio.Event().wait()
         finally:
-            self._group = None
+            self._supervisor = None
             self._tasks.clear()
 
     async def synced(self) -> None:
@@ -57,6 +58,6 @@ class InformerFactory:
         for informer in tuple(self._informers.values()):
             await informer.synced()
 
-    def _start(self, group: asyncio.TaskGroup, informer: Informer[Any]) -> None:
-        task = group.create_task(informer.run(), name=f"informer/{informer.kind.__name__}")
+    def _start(self, supervisor: Supervisor, informer: Informer[Any]) -> None:
+        task = supervisor.keep_running("informer", informer.run, informer.kind.__name__)
         self._tasks[informer.kind] = task

@@ -198,6 +198,9 @@ class LeaderElector:
         except (ApiError, Unreachable) as error:
             logger.info("%s could not write %s: %s", self._identity, self._lease, error)
             return False
+        except Exception:
+            logger.exception("%s could not write %s", self._identity, self._lease)
+            return False
         return True
 
     async def _look(self) -> None:

@@ -17,7 +17,6 @@ any other exception      run again after the key's back-off, or later if the
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from dataclasses import dataclass
 from typing import Protocol, assert_never
@@ -25,6 +24,7 @@ from typing import Protocol, assert_never
 from podling.client.base import Key, Unreachable
 from podling.client.workqueue import QueueClosed, WorkQueue
 from podling.machinery.errors import ApiError, is_conflict
+from podling.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
 
@@ -117,9 +117,9 @@ class Runner:
 
     async def run(self) -> None:
         """Work until the queue is closed and empty, or until cancelled."""
-        async with asyncio.TaskGroup() as group:
+        async with Supervisor() as supervisor:
             for number in range(self._workers):
-                group.create_task(self._work(), name=f"{self.name}/{number}")
+                supervisor.keep_running(self.name, self._work, str(number))
 
     async def _work(self) -> None:
         while True:
@@ -129,11 +129,13 @@ class Runner:
                 return
             self.counters.active += 1
             try:
-                outcome = await self._attempt(key)
+                self._settle(key, await self._attempt(key))
+            except Exception:
+                self._queue.add_backoff(key)
+                raise
             finally:
                 self.counters.active -= 1
                 self._queue.done(key)
-            self._settle(key, outcome)
 
     async def _attempt(self, key: Key) -> Action | Exception:
         self.counters.runs += 1

@@ -38,6 +38,7 @@ from podling.runtime.base import RuntimeFailure
 from podling.runtime.images.store import ImageStore
 from podling.store.base import StoreError
 from podling.store.sqlite import SqliteStore
+from podling.supervisor import Supervisor
 
 Progress = Callable[[str, str], None]
 """Told each step that is done, with a detail for people."""
@@ -182,18 +183,12 @@ class Cluster:
         simulated = self.settings.runtime == "sim"  # its pods write nothing
         folders = (NoFolders if simulated else VolumeFolders)(self.directory.path / "volumes")
         signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
-        self._components = asyncio.create_task(
-            run_components(
-                partial(LocalClient, backend),
-                ca,
-                folders,
-                signer,
-                api.other_contents(CONTROLLER_MANAGER),
-                api,
-            ),
-            name="control plane",
+        clients, others = partial(LocalClient, backend), api.other_contents(CONTROLLER_MANAGER)
+        supervisor = Supervisor()
+        self._stack.push_async_callback(supervisor.close)
+        self._components = supervisor.keep_running(
+            "control-plane", partial(run_components, clients, ca, folders, signer, others, api)
         )
-        self._stack.push_async_callback(_cancelled, self._components)
         self._progress("control plane", "scheduler, controllers")
 
     async def _start_nodes(self, backend: Backend) -> None:
@@ -214,8 +209,3 @@ class Cluster:
         for task in self._running():
             if task.done() and not task.cancelled() and (error := task.exception()):
                 raise error
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)

@@ -13,6 +13,7 @@ from podling.controllers.manager import ControllerManager
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.registry import controllers
 from podling.controllers.volume_folders import Folders
+from podling.supervisor import Supervisor
 
 _GROUPS = ("system:masters", "system:authenticated")
 CONTROLLER_MANAGER = User("system:kube-controller-manager", _GROUPS)
@@ -41,7 +42,7 @@ async def run_components(
     others: OtherApis = NO_OTHER_APIS,
     observer: Observer | None = None,
 ) -> None:
-    """Run the scheduler and every controller until cancelled. Raises what ends one of them.
+    """Run the scheduler and every controller until cancelled.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
     certificates are signed. ``others`` leads to what other servers keep.
@@ -51,10 +52,10 @@ async def run_components(
     loops = controllers(root_ca=ca_certificate, folders=folders, signer=signer, others=others)
     manager = ControllerManager(client_for(CONTROLLER_MANAGER), loops)
     scheduler = Scheduler(client_for(SCHEDULER), manager.informers)
-    async with asyncio.TaskGroup() as group:
+    async with Supervisor() as supervisor:
         tasks = {
-            "controller-manager": group.create_task(manager.run(), name="controllers"),
-            "scheduler": group.create_task(scheduler.run(), name="scheduler"),
+            "controller-manager": supervisor.keep_running("controller-manager", manager.run),
+            "scheduler": supervisor.keep_running("scheduler", scheduler.run),
         }
         if observer is not None:
             observer.count(manager)

@@ -12,6 +12,7 @@ from podling.client.informer_factory import InformerFactory
 from podling.client.runner import Counters, Runner
 from podling.controllers.base import Controller, ControllerContext, ControllerFactory
 from podling.controllers.queue_metrics import queue_families
+from podling.supervisor import Supervisor
 
 
 class ControllerManager:
@@ -32,17 +33,18 @@ class ControllerManager:
         """Run everything until cancelled. Reconciling begins once every informer holds its first list,
         so that nothing is decided on half a view."""
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self.informers.run(), name="informers")
+            async with Supervisor() as supervisor:
+                supervisor.keep_running("informers", self.informers.run)
                 for component, recorder in self._recorders.items():
-                    group.create_task(recorder.run(), name=f"events/{component}")
+                    supervisor.keep_running("events", recorder.run, component)
                 await self.informers.synced()
                 for runner in self._runners:
-                    group.create_task(runner.run(), name=runner.name)
+                    supervisor.keep_running("controller", runner.run, runner.name)
                 self._started.set()
-        finally:
+        except asyncio.CancelledError:
             for recorder in self._recorders.values():
                 await recorder.close()
+            raise
 
     async def started(self) -> None:
         """Wait until every controller works."""

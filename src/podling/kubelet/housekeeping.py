@@ -7,9 +7,9 @@ what it last saw is woken (``HandlePodCleanups``, PLEG).
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from podling import clock
 from podling.api.core_v1 import Pod
@@ -20,6 +20,7 @@ from podling.kubelet.services import PodServices
 from podling.kubelet.worker import PodWorker
 from podling.kubelet.worker_state import ORPHAN_GRACE_SECONDS
 from podling.runtime.failures import RuntimeFailure
+from podling.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
 
@@ -40,19 +41,17 @@ class Housekeeper:
         services: PodServices,
         workers: Mapping[str, PodWorker],
         sources_ready: Callable[[], bool],
-        failed: Callable[[asyncio.Task[None]], None],
     ) -> None:
         self._services = services
         self._workers = workers
         self._sources_ready = sources_ready
-        self._failed = failed
-        self._ending: dict[str, asyncio.Task[None]] = {}
+        self._ending: set[str] = set()
 
     async def run(self) -> None:
         """Keep house until cancelled."""
         config = self._services.deps.config
         relist_at = clock.monotonic()
-        try:
+        async with Supervisor() as supervisor:
             while True:
                 await clock.sleep(config.housekeeping_interval)
                 try:
@@ -60,14 +59,10 @@ class Housekeeper:
                         relist_at = clock.monotonic() + config.relist_interval
                         await self._wake_changed()
                     if self._sources_ready():
-                        await self._end_orphans()
+                        await self._end_orphans(supervisor)
                         await self._remove_directories()
-                except RuntimeFailure as error:
-                    logger.warning("the runtime cannot be listed: %s", error)
-        finally:
-            for task in self._ending.values():
-                task.cancel()
-            await asyncio.gather(*self._ending.values(), return_exceptions=True)
+                except (RuntimeFailure, OSError) as error:
+                    logger.warning("housekeeping: %s", error)
 
     async def _wake_changed(self) -> None:
         sequence, seen = await self._services.observer.fingerprints()
@@ -76,13 +71,12 @@ class Housekeeper:
             if sequence > observed.sequence and seen.get(uid, frozenset()) != observed.fingerprint():
                 worker.wake()
 
-    async def _end_orphans(self) -> None:
+    async def _end_orphans(self, supervisor: Supervisor) -> None:
         for uid in sorted(await self._services.observer.pod_uids()):
             if uid in self._workers or uid in self._ending:
                 continue
-            task = asyncio.create_task(self._end(uid), name=f"orphan/{uid}")
-            self._ending[uid] = task
-            task.add_done_callback(self._failed)
+            self._ending.add(uid)
+            supervisor.run_once("kubelet/orphan", partial(self._end, uid), uid)
 
     async def _end(self, uid: str) -> None:
         """Kill and remove a pod that only the runtime knows."""
@@ -99,7 +93,7 @@ class Housekeeper:
         except (RuntimeFailure, OSError) as error:
             logger.warning("orphaned pod %s could not be removed: %s", uid, error)
         finally:
-            self._ending.pop(uid, None)
+            self._ending.discard(uid)
 
     async def _remove_directories(self) -> None:
         """Remove the directories and logs of pods that neither API nor runtime know."""

@@ -1,8 +1,8 @@
 """The kubelet: makes the pods bound to its node live and die as their specs say.
 
-    async with asyncio.TaskGroup() as group:
+    async with Supervisor() as supervisor:
         kubelet = Kubelet(deps)
-        group.create_task(kubelet.run())
+        supervisor.keep_running("kubelet", kubelet.run)
         await kubelet.ready.wait()
 
 It owns one worker per pod and wakes it when the pod, its containers or time call for it. Nothing is
@@ -55,6 +55,7 @@ from podling.machinery.pods import is_static
 from podling.machinery.quantity import value
 from podling.runtime.base import ContainerEventType
 from podling.runtime.failures import RuntimeFailure
+from podling.supervisor import Supervisor, Work
 
 logger = logging.getLogger(__name__)
 
@@ -79,9 +80,7 @@ class Kubelet:
         self._directories = Directories(deps.root_dir)
         self._health = NodeHealth()
         self._agent = NodeAgent(deps, self._machine, self._hostname, self._current_health)
-        self._workers = PodWorkers(
-            config, lambda: self._agent.node, lambda: self._eviction.conditions, self._failed
-        )
+        self._workers = PodWorkers(config, lambda: self._agent.node, lambda: self._eviction.conditions)
         self._pods: Informer[Pod] = Informer(
             deps.client, Pod, field_selector=f"spec.nodeName={deps.node_name}"
         )
@@ -93,7 +92,7 @@ class Kubelet:
         self._memory_capacity = value(capacity(self._machine, config)["memory"])
         self._services = self._wire()
         self._workers.begin(self._services)
-        self._housekeeper = Housekeeper(self._services, self._workers, self._sources_are_known, self._failed)
+        self._housekeeper = Housekeeper(self._services, self._workers, self._sources_are_known)
         self._log_rotation = LogRotation(
             deps.runtime,
             max_size_bytes=config.container_log_max_size_bytes,
@@ -115,7 +114,6 @@ class Kubelet:
             if directory is not None
             else None
         )
-        self._failure: asyncio.Future[None] | None = None
 
     def _wire(self) -> PodServices:
         deps, directories = self._deps, self._directories
@@ -147,47 +145,47 @@ class Kubelet:
     async def run(self) -> None:
         """Be the node's agent until cancelled."""
         self._services.prober.begin(clock.now())
-        self._failure = asyncio.get_running_loop().create_future()
         self._pods.add_handler(self._workers.added, self._workers.updated, self._workers.removed)
         self._nodes.add_handler(
             self._agent.saw, lambda _, new: self._agent.saw(new), lambda _: self._agent.gone()
         )
         try:
-            await self._check_runtime()
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._runtime_events(), name="kubelet/events")
-                group.create_task(self._agent.run(), name="kubelet/node")
-                group.create_task(self._agent.renew_lease(), name="kubelet/lease")
-                group.create_task(self._pods.run(), name="kubelet/pods")
-                group.create_task(self._nodes.run(), name="kubelet/self")
-                group.create_task(self._known_services.run(), name="kubelet/services")
-                group.create_task(self._watch_runtime(), name="kubelet/runtime")
-                group.create_task(self._eviction.run(), name="kubelet/eviction")
-                group.create_task(self._images.run(), name="kubelet/images")
-                group.create_task(self._housekeeper.run(), name="kubelet/housekeeping")
-                group.create_task(self._log_rotation.run(), name="kubelet/log-rotation")
-                group.create_task(self._become_ready(), name="kubelet/ready")
-                if self._static is not None:
-                    group.create_task(self._static.run(), name="kubelet/static")
-                    group.create_task(self._keep_mirrors(), name="kubelet/mirrors")
-                group.create_task(self._raise_failure(), name="kubelet/failure")
+            async with Supervisor() as supervisor:
+                await self._first_check_of_runtime()
+                for name, work in self._tasks().items():
+                    supervisor.keep_running(name, work)
         finally:
             await self._close()
+
+    def _tasks(self) -> dict[str, Work]:
+        tasks: dict[str, Work] = {
+            "kubelet/events": self._runtime_events,
+            "kubelet/node": self._agent.run,
+            "kubelet/lease": self._agent.renew_lease,
+            "kubelet/pods": self._pods.run,
+            "kubelet/self": self._nodes.run,
+            "kubelet/services": self._known_services.run,
+            "kubelet/runtime": self._watch_runtime,
+            "kubelet/eviction": self._eviction.run,
+            "kubelet/images": self._images.run,
+            "kubelet/housekeeping": self._housekeeper.run,
+            "kubelet/log-rotation": self._log_rotation.run,
+            "kubelet/ready": self._become_ready,
+        }
+        if self._static is not None:
+            tasks["kubelet/static"] = self._static.run
+            tasks["kubelet/mirrors"] = self._keep_mirrors
+        return tasks
 
     async def _become_ready(self) -> None:
         await self._agent.ready.wait()
         await self._pods.synced()
         self.ready.set()
 
-    async def _raise_failure(self) -> None:
-        """A worker broke in a way that it has no answer to: the kubelet must not go on without it."""
-        if self._failure is not None:
-            await self._failure
-
     async def _close(self) -> None:
         await self._workers.close()
-        self._services.prober.close()
-        self._services.statuses.close()
+        await self._services.prober.close()
+        await self._services.statuses.close()
 
     # The node.
 
@@ -217,6 +215,13 @@ class Kubelet:
             self._health = health
             self._agent.changed()
 
+    async def _first_check_of_runtime(self) -> None:
+        """Look before the node registers itself, so that its first status says how the runtime is."""
+        try:
+            await self._check_runtime()
+        except Exception:
+            logger.exception("the runtime cannot be checked")
+
     async def _watch_runtime(self) -> None:
         while True:
             await clock.sleep(RUNTIME_CHECK_SECONDS)
@@ -245,14 +250,6 @@ class Kubelet:
         worker = self._workers.get(uid)
         if worker is not None:
             worker.kill(verdict, grace_seconds)
-
-    def _failed(self, task: asyncio.Task[None]) -> None:
-        """A task ended: if by an error nobody expected, the kubelet ends with it."""
-        if task.cancelled() or task.exception() is None:
-            return
-        error = task.exception()
-        if self._failure is not None and not self._failure.done() and error is not None:
-            self._failure.set_exception(error)
 
     async def _service_links(self, pod: Pod) -> Mapping[str, str]:
         """Return the variables of services. A static pod starts without them if no API server answers."""

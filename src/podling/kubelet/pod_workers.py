@@ -7,8 +7,8 @@ under an old name has a worker of its own while the old one is still on its way 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from msgspec import structs
 
@@ -20,11 +20,11 @@ from podling.kubelet.eviction import refuses
 from podling.kubelet.preemption import PREEMPTED, Candidate, victims
 from podling.kubelet.resize import Pending, decide
 from podling.kubelet.services import PodServices
-from podling.kubelet.static_pods import HASH_ANNOTATION
 from podling.kubelet.status import Verdict
 from podling.kubelet.worker import PodWorker
 from podling.kubelet.worker_state import Syncing
 from podling.machinery.pods import MIRROR_ANNOTATION, is_critical, is_mirror, is_static
+from podling.supervisor import Supervisor
 
 PREEMPTION_GRACE_SECONDS = 0
 
@@ -35,7 +35,6 @@ class PodWorkers(Mapping[str, PodWorker]):
     Args:
         node: the node as it is now.
         pressures: the pressures that it is under.
-        failed: called when a worker's task ended in an error.
     """
 
     def __init__(
@@ -43,14 +42,12 @@ class PodWorkers(Mapping[str, PodWorker]):
         config: KubeletConfig,
         node: Callable[[], Node],
         pressures: Callable[[], frozenset[str]],
-        failed: Callable[[asyncio.Task[None]], None],
     ) -> None:
         self._config = config
         self._node = node
         self._pressures = pressures
-        self._failed = failed
         self._workers: dict[str, PodWorker] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._supervisor = Supervisor()
         self._services: PodServices | None = None
         self.static: Mapping[str, Pod] = {}
         """The static pods that there are to be, by UID."""
@@ -77,10 +74,9 @@ class PodWorkers(Mapping[str, PodWorker]):
     async def close(self) -> None:
         """Stop the workers; containers run on."""
         self.static = {}
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._supervisor.close()
+        self._supervisor = Supervisor()
+        self._workers.clear()
 
     # From the API server.
 
@@ -141,14 +137,7 @@ class PodWorkers(Mapping[str, PodWorker]):
             pod.metadata, deletion_timestamp=clock.now(), deletion_grace_period_seconds=grace
         )
         worker.update(structs.replace(pod, metadata=metadata))
-        name = f"static/{metadata.annotations.get(HASH_ANNOTATION)}"
-        self._tasks[name] = asyncio.create_task(self._forget_static(worker, name), name=name)
-
-    async def _forget_static(self, worker: PodWorker, name: str) -> None:
-        """Nobody else will say that the pod is gone."""
-        await worker.ended(None)
-        worker.removed()
-        self._tasks.pop(name, None)
+        self._supervisor.keep_running("kubelet/static-pod", partial(_remove_ended, worker), worker.uid)
 
     # Workers.
 
@@ -156,12 +145,11 @@ class PodWorkers(Mapping[str, PodWorker]):
         uid = pod.metadata.uid or ""
         worker = PodWorker(pod, self._bound, self._done, resumed=resumed)
         self._workers[uid] = worker
-        self._tasks[uid] = asyncio.create_task(worker.run(), name=f"pod/{pod.metadata.name}")
-        self._tasks[uid].add_done_callback(self._failed)
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        self._supervisor.keep_running("kubelet/pod", worker.run, name)
 
     def _done(self, worker: PodWorker) -> None:
         self._workers.pop(worker.uid, None)
-        self._tasks.pop(worker.uid, None)
         self._bound.statuses.forget(worker.uid)
         if is_static(worker.record.pod):
             self._start_static()
@@ -206,6 +194,12 @@ class PodWorkers(Mapping[str, PodWorker]):
         waiting = [worker for worker in self._workers.values() if worker.record.resize_deferred]
         for worker in sorted(waiting, key=lambda worker: worker.record.resize_order()):
             worker.wake()
+
+
+async def _remove_ended(worker: PodWorker) -> None:
+    """Tell the worker of a static pod that the pod is gone: the API server does not know of it."""
+    await worker.ended(None)
+    worker.removed()
 
 
 def concerns_worker(old: Pod, new: Pod) -> bool:

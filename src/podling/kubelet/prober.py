@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from podling import clock, ids
 from podling.api.core_v1 import Container, ContainerStatus, Pod, PodStatus
@@ -28,6 +29,7 @@ from podling.machinery.pods import is_sidecar
 from podling.runtime.base import Container as Observed
 from podling.runtime.base import ContainerState, Runtime
 from podling.runtime.failures import NotFound, RuntimeFailure
+from podling.supervisor import Supervisor
 
 TRIES = 3
 """How often a probe that could not be made is tried before it is given up for this round."""
@@ -56,6 +58,7 @@ class Prober:
     def __init__(self, runtime: Runtime, recorder: Recorder) -> None:
         self._runtime = runtime
         self._recorder = recorder
+        self._supervisor = Supervisor()
         self._pods: dict[str, dict[str, _Watched]] = {}
         self._began: datetime | None = None
 
@@ -102,7 +105,9 @@ class Prober:
                 continue
             watched.states[kind] = initial_state(kind, _carried(kind, old))
             if not watched.states[kind].resting:
-                watched.tasks[kind] = asyncio.create_task(self._probe(watched, kind, wake))
+                work = partial(self._probe, watched, kind, wake)
+                subject = f"{pod.metadata.namespace}/{pod.metadata.name}/{container.name}"
+                watched.tasks[kind] = self._supervisor.keep_running("kubelet/probe", work, subject)
         startup = watched.states.get(ProbeKind.STARTUP)
         if startup is None or startup.result is ProbeResult.SUCCESS:
             watched.started.set()
@@ -224,9 +229,10 @@ class Prober:
         for watched in self._pods.pop(uid, {}).values():
             _cancel(watched)
 
-    def close(self) -> None:
-        for uid in list(self._pods):
-            self.forget(uid)
+    async def close(self) -> None:
+        await self._supervisor.close()
+        self._supervisor = Supervisor()
+        self._pods.clear()
 
 
 def _cancel(watched: _Watched) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
+from functools import partial
 
 from msgspec import structs
 
@@ -26,6 +27,7 @@ from podling.kubelet.phase import TERMINAL_PHASES
 from podling.kubelet.status_merge import merge_status
 from podling.machinery.errors import ApiError, is_conflict, is_invalid, is_not_found
 from podling.machinery.pods import is_mirror
+from podling.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +78,7 @@ class StatusManager:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._supervisor = Supervisor()
         self._entries: dict[str, _Entry] = {}
 
     def status(self, uid: str) -> PodStatus | None:
@@ -142,15 +145,18 @@ class StatusManager:
         if entry is not None and entry.task is not None:
             entry.task.cancel()
 
-    def close(self) -> None:
-        for uid in list(self._entries):
-            self.forget(uid)
+    async def close(self) -> None:
+        await self._supervisor.close()
+        self._supervisor = Supervisor()
+        self._entries.clear()
 
     def _kick(self, entry: _Entry, *, urgent: bool = True) -> None:
         if urgent:
             entry.urgent.set()
         if entry.task is None and self._work_left(entry):
-            entry.task = asyncio.create_task(self._write(entry))
+            metadata = entry.pod.metadata
+            work, name = partial(self._write, entry), f"{metadata.namespace}/{metadata.name}"
+            entry.task = self._supervisor.keep_running("kubelet/status", work, name)
 
     def _work_left(self, entry: _Entry) -> bool:
         known = entry.pod.metadata.resource_version is not None
@@ -160,28 +166,27 @@ class StatusManager:
         return merge_status(entry.pod, entry.status, may_run=entry.may_run)
 
     async def _write(self, entry: _Entry) -> None:
+        """Write until nothing is left to write. A failed task keeps its entry, and starts again."""
         failures = 0
-        try:
-            while self._work_left(entry):
-                if not entry.urgent.is_set():
-                    await clock.wait_for(entry.urgent, GATHER_SECONDS)
-                entry.urgent.clear()
-                try:
-                    await self._send(entry)
-                    failures = 0
-                    if entry.sent == entry.version and entry.removable:
-                        await self._remove(entry)
-                except (ApiError, Unreachable) as error:
-                    if isinstance(error, ApiError) and is_not_found(error):
-                        return
-                    failures += 1
-                    logger.warning("status of pod %s: %s", entry.pod.metadata.name, error)
-                    refused = is_invalid(error)
-                    delay = retry_seconds(failures, refused=refused)
-                    await (clock.wait_for(entry.urgent, delay) if refused else clock.sleep(delay))
-                    entry.urgent.set()
-        finally:
-            entry.task = None
+        while self._work_left(entry):
+            if not entry.urgent.is_set():
+                await clock.wait_for(entry.urgent, GATHER_SECONDS)
+            entry.urgent.clear()
+            try:
+                await self._send(entry)
+                failures = 0
+                if entry.sent == entry.version and entry.removable:
+                    await self._remove(entry)
+            except (ApiError, Unreachable) as error:
+                if isinstance(error, ApiError) and is_not_found(error):
+                    break
+                failures += 1
+                logger.warning("status of pod %s: %s", entry.pod.metadata.name, error)
+                refused = is_invalid(error)
+                delay = retry_seconds(failures, refused=refused)
+                await (clock.wait_for(entry.urgent, delay) if refused else clock.sleep(delay))
+                entry.urgent.set()
+        entry.task = None
 
     async def _send(self, entry: _Entry) -> None:
         """One write, unless the API says the same already. Raises ``ApiError``, ``Unreachable``."""

@@ -135,17 +135,16 @@ class PodWorker:
 
     async def run(self) -> None:
         """Walk the pod to its end. Cancelling leaves its containers untouched."""
-        try:
-            while not (isinstance(self.state, Finished) and self.state.gone):
-                await clock.wait_for(self._wake, self._seconds_to_wait())
-                self._wake.clear()
-                since = self._ending_since or clock.now()
-                self.state = advance(self.state, self.record.pod, self._demand, since, resumed=self._resumed)
-                self._resumed = False
-                await self._attempt()
-        finally:
-            self._services.prober.forget(self.uid)
-            self._done(self)
+        self._wake.set()
+        while not (isinstance(self.state, Finished) and self.state.gone):
+            await clock.wait_for(self._wake, self._seconds_to_wait())
+            self._wake.clear()
+            since = self._ending_since or clock.now()
+            self.state = advance(self.state, self.record.pod, self._demand, since, resumed=self._resumed)
+            self._resumed = False
+            await self._attempt()
+        self._services.prober.forget(self.uid)
+        self._done(self)
 
     def _seconds_to_wait(self) -> float | None:
         if self._due is None:
@@ -158,7 +157,8 @@ class PodWorker:
         task = self._pass = asyncio.create_task(self._step())
         try:
             await asyncio.wait([task])
-        except asyncio.CancelledError:
+        except BaseException:
+            # Two passes of one pod must never run at once, whatever ends this wait.
             task.cancel()
             await asyncio.wait([task])
             raise

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import AsyncExitStack
+from functools import partial
 
 from podling.apiserver.pki import KeyPair, Pki
 from podling.client.base import Client
@@ -23,6 +24,7 @@ from podling.kubelet.server import KubeletServer
 from podling.node.runtimes import NodePlan, make_runtime
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.images.store import ImageStore
+from podling.supervisor import Supervisor
 
 
 class Node:
@@ -50,8 +52,9 @@ class Node:
         await runtime.start()
         self._stack.push_async_callback(runtime.close)
         recorder = EventRecorder(self._client, "kubelet", plan.name)
-        recording = asyncio.create_task(recorder.run(), name=f"events/{plan.name}")
-        self._stack.push_async_callback(_cancelled, recording)
+        recording = Supervisor()
+        self._stack.push_async_callback(recording.close)
+        recording.keep_running("events", recorder.run, plan.name)
         self._stack.push_async_callback(recorder.close)
         context = _server_context(self._pki.node_server(plan.name, (plan.address,)), self._pki.ca)
         server = KubeletServer(context, host=plan.address)
@@ -67,10 +70,25 @@ class Node:
         folder = plan.root / "kubelet"
         keeping: Recorder = LifeRecorder(recorder, folder / LIVES) if config.write_files else recorder
         deps = KubeletDeps(self._client, runtime, keeping, folder, plan.name, config, complete_static_pod)
+        self._make_kubelet(server, deps)
+        running = Supervisor()
+        self._stack.push_async_callback(running.close)
+        work = partial(self._run_kubelet, server, deps)
+        self.task = running.keep_running("kubelet", work, plan.name)
+
+    def _make_kubelet(self, server: KubeletServer, deps: KubeletDeps) -> Kubelet:
         self._kubelet = Kubelet(deps)
         server.serve(self._kubelet.pod_view)
-        self.task = asyncio.create_task(self._kubelet.run(), name=f"kubelet/{plan.name}")
-        self._stack.push_async_callback(_cancelled, self.task)
+        return self._kubelet
+
+    async def _run_kubelet(self, server: KubeletServer, deps: KubeletDeps) -> None:
+        """Run the kubelet. After a failure a new one takes its place, as after a restart of the process."""
+        kubelet = self._kubelet or self._make_kubelet(server, deps)
+        try:
+            await kubelet.run()
+        except Exception:
+            self._make_kubelet(server, deps)
+            raise
 
     async def ready(self) -> None:
         """Wait until the node is Ready."""
@@ -86,8 +104,3 @@ def _server_context(pair: KeyPair, authority: KeyPair) -> ssl.SSLContext:
     context.load_cert_chain(pair.certificate, pair.key)
     context.verify_mode = ssl.CERT_OPTIONAL
     return context
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)

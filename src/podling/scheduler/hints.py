@@ -12,6 +12,7 @@ forgotten, and who was rejected after the change is not asked again.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
@@ -21,6 +22,8 @@ from podling.scheduler.framework import ALL, Aspect, Plugin, PodChange, PodEvent
 from podling.scheduler.plugins.priority_sort import sort_key
 from podling.scheduler.podfacts import PodFacts
 from podling.scheduler.queue import Place, SchedulingQueue, Waiting
+
+logger = logging.getLogger(__name__)
 
 _LEAVES_ROOM = PodEvent.DELETED | PodEvent.SHRUNK
 
@@ -142,12 +145,17 @@ class _Questions:
         self._answers: dict[tuple[str, Hashable], int] = {}
 
     def ask(self, pod: PodFacts, plugin: Plugin) -> int:
-        key = plugin.same_answer(pod)
-        if key is None:
-            return self._ask(pod, plugin)
-        answer = self._answers.get((plugin.name, key))
-        if answer is None:
-            answer = self._answers[plugin.name, key] = self._ask(pod, plugin)
+        try:
+            key = plugin.same_answer(pod)
+            if key is None:
+                return self._ask(pod, plugin)
+            answer = self._answers.get((plugin.name, key))
+            if answer is None:
+                answer = self._answers[plugin.name, key] = self._ask(pod, plugin)
+        except Exception:
+            # As upstream: where a plugin fails to answer the pod is tried, so that it cannot be forgotten.
+            logger.exception("%s failed to judge a change for %s/%s", plugin.name, pod.namespace, pod.name)
+            return ALL
         return answer
 
     def _ask(self, pod: PodFacts, plugin: Plugin) -> int:

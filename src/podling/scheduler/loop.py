@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+from functools import partial
 
 from podling import clock, ids
 from podling.api.core_v1 import Node, Pod
@@ -39,6 +40,7 @@ from podling.scheduler.profile import BY_NAME, DEFAULT_PLUGINS
 from podling.scheduler.queue import SchedulingQueue, Waiting
 from podling.scheduler.reports import SCHEDULER_ERROR, UNSCHEDULABLE, Report, Reporter
 from podling.scheduler.surroundings import Surroundings
+from podling.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
 
@@ -63,12 +65,12 @@ class SchedulingLoop:
         self._making_room: set[str] = set()
         self._changes = Changes(self.cache, BY_NAME)
         self._wake = asyncio.Event()
-        self._tasks: asyncio.TaskGroup | None = None
+        self._supervisor = Supervisor()
+        self._nodes.add_handler(self._node_added, self._node_updated, self._node_deleted)
+        self._pods.add_handler(self._pod_added, self._pod_updated, self._pod_deleted)
 
     async def run(self) -> None:
         """Schedule until cancelled."""
-        self._nodes.add_handler(self._node_added, self._node_updated, self._node_deleted)
-        self._pods.add_handler(self._pod_added, self._pod_updated, self._pod_deleted)
         informers: list[Informer[Pod] | Informer[Node] | Informer[PodDisruptionBudget]] = [
             self._nodes,
             self._pods,
@@ -77,14 +79,18 @@ class SchedulingLoop:
         for informer in informers:
             await informer.synced()
         await self._surroundings.synced()
-        async with asyncio.TaskGroup() as self._tasks:
-            self._tasks.create_task(self._reporter.run(), name="scheduler/reports")
-            while True:
-                await self._step(self._tasks)
+        async with Supervisor() as self._supervisor:
+            supervisor = self._supervisor
+            supervisor.keep_running("scheduler/reports", self._reporter.run)
+            supervisor.keep_running("scheduler/loop", self._decide_forever)
 
     # Deciding
 
-    async def _step(self, tasks: asyncio.TaskGroup) -> None:
+    async def _decide_forever(self) -> None:
+        while True:
+            await self._step()
+
+    async def _step(self) -> None:
         self._wake.clear()
         now = clock.monotonic()
         self._offer_changes(now)
@@ -93,10 +99,14 @@ class SchedulingLoop:
             next_time = self.queue.next_time()
             await clock.wait_for(self._wake, None if next_time is None else next_time - now)
             return
-        self._attempt(waiting, tasks)
+        try:
+            self._attempt(waiting)
+        except Exception:
+            self.queue.fail(waiting, clock.monotonic())
+            raise
         await clock.sleep(0)
 
-    def _attempt(self, waiting: Waiting, tasks: asyncio.TaskGroup) -> None:
+    def _attempt(self, waiting: Waiting) -> None:
         pod = waiting.facts
         if pod.terminating:
             text = f"skip schedule deleting pod: {pod.namespace}/{pod.name}"
@@ -105,7 +115,7 @@ class SchedulingLoop:
         try:
             outcome = decide(pod, self.cache, DEFAULT_PLUGINS, self._nominated(), ids.choice)
             if isinstance(outcome, Diagnosis):
-                self._turn_away(waiting, outcome, tasks)
+                self._turn_away(waiting, outcome)
                 return
         except Exception as error:
             # One pod that cannot be judged must not keep all others from being placed.
@@ -114,9 +124,10 @@ class SchedulingLoop:
             return
         self.cache.add_pod(pod, outcome.node, assumed=True)
         self._end_nomination(pod.uid, placed_on=outcome.node)
-        tasks.create_task(self._bind(waiting, outcome.node), name=f"bind/{pod.namespace}/{pod.name}")
+        work = partial(self._bind, waiting, outcome.node)
+        self._supervisor.run_once("scheduler/bind", work, f"{pod.namespace}/{pod.name}")
 
-    def _turn_away(self, waiting: Waiting, diagnosis: Diagnosis, tasks: asyncio.TaskGroup) -> None:
+    def _turn_away(self, waiting: Waiting, diagnosis: Diagnosis) -> None:
         """No node was right: make room if possible, tell, and let the pod wait."""
         pod = waiting.facts
         preemption: Victims | Refusal = Refusal("")
@@ -127,7 +138,7 @@ class SchedulingLoop:
         text = ""
         if isinstance(preemption, Victims):
             nominated = preemption.node
-            self._make_room(pod, preemption, tasks)
+            self._make_room(pod, preemption)
         else:
             text = preemption.message
             rejected_by |= preemption.rejected_by
@@ -173,6 +184,9 @@ class SchedulingLoop:
         except (ApiError, Unreachable) as error:
             self._binding_failed(waiting, node, error)
             return
+        except Exception as error:
+            self._binding_failed(waiting, node, error)
+            raise
         text = messages.assigned(pod.namespace, pod.name, node)
         self._recorder.event(pod.pod, "Normal", "Scheduled", text)
 
@@ -198,7 +212,7 @@ class SchedulingLoop:
         self._reporter.report(key_of(pod), Report(waiting.uid, SCHEDULER_ERROR, text, ""))
         self._wake.set()
 
-    def _make_room(self, pod: PodFacts, victims: Victims, tasks: asyncio.TaskGroup) -> None:
+    def _make_room(self, pod: PodFacts, victims: Victims) -> None:
         """Nominate the pod, and start removing its victims; until all are asked it is not tried again."""
         for facts, node in tuple(self._nominations.values()):
             if node == victims.node and facts.priority < pod.priority:
@@ -207,7 +221,8 @@ class SchedulingLoop:
                 self._reporter.report(key_of(facts.pod), Report(facts.uid, nominated=""))
         self._nominations[pod.uid] = (pod, victims.node)
         self._making_room.add(pod.uid)
-        tasks.create_task(self._preempt(pod, victims), name=f"preempt/{pod.namespace}/{pod.name}")
+        work = partial(self._preempt, pod, victims)
+        self._supervisor.run_once("scheduler/preempt", work, f"{pod.namespace}/{pod.name}")
 
     async def _preempt(self, pod: PodFacts, victims: Victims) -> None:
         done = False

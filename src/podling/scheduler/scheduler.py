@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
+from typing import TYPE_CHECKING
 
 from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.informer_factory import InformerFactory
+from podling.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from podling.scheduler.loop import SchedulingLoop
 
 DEFAULT_NAME = "default-scheduler"
 
@@ -21,13 +25,15 @@ class Scheduler:
         self.name = name
         self._client = client
         self._informers = informers
+        self._recorder = EventRecorder(client, name)
+        self._loop: SchedulingLoop | None = None
 
     async def run(self) -> None:
         """Schedule until cancelled. Decides nothing before all informers hold their first list."""
         from podling.scheduler.loop import SchedulingLoop
 
-        recorder = EventRecorder(self._client, self.name)
-        loop = SchedulingLoop(self._client, self._informers, recorder, self.name)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(recorder.run(), name=f"{self.name}/events")
-            tasks.create_task(loop.run(), name=f"{self.name}/loop")
+        if self._loop is None:
+            self._loop = SchedulingLoop(self._client, self._informers, self._recorder, self.name)
+        async with Supervisor() as supervisor:
+            supervisor.keep_running("events", self._recorder.run, self.name)
+            supervisor.keep_running("scheduler", self._loop.run, self.name)

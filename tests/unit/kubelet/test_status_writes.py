@@ -55,7 +55,7 @@ class Desk:
 async def desk(cluster: ControlPlane) -> AsyncIterator[Desk]:
     desk = Desk(Noting(cluster), await cluster.client.create(pod()))
     yield desk
-    desk.manager.close()
+    await desk.manager.close()
 
 
 async def test_what_the_api_refuses_as_invalid_is_tried_ever_more_seldom(desk: Desk) -> None:

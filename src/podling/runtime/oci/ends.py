@@ -7,8 +7,9 @@ everything that it left running is killed and the kernel's count of kills for wa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -21,11 +22,14 @@ from podling.runtime.oci.processes import wait_for_ends
 from podling.runtime.oci.records import ContainerRecord, Records
 from podling.runtime.oci.rootfs import remove_tree
 from podling.runtime.oci.threads import in_thread
+from podling.supervisor import Supervisor
 
 EXIT_FILE_SECONDS = 5.0
 """How long a dead process' monitor may take to write the exit code before it is taken for dead too."""
 
 UNKNOWN_EXIT_CODE = 255
+
+END = "runtime/container-end"
 
 
 class Locks:
@@ -49,7 +53,9 @@ class Ends:
         self._records = records
         self._locks = locks
         self._running: dict[str, Running] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._supervisor = Supervisor()
+        self._finishing: set[str] = set()
+        """Containers whose end is being recorded."""
 
     def running(self, container_id: str) -> Running | None:
         return self._running.get(container_id)
@@ -58,11 +64,14 @@ class Ends:
         """Called by the watch; an empty id means that any container may have ended."""
         for id_ in [container_id] if container_id else list(self._running):
             if self._records.get(id_) is not None and (self._host.exits / id_).exists():
-                self._spawn(self._finish(id_))
+                self._start(id_, self._finish)
 
     def watch(self, record: ContainerRecord) -> None:
         descriptor = open_process(record.pid, record.birth)
-        self._running[record.id] = Running(descriptor, lambda: self._spawn(self._process_ended(record.id)))
+        self._running[record.id] = Running(descriptor, partial(self._start_waiting, record.id))
+
+    def _start_waiting(self, container_id: str) -> None:
+        self._supervisor.keep_running(END, partial(self._process_ended, container_id), container_id)
 
     async def _process_ended(self, container_id: str) -> None:
         running = self._running.get(container_id)
@@ -70,7 +79,7 @@ class Ends:
             await self._finish(container_id)
 
     async def _finish(self, container_id: str) -> None:
-        """Record a container's end."""
+        """Record a container's end. What fails, as on a full disk, is tried again until it succeeds."""
         async with self._locks.of(container_id):
             record = self._records.get(container_id)
             if record is None or record.state is not ContainerState.RUNNING:
@@ -85,7 +94,7 @@ class Ends:
         try:
             code = int(path.read_text().strip() or UNKNOWN_EXIT_CODE)
             finished = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        except (OSError, ValueError):
+        except (FileNotFoundError, ValueError):
             code, finished = UNKNOWN_EXIT_CODE, clock.now()
             message = "the container's monitor is gone, and with it the exit code"
         oom = self._host.cgroups.oom_kills(record.cgroup) > 0
@@ -125,7 +134,7 @@ class Ends:
             if (self._host.exits / record.id).exists() or not self._host.bundle(record.id).exists():
                 await self._finish(record.id)
             else:  # it ends right now: its monitor is about to say how
-                self._spawn(self._finish_later(record.id))
+                self._start(record.id, self._finish_later)
 
     async def _finish_later(self, container_id: str) -> None:
         await clock.sleep(EXIT_FILE_SECONDS)
@@ -162,17 +171,18 @@ class Ends:
             self._records.note(replace(record, pid=0, birth=0))
 
     async def close(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
         for running in self._running.values():
             running.close()
         self._running.clear()
+        await self._supervisor.close()
 
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _start(self, container_id: str, work: Callable[[str], Coroutine[None, None, None]]) -> None:
+        """Record an end in the background, in one task for each container."""
+        if container_id in self._finishing:
+            return
+        self._finishing.add(container_id)
+        task = self._supervisor.keep_running(END, partial(work, container_id), container_id)
+        task.add_done_callback(lambda _: self._finishing.discard(container_id))
 
 
 def report(host: Host, record: ContainerRecord, kind: ContainerEventType) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import socket
 import sys
@@ -12,6 +13,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from podling.runtime.base import RuntimeFailure
+
+logger = logging.getLogger(__name__)
 
 PATH_MAX = 100
 """Longest socket path used as it is; the kernel's limit is 108 bytes on Linux, 104 on macOS."""
@@ -89,7 +92,6 @@ class Link:
         self._on_end = on_end
         self._replies: deque[asyncio.Future[None]] = deque()
         self._reading = asyncio.create_task(self._read())
-        self._reading.add_done_callback(_not_in_silence)
 
     @classmethod
     async def open(cls, directory: Path, on_end: Callable[[], None]) -> Link:
@@ -109,21 +111,28 @@ class Link:
         await reply
 
     async def _read(self) -> None:
-        async for kind, payload in self._channel:
-            if kind == "X":
-                break
-            reply = self._replies.popleft()
-            if reply.done():
-                continue  # the one who asked was cancelled
-            if kind == "E":
-                reply.set_exception(RuntimeFailure(payload.decode()))
-            else:
-                reply.set_result(None)
+        try:
+            await self._read_replies()
+        except Exception:
+            # A monitor that cannot be understood is as good as gone: nothing may wait for it.
+            logger.exception("the connection to a monitor broke")
         for reply in self._replies:
             if not reply.done():
                 reply.set_result(None)
         self._channel.close()
         self._on_end()
+
+    async def _read_replies(self) -> None:
+        async for kind, payload in self._channel:
+            if kind == "X":
+                return
+            reply = self._replies.popleft()
+            if reply.done():
+                continue  # its caller was cancelled
+            if kind == "E":
+                reply.set_exception(RuntimeFailure(payload.decode()))
+            else:
+                reply.set_result(None)
 
     async def close(self) -> None:
         """Let go of the monitor, which goes on."""
@@ -134,9 +143,3 @@ class Link:
 
 def command_frame(command: Sequence[str], *, tty: bool) -> bytes:
     return frame("C", json.dumps({"command": list(command), "tty": tty}).encode())
-
-
-def _not_in_silence(task: asyncio.Task[None]) -> None:
-    """Nobody awaits a link's reading, so what goes wrong in it must be told to the loop."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        task.get_loop().call_exception_handler({"message": "a monitor's link broke", "exception": error})
