@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from podling.api.core_v1 import Pod
-from podling.kubelet.blocking import blocking
+from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.log_rotation import remove_log_files
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.services import PodServices
@@ -51,16 +51,16 @@ async def remove_dead(services: PodServices, pod: Pod, observed: PodObservation)
             await runtime.remove_container(container.id)
         except NotFound:
             continue
-        await _remove_log(runtime, container)
+        await _remove_log(runtime, observed.pod_uid, container)
     for sandbox_id in empty_sandboxes(observed, dead):
         await runtime.remove_sandbox(sandbox_id)
 
 
-async def _remove_log(runtime: Runtime, container: Container) -> None:
+async def _remove_log(runtime: Runtime, pod_uid: str, container: Container) -> None:
     if isinstance(runtime, KeepsLogs):
         runtime.remove_log(container.log_path)
     elif container.log_path:
-        await blocking(remove_log_files, Path(container.log_path))
+        await blocking_for_pod(pod_uid, remove_log_files, Path(container.log_path))
 
 
 async def give_back(services: PodServices, uid: str) -> None:
@@ -74,7 +74,8 @@ async def remove_everything(services: PodServices, pod: Pod) -> None:
 
     Raises ``RuntimeFailure``.
     """
-    observed = await services.observer.observe(pod.metadata.uid or "")
+    uid = pod.metadata.uid or ""
+    observed = await services.observer.observe(uid)
     runtime = services.deps.runtime
     for container in observed.containers:
         if isinstance(runtime, KeepsLogs):
@@ -83,4 +84,4 @@ async def remove_everything(services: PodServices, pod: Pod) -> None:
         await runtime.stop_sandbox(sandbox.id)
         await runtime.remove_sandbox(sandbox.id)
     if services.deps.config.write_files or not isinstance(runtime, KeepsLogs):
-        await blocking(services.directories.remove_logs, pod.metadata.uid or "")
+        await blocking_for_pod(uid, services.directories.remove_logs, uid)

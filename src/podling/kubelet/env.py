@@ -96,7 +96,7 @@ async def _variable(
     if source.file_key_ref is not None:
         file_ref = source.file_key_ref
         directory = facts.volumes.get(file_ref.volume_name)
-        return await read_env_file(directory, file_ref)
+        return await read_env_file(pod.metadata.uid or "", directory, file_ref)
     return await _from_key(pod, source, references)
 
 

@@ -7,11 +7,13 @@ container, as a silent gap in an environment would be worse (``pkg/kubelet/util/
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from podling.api.core_v1 import FileKeySelector
-from podling.kubelet.blocking import blocking
+from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.failures import MissingReference
+from podling.runtime.oci.linux import open_file_in_root
 
 MAX_BYTES = 64 * 1024
 
@@ -33,13 +35,13 @@ def parse_env_file(text: str) -> dict[str, str]:
     return found
 
 
-async def read_env_file(volume: Path | None, selector: FileKeySelector) -> str | None:
-    """The variable that ``selector`` names; None if it is missing and optional.
+async def read_env_file(pod_uid: str, volume: Path | None, selector: FileKeySelector) -> str | None:
+    """Return the variable that ``selector`` names, None if it is missing and optional.
 
     Raises ``MissingReference``.
     """
     try:
-        text = await blocking(_read, volume, selector)
+        text = await blocking_for_pod(pod_uid, _read, volume, selector)
         found = parse_env_file(text)
     except (OSError, ValueError) as error:
         if selector.optional and isinstance(error, FileNotFoundError):
@@ -55,10 +57,7 @@ async def read_env_file(volume: Path | None, selector: FileKeySelector) -> str |
 def _read(volume: Path | None, selector: FileKeySelector) -> str:
     if volume is None:
         raise FileNotFoundError(f"volume {selector.volume_name} is not mounted")
-    path = (volume / selector.path).resolve()
-    if not path.is_relative_to(volume.resolve()):
-        raise OSError("the path leaves the volume")
-    with path.open("rb") as file:
+    with os.fdopen(open_file_in_root(volume, selector.path), "rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise OSError(f"larger than {MAX_BYTES} bytes")

@@ -17,7 +17,7 @@ from datetime import timedelta
 
 from podling import clock
 from podling.api.core_v1 import Node, Pod, PodCondition
-from podling.kubelet.blocking import blocking
+from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.cleanup import remove_everything
 from podling.kubelet.conditions import DISRUPTION_TARGET
 from podling.kubelet.eviction import (
@@ -105,7 +105,8 @@ class EvictionManager:
         for worker in limited:
             pod = worker.record.pod
             layers = {name: found.writable_layer_bytes for name, found in _measured(worker, stats)}
-            text = excess(pod, await blocking(self._storage_use, pod, layers))
+            use = await self._storage_use(pod, layers)
+            text = excess(pod, use) if use is not None else ""
             if text:
                 self._deps.recorder.event(pod, "Warning", "Evicted", text)
                 worker.kill(Verdict("Evicted", text), HARD_GRACE_SECONDS)
@@ -116,8 +117,18 @@ class EvictionManager:
         """Return the use of all containers by their ID. Raises ``RuntimeFailure``."""
         return {found.container_id: found for found in await self._deps.runtime.stats()}
 
-    def _storage_use(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse:
-        """Measure a pod's volumes and logs; ``layers`` are its containers' writable layers."""
+    async def _storage_use(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse | None:
+        """Return what a pod keeps on disk, None if that cannot be measured.
+
+        ``layers`` are the sizes of its containers' writable layers.
+        """
+        try:
+            return await blocking_for_pod(pod.metadata.uid or "", self._measure, pod, layers)
+        except OSError as error:
+            logger.warning("the files of pod %s cannot be measured: %s", pod.metadata.name, error)
+            return None
+
+    def _measure(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse:
         uid = pod.metadata.uid or ""
         logs = self._directories.pod_logs(pod)
         containers = {name: size + tree_size(logs / name) for name, size in layers.items()}
@@ -199,8 +210,11 @@ class EvictionManager:
             disk = {name: found.writable_layer_bytes for name, found in measured.items()}
             volumes = 0
             if resource not in ("memory", "pids"):
-                storage = await blocking(self._storage_use, pod, disk)
-                disk, volumes = dict(storage.containers), sum(storage.volumes.values())
+                storage = await self._storage_use(pod, disk)
+                if storage is None:
+                    measured = {}
+                else:
+                    disk, volumes = dict(storage.containers), sum(storage.volumes.values())
             containers = (
                 ContainerUse(name, found.memory_working_set_bytes, disk[name], found.processes)
                 for name, found in measured.items()

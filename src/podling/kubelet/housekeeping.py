@@ -14,7 +14,7 @@ from functools import partial
 from podling import clock
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import ObjectMeta
-from podling.kubelet.blocking import blocking
+from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.services import PodServices
 from podling.kubelet.worker import PodWorker
@@ -105,6 +105,6 @@ class Housekeeper:
                 continue
             try:
                 await self._services.volumes.tear_down(uid)
-                await blocking(self._services.directories.remove_logs, uid)
+                await blocking_for_pod(uid, self._services.directories.remove_logs, uid)
             except OSError as error:
                 logger.warning("the directory of pod %s could not be removed: %s", uid, error)

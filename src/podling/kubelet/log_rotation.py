@@ -7,7 +7,6 @@ beyond the allowed number the oldest go. What to do is decided by ``plan_rotatio
 
 from __future__ import annotations
 
-import asyncio
 import glob
 import gzip
 import logging
@@ -19,6 +18,8 @@ from datetime import datetime
 from pathlib import Path
 
 from podling import clock
+from podling.kubelet import labels
+from podling.kubelet.blocking import blocking_for_pod
 from podling.runtime.base import ContainerState, KeepsLogs, Runtime, RuntimeFailure
 
 logger = logging.getLogger(__name__)
@@ -95,15 +96,16 @@ class LogRotation:
                 continue
             path = Path(container.log_path)
             try:
-                if await asyncio.to_thread(_size, path) >= self._max_size_bytes:
-                    await self._rotate(container.id, path)
+                uid = container.labels.get(labels.POD_UID, "")
+                if await blocking_for_pod(uid, _size, path) >= self._max_size_bytes:
+                    await self._rotate(uid, container.id, path)
             except (OSError, RuntimeFailure) as error:
                 logger.warning("log %s of container %s was not rotated: %s", path, container.id, error)
 
-    async def _rotate(self, container_id: str, path: Path) -> None:
-        beside = await asyncio.to_thread(os.listdir, path.parent)
+    async def _rotate(self, pod_uid: str, container_id: str, path: Path) -> None:
+        beside = await blocking_for_pod(pod_uid, os.listdir, path.parent)
         plan = plan_rotation(path.name, beside, clock.now(), self._max_files)
-        await asyncio.to_thread(_clean_up, path.parent, plan)
+        await blocking_for_pod(pod_uid, _clean_up, path.parent, plan)
         aside = path.with_name(plan.rename_to)
         os.rename(path, aside)
         try:

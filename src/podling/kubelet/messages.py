@@ -10,10 +10,13 @@ failed without writing one (``kuberuntime_container.go`` getTerminationMessage).
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from pathlib import Path
 
 from podling.kubelet import labels
-from podling.kubelet.blocking import blocking
+from podling.kubelet.blocking import blocking_for_pod
 from podling.runtime.base import Container, KeepsLogs, Runtime
 
 MESSAGE_BYTES_MAX = 4096
@@ -41,37 +44,43 @@ def joined(runtime_message: str, own: str) -> str:
 
 
 async def termination_message(runtime: Runtime, container: Container, containers_in_pod: int = 1) -> str:
-    """The message of a container that ended; empty if it left none."""
+    """Return the message of a container that ended, empty if it left none or none can be read."""
+    pod_uid = container.labels.get(labels.POD_UID, "")
     path = container.annotations.get(labels.TERMINATION_MESSAGE_HOST_PATH)
-    own = await blocking(_read_end, Path(path), MESSAGE_BYTES_MAX) if path else b""
+    own = await _end_of(pod_uid, Path(path), MESSAGE_BYTES_MAX) if path else b""
     policy = container.annotations.get(labels.TERMINATION_MESSAGE_POLICY)
     text = own.decode(errors="replace")
     if not own and policy == "FallbackToLogsOnError" and container.exit_code:
-        text = await _from_log(runtime, container)
+        text = await _from_log(pod_uid, runtime, container)
     whole = joined(container.message, text).encode()
     return whole[: POD_BYTES_MAX // max(containers_in_pod, 1)].decode(errors="ignore")
 
 
-async def _from_log(runtime: Runtime, container: Container) -> str:
+async def _from_log(pod_uid: str, runtime: Runtime, container: Container) -> str:
     if isinstance(runtime, KeepsLogs):
         buffer = runtime.log(container.log_path)
         return log_tail(buffer.read()) if buffer is not None else ""
     if not container.log_path:
         return ""
-    return log_tail(await blocking(_last_lines, Path(container.log_path)))
+    # Enough of the log's end to hold the tail with its prefixes.
+    data = await _end_of(pod_uid, Path(container.log_path), 16 * LOG_BYTES_MAX)
+    return log_tail(data if len(data) < 16 * LOG_BYTES_MAX else data.partition(b"\n")[2])
 
 
-def _last_lines(path: Path) -> bytes:
-    """Enough of a log's end to hold the tail with its prefixes."""
-    data = _read_end(path, 16 * LOG_BYTES_MAX)
-    return data if len(data) < 16 * LOG_BYTES_MAX else data.partition(b"\n")[2]
+async def _end_of(pod_uid: str, path: Path, limit: int) -> bytes:
+    """Return the last bytes of a file, none if it cannot be read."""
+    try:
+        return await blocking_for_pod(pod_uid, _read_end, path, limit)
+    except OSError:
+        return b""
 
 
 def _read_end(path: Path, limit: int) -> bytes:
-    """The last bytes of a file; none if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - limit))
-            return file.read(limit)
-    except OSError:
-        return b""
+    """Return the last bytes of a regular file. Raises ``OSError``."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        file.seek(max(0, status.st_size - limit))
+        return file.read(limit)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podling.api.core_v1 import Container, Pod, Volume
-from podling.kubelet.blocking import blocking
+from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
 from podling.kubelet.failures import VolumeFailure, os_text
@@ -154,7 +154,7 @@ class VolumeManager:
         self._tokens.forget(uid)
         if not self._deps.config.write_files:
             return
-        await blocking(_remove_pod_directory, self._directories.pod(uid))
+        await blocking_for_pod(uid, _remove_pod_directory, self._directories.pod(uid))
 
 
 def _remove_pod_directory(path: Path) -> None:

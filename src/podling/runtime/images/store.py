@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -32,6 +33,7 @@ from podling.runtime.images import archive, formats, names, records, registry
 from podling.runtime.images.host import HOST_IMAGE, build_host_image
 from podling.runtime.images.records import Catalog, Hold, ImageContent, ImageRecord
 from podling.runtime.images.unpack import unpack
+from podling.runtime.oci.threads import in_thread
 from podling.runtime.platform import architecture
 
 logger = logging.getLogger(__name__)
@@ -109,7 +111,7 @@ class ImageStore:
         full = "" if names.image_id(name) else names.parse(name).full
         async with self._writing:
             self._save(records.remove(self._loaded(), record.id, full))
-        await asyncio.to_thread(self._sweep)
+        await in_thread(self._sweep)
 
     # ---- what runtimes need
 
@@ -141,7 +143,7 @@ class ImageStore:
         for name in given_up:
             (self.root / "holders" / name).unlink(missing_ok=True)
         if any(hold.image not in records_ for hold in holds):
-            await asyncio.to_thread(self._sweep)
+            await in_thread(self._sweep)
 
     def forget_holder(self, holder: str) -> None:
         """Give up what ``holder`` holds, in a store that nobody has opened; its layers go when it is."""
@@ -221,7 +223,7 @@ class ImageStore:
                 raise ImageFailure(f"the image names a layer that is none: {diff_id!r}")
             async with self._unpacking.setdefault(diff_id, asyncio.Lock()):
                 if not self._layer(diff_id).is_dir():
-                    await asyncio.to_thread(self._unpack_layer, diff_id, open_layer)
+                    await in_thread(partial(self._unpack_layer, diff_id, open_layer))
             size += int((self._layer(diff_id).parent / "size").read_text())
         return ImageRecord(
             id=formats.digest(found.configuration),

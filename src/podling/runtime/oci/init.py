@@ -9,7 +9,6 @@ makes the kernel reap for it, and pauses for ever.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import struct
@@ -147,7 +146,7 @@ async def end_init(host: Host, record: SandboxRecord) -> None:
     """Kill the holder and remove its files; succeeds where there is none."""
     if not record.namespaces.share_processes:
         return
-    await asyncio.to_thread(_end, host, record)
+    await in_thread(lambda: _end(host, record))
 
 
 def _end(host: Host, record: SandboxRecord) -> None:

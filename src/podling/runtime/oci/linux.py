@@ -8,7 +8,9 @@ the path of a starting pod; each of them would cost about as much as everything 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import stat
 from pathlib import Path
 
 MS_RDONLY = 0x1
@@ -144,10 +146,24 @@ def open_in_root(root: str | Path, path: str, flags: int = os.O_RDONLY, mode: in
         os.close(directory)
 
 
-def read_in_root(root: str | Path, path: str, limit: int = 1 << 20) -> str:
-    """A small text file inside ``root``, or ``""`` where there is none."""
+def open_file_in_root(root: str | Path, path: str) -> int:
+    """Open the regular file ``path`` for reading, with ``root`` as in ``open_in_root``.
+
+    Raises ``OSError`` for anything else: opening a FIFO may last for ever, and a device may act.
+    """
+    found = open_in_root(root, path, os.O_PATH)
     try:
-        descriptor = open_in_root(root, path)
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    finally:
+        os.close(found)
+
+
+def read_in_root(root: str | Path, path: str, limit: int = 1 << 20) -> str:
+    """Return a small text file inside ``root``, or ``""`` where there is none."""
+    try:
+        descriptor = open_file_in_root(root, path)
     except OSError:
         return ""
     with os.fdopen(descriptor, "rb") as file:

@@ -37,6 +37,7 @@ from podling.runtime.oci.port_forward import forward_port
 from podling.runtime.oci.rootfs import disk_usage
 from podling.runtime.oci.sandboxes import Sandboxes
 from podling.runtime.oci.sealed import SealedProgram
+from podling.runtime.oci.threads import in_thread
 from podling.runtime.oci.warm_up import WarmUp
 
 
@@ -244,7 +245,7 @@ class OciRuntime:
                 )
             return tuple(result)
 
-        return await asyncio.to_thread(read)
+        return await in_thread(read)
 
     def events(self) -> AsyncIterator[ContainerEvent]:
         return aiter(self._feeds.open())

@@ -1,7 +1,7 @@
-"""Threads that live for one call, because what they do to themselves cannot be undone.
+"""Threads that live for one call. Starting one costs about a tenth of a millisecond.
 
-Namespaces belong to threads. A thread that unshared or entered one must not go back to a pool, so
-each such call gets a thread of its own, which ends with it. It costs about a tenth of a millisecond.
+Namespaces belong to threads: a thread that unshared or entered one must not go back to a pool. And a call
+whose length depends on what containers and images hold must not take a thread from the loop's pool.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 async def in_thread(function: Callable[[], T], undo: Callable[[T], object] | None = None) -> T:
-    """Run ``function``, which must be short, in a new thread and return what it returned.
+    """Run ``function`` in a new thread and return what it returned.
 
     A thread cannot be cancelled. A cancelled caller without ``undo`` stops waiting and the result is
     dropped; with it, the caller waits for the end and ``undo`` gets the result before it leaves.

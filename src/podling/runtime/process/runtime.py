@@ -34,6 +34,7 @@ from podling.runtime.base import (
     Streams,
 )
 from podling.runtime.feed import Feeds
+from podling.runtime.oci.threads import in_thread
 from podling.runtime.process import executions, launching, machine, plan, ports, records
 from podling.runtime.process.images import NamedImages
 from podling.runtime.process.member import Member
@@ -181,7 +182,7 @@ class ProcessRuntime:
             await member.link.close()
         # The record goes first: a half removed container must not come back after a restart.
         (member.directory / "container.json").unlink(missing_ok=True)
-        await asyncio.to_thread(shutil.rmtree, member.directory, True)
+        await in_thread(lambda: shutil.rmtree(member.directory, True))
         self._report(ContainerEventType.REMOVED, member.container.sandbox_id, container_id)
 
     async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
