@@ -136,9 +136,9 @@ class Plan:
 
 
 def by_node(pods: Sequence[Pod]) -> dict[str, list[Pod]]:
-    """Pods by node, those that are being deleted and have ended left out; oldest first."""
+    """Return pods by node, bound ones first, then by age; what is being deleted and has ended is left out."""
     found: dict[str, list[Pod]] = {}
-    for pod in sorted(pods, key=_age):
+    for pod in sorted(pods, key=lambda pod: (not pod.spec.node_name, _age(pod))):
         if pod.metadata.deletion_timestamp is None or not is_terminal(pod):
             found.setdefault(node_of(pod), []).append(pod)
     return found
@@ -185,10 +185,15 @@ def _plan_node(
     if not max_surge(daemon_set, 1):
         result.delete += living[1:]
         return
-    # During a surge an old and a new pod may stand side by side; of each kind the oldest stays.
+    if not living and should.run:
+        result.create.append(node)
+        return
+    # During a surge an old and a new pod may stand side by side; of each kind the oldest stays. An old pod
+    # that is not ready is of no use once there is a new one.
     old = [pod for pod in living if not is_updated(pod, revision)]
     new = [pod for pod in living if is_updated(pod, revision)]
-    result.delete += [*old[1:], *new[1:]]
+    useless = old[:1] if old and new and not is_ready(old[0]) else []
+    result.delete += [*old[1:], *new[1:], *useless]
 
 
 def _deleting(pod: Pod) -> bool:
@@ -302,7 +307,7 @@ def status_of(
         if not present:
             continue
         current += 1
-        first = min(present, key=lambda pod: (not is_ready(pod), _age(pod)))
+        first = present[0]
         ready += is_ready(first)
         available += is_available(first, daemon_set.spec.min_ready_seconds or 0, now)
         updated += is_updated(first, revision)

@@ -17,6 +17,7 @@ from podling.api.core_v1 import Pod, PodTemplateSpec
 from podling.controllers.int_or_percent import scaled
 from podling.controllers.ownership import controller_of
 from podling.ids import SUFFIX_ALPHABET
+from podling.machinery.numbers import INT32_MAX, INT64_MAX, natural
 from podling.machinery.pods import is_terminal
 
 HASH_LABEL = "pod-template-hash"
@@ -25,7 +26,6 @@ REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
 DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
 MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
 HISTORY_CHARACTERS_MAX = 2000
-INT32_MAX = 2**31 - 1
 
 _NOT_COPIED = frozenset({
     "kubectl.kubernetes.io/last-applied-configuration",
@@ -217,7 +217,7 @@ def resize(deployment: Deployment, new: ReplicaSet | None, old: Sequence[Replica
 def _proportional(deployment: Deployment, running: list[ReplicaSet]) -> list[Scale]:
     """Grow or shrink the replica sets by their share; the largest takes what rounding leaves."""
     replicas = wanted(deployment)
-    allowed = replicas + max_surge(deployment) if replicas > 0 else 0
+    allowed = min(replicas + max_surge(deployment), INT32_MAX) if replicas > 0 else 0
     change = allowed - total(running)
     ordered = by_age(running)  # of equally large ones the newer first when growing, the older when shrinking
     ordered = sorted(ordered[::-1] if change > 0 else ordered, key=size, reverse=True)
@@ -252,13 +252,12 @@ def _fraction(deployment: Deployment, replica_set: ReplicaSet) -> int:
 
 
 def annotated(replica_set: ReplicaSet, name: str) -> int | None:
-    """A number from an annotation; None if it is absent or no number."""
-    text = replica_set.metadata.annotations.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    """Return a number from an annotation; None if it is absent or no number."""
+    return natural(replica_set.metadata.annotations.get(name, ""))
 
 
 def revision(replica_set: ReplicaSet) -> int:
-    return annotated(replica_set, REVISION) or 0
+    return natural(replica_set.metadata.annotations.get(REVISION, ""), INT64_MAX) or 0
 
 
 def is_scaling(deployment: Deployment, replica_sets: Iterable[ReplicaSet]) -> bool:
@@ -314,7 +313,7 @@ def revised_annotations(
     copied = {name: text for name, text in deployment.metadata.annotations.items() if name not in _NOT_COPIED}
     result = {**annotations, **copied}
     text = annotations.get(REVISION, "")
-    held = int(text) if text.isdigit() else 0
+    held = natural(text, INT64_MAX) or 0
     if held < new_revision:
         result[REVISION] = str(new_revision)
         if text:

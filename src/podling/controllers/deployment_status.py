@@ -13,7 +13,8 @@ from msgspec import structs
 from podling.api.apps_v1 import Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet
 from podling.clock import seconds_precision
 from podling.controllers.conditions import find, without
-from podling.controllers.deployment_rules import INT32_MAX, available, max_unavailable, wanted
+from podling.controllers.deployment_rules import available, max_unavailable, total, wanted
+from podling.machinery.numbers import INT32_MAX
 
 AVAILABLE = "Available"
 PROGRESSING = "Progressing"
@@ -40,13 +41,17 @@ def deadline_after(moment: datetime, deployment: Deployment) -> datetime:
 
 
 def with_deployment_condition(conditions: Conditions, new: DeploymentCondition, now: datetime) -> Conditions:
-    """Deployments' own rule: same status and reason change nothing, anything else goes to the end."""
+    """Return the conditions with ``new``: the same status and reason change nothing, anything else goes to
+    the end. A condition that brings its own times keeps them as far as its status is new."""
     old = find(conditions, new.type)
     if old is not None and (old.status, old.reason) == (new.status, new.reason):
         return conditions
     moment = seconds_precision(now)
-    since = old.last_transition_time if old is not None and old.status == new.status else moment
-    changed = structs.replace(new, last_update_time=moment, last_transition_time=since)
+    since = new.last_transition_time or moment
+    if old is not None and old.status == new.status:
+        since = old.last_transition_time or since
+    updated = new.last_update_time or moment
+    changed = structs.replace(new, last_update_time=updated, last_transition_time=since)
     return (*without(conditions, new.type), changed)
 
 
@@ -72,7 +77,10 @@ def pause_condition(deployment: Deployment) -> DeploymentCondition | None:
 def counted(
     deployment: Deployment, new: ReplicaSet | None, everyone: Sequence[ReplicaSet], now: datetime
 ) -> DeploymentStatus:
-    """The numbers of the status, and whether enough pods are available."""
+    """Return the status with its numbers, and whether enough pods are available.
+
+    Pods that replica sets are to have and could not create are unavailable, too.
+    """
     replicas, ready_to_serve = sum(each.status.replicas for each in everyone), available(everyone)
     enough = ready_to_serve >= wanted(deployment) - max_unavailable(deployment)
     condition = DeploymentCondition(
@@ -91,10 +99,17 @@ def counted(
         updated_replicas=(new.status.replicas if new is not None else 0) or None,
         ready_replicas=sum(each.status.ready_replicas or 0 for each in everyone) or None,
         available_replicas=ready_to_serve or None,
-        unavailable_replicas=max(0, replicas - ready_to_serve) or None,
-        terminating_replicas=sum(each.status.terminating_replicas or 0 for each in everyone),
+        unavailable_replicas=max(0, total(everyone) - ready_to_serve) or None,
+        terminating_replicas=_terminating(everyone),
         conditions=with_deployment_condition(status.conditions, condition, now),
     )
+
+
+def _terminating(everyone: Sequence[ReplicaSet]) -> int | None:
+    """Return the number of terminating pods; None while a replica set does not know its own yet."""
+    counts = [each.status.terminating_replicas for each in everyone]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def is_complete(deployment: Deployment, status: DeploymentStatus) -> bool:
@@ -173,7 +188,12 @@ def _replica_failure(new: ReplicaSet | None, everyone: Sequence[ReplicaSet]) -> 
         failure = find(each.status.conditions, FAILURE)
         if failure is not None:
             return DeploymentCondition(
-                type=FAILURE, status=failure.status, reason=failure.reason, message=failure.message
+                type=FAILURE,
+                status=failure.status,
+                last_update_time=failure.last_transition_time,
+                last_transition_time=failure.last_transition_time,
+                reason=failure.reason,
+                message=failure.message,
             )
     return None
 

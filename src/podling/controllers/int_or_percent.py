@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from podling.machinery.numbers import INT64_MAX, natural
+
 
 def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
     """``value`` as a number, or its share of ``total``. None is 0.
@@ -12,10 +14,10 @@ def scaled(value: int | str | None, total: int, *, round_up: bool) -> int:
         return 0
     if isinstance(value, int):
         return value
-    digits = value.removesuffix("%")
-    if digits == value or not (digits.isascii() and digits.isdigit()):
+    share = natural(value.removesuffix("%"), INT64_MAX)
+    if share is None or not value.endswith("%"):
         raise ValueError(
             f'invalid value for IntOrString: invalid type: string is not a percentage: "{value}"'
         )
-    product = int(digits) * total
+    product = share * total
     return -(-product // 100) if round_up else product // 100

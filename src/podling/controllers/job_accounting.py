@@ -19,6 +19,7 @@ from podling.api.core_v1 import Pod
 from podling.controllers import job_indexes
 from podling.controllers.job_failures import FAIL_INDEX, FAIL_JOB, IGNORE, match
 from podling.controllers.job_indexes import index_of
+from podling.machinery.numbers import natural
 from podling.machinery.pods import condition
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
@@ -193,8 +194,7 @@ def ignored_count(pod: Pod) -> int:
 
 
 def _number(pod: Pod, annotation: str) -> int:
-    text = pod.metadata.annotations.get(annotation, "")
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return natural(pod.metadata.annotations.get(annotation, "")) or 0
 
 
 def index_history(job: Job, pods: Iterable[Pod], index: int) -> tuple[int, int, datetime | None]:

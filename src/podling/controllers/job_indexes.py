@@ -9,15 +9,15 @@ from collections.abc import Iterable
 
 from podling.api.batch_v1 import SuccessPolicyRule
 from podling.api.core_v1 import Pod
+from podling.machinery.numbers import natural
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 """The annotation and label that carry a pod's index."""
 
 
 def index_of(pod: Pod) -> int | None:
-    """The pod's index, or None if it has none that can be read."""
-    text = pod.metadata.annotations.get(INDEX, "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    """Return the pod's index, or None if it has none that can be read."""
+    return natural(pod.metadata.annotations.get(INDEX, ""))
 
 
 def parse(text: str | None, completions: int) -> set[int]:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import cmp_to_key
 
 from podling.api.core_v1 import ContainerStatus, Pod
+from podling.machinery.numbers import INT32_MAX, natural
 from podling.machinery.pods import condition, is_ready, is_sidecar, is_terminal
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -59,8 +60,11 @@ def deletion_cost(pod: Pod) -> int:
     """The annotated cost of deleting the pod; 0 without one, or when it is not a 32-bit number."""
     text = pod.metadata.annotations.get(DELETION_COST, "0")
     digits = text[1:] if text[:1] in ("-", "+") else text
-    well_formed = digits.isascii() and digits.isdigit() and not text.startswith("+")
-    return int(text) if well_formed and -(2**31) <= int(text) < 2**31 else 0
+    value = natural(digits, 2**31)
+    if value is None or text.startswith("+"):
+        return 0
+    cost = -value if text.startswith("-") else value
+    return cost if cost <= INT32_MAX else 0
 
 
 def restarts(pod: Pod) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -27,7 +27,9 @@ from podling.api.core_v1 import (
     NodeSelectorTerm,
     NodeSpec,
     Pod,
+    PodCondition,
     PodSpec,
+    PodStatus,
     PodTemplateSpec,
     Taint,
     Toleration,
@@ -35,7 +37,15 @@ from podling.api.core_v1 import (
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.client.base import Key
 from podling.controllers.daemonset import DaemonSetController, FailureBackoff
-from podling.controllers.daemonset_rules import Belongs, belongs, node_of, pod_for
+from podling.controllers.daemonset_rules import (
+    Belongs,
+    belongs,
+    by_node,
+    node_of,
+    plan,
+    pod_for,
+    status_of,
+)
 from podling.controllers.manager import ControllerManager
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, make_ready, running, set_phase, told
@@ -328,3 +338,44 @@ async def test_revision_of_an_earlier_release_gets_its_label_and_pods_stay(clust
     await cluster.advance(seconds=1)
     assert (await revisions(cluster))[0].metadata.labels["controller-revision-hash"] == digest
     assert (await cluster.client.list(Pod, "default")).items[0].metadata.uid == before.uid
+
+
+def surging_pods(*states: tuple[str, bool]) -> list[Pod]:
+    """Pods of one node, the oldest first, each with its revision and whether it is ready."""
+    surging = daemon_set(strategy=rolling(max_surge=1))
+    pods = []
+    for number, (revision, ready) in enumerate(states):
+        made = pod_for(surging, "n1", revision)
+        created = datetime(2026, 1, 1, 0, number, tzinfo=UTC)
+        metadata = structs.replace(made.metadata, name=f"p{number}", creation_timestamp=created)
+        condition = PodCondition(type="Ready", status="True" if ready else "False")
+        status = PodStatus(phase="Running", conditions=(condition,))
+        pods.append(structs.replace(made, metadata=metadata, status=status))
+    return pods
+
+
+SURGE: list[tuple[list[tuple[str, bool]], list[str], list[str]]] = [
+    ([], ["n1"], []),
+    ([("old", True)], [], []),
+    ([("old", True), ("new", False)], [], []),
+    ([("old", False), ("new", False)], [], ["p0"]),
+    ([("old", False), ("new", True)], [], ["p0"]),
+    ([("old", True), ("old", True), ("new", False), ("new", True)], [], ["p1", "p3"]),
+]
+
+
+@pytest.mark.parametrize(("states", "create", "delete"), SURGE)
+def test_surge_allows_an_old_and_a_new_pod_while_the_old_one_is_ready(
+    states: list[tuple[str, bool]], create: list[str], delete: list[str]
+) -> None:
+    surging = daemon_set(strategy=rolling(max_surge=1))
+    where = Node(metadata=ObjectMeta(name="n1"))
+    made = plan(surging, [where], by_node(surging_pods(*states)), "new")
+    assert (made.create, [pod.metadata.name for pod in made.delete]) == (create, delete)
+
+
+def test_status_counts_the_oldest_pod_of_a_node() -> None:
+    where = Node(metadata=ObjectMeta(name="n1"))
+    pods = by_node(surging_pods(("old", False), ("new", True)))
+    status = status_of(daemon_set(), [where], pods, "new", 0, datetime(2026, 1, 1, tzinfo=UTC))
+    assert (status.number_ready, status.updated_number_scheduled, status.number_unavailable) == (0, None, 1)

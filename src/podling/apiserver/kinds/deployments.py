@@ -38,6 +38,7 @@ from podling.apiserver.kinds.workloads import (
 )
 from podling.machinery import fields
 from podling.machinery.fields import Path
+from podling.machinery.numbers import INT64_MAX, natural
 from podling.machinery.tables import Column
 
 RECREATE = "Recreate"
@@ -163,12 +164,13 @@ def is_zero(value: int | str | None) -> bool:
     """Whether a number or percentage of pods is none at all, or is neither a number nor a percentage."""
     if not isinstance(value, str):
         return not value
-    number = value.removesuffix("%")
-    return not (number.isascii() and number.isdigit() and int(number))
+    return not natural(value.removesuffix("%"), INT64_MAX)
 
 
 def at_most_all(path: Path, value: int | str | None) -> Errors:
     """A percentage may not be more than 100."""
-    if isinstance(value, str) and value.endswith("%") and value[:-1].isdigit() and int(value[:-1]) > 100:
+    if not isinstance(value, str) or not value.endswith("%"):
+        return []
+    if (natural(value[:-1], INT64_MAX) or 0) > 100:
         return [fields.invalid(path, value, "must not be greater than 100%")]
     return []
