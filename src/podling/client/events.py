@@ -64,6 +64,7 @@ class EventRecorder:
         self._writing = asyncio.Lock()
         self._correlator = Correlator()
         self.dropped = 0
+        self._dropped_in_a_row = 0
 
     def event(self, obj: Regarding, type: str, reason: str, message: str, *, field_path: str = "") -> None:
         """Tell that something happened to ``obj``. Never waits, never raises.
@@ -75,11 +76,20 @@ class EventRecorder:
         """
         about = reference_to(obj, field_path)
         if self._closing.is_set() or len(self._queue) >= QUEUE_LENGTH_MAX:
-            self.dropped += 1
-            logger.warning("event dropped: %s %s: %s: %s", about.kind, about.name, reason, message)
+            self._drop(f"{about.kind} {about.name}: {reason}: {message}")
             return
+        if self._dropped_in_a_row and len(self._queue) < QUEUE_LENGTH_MAX // 2:
+            logger.warning("%d events were dropped", self._dropped_in_a_row)
+            self._dropped_in_a_row = 0
         self._queue.append(Happening(about, type, reason, message, clock.now()))
         self._wake.set()
+
+    def _drop(self, text: str) -> None:
+        """Count a dropped event; only the first of many is logged, so that a flood does not fill the log."""
+        self.dropped += 1
+        self._dropped_in_a_row += 1
+        if self._dropped_in_a_row == 1:
+            logger.warning("event dropped: %s", text)
 
     async def run(self) -> None:
         """Write events as they come, until ``close`` or cancelled."""

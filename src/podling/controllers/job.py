@@ -83,6 +83,7 @@ class JobController(Controller):
 
     name: ClassVar[str] = "job-controller"
     workers: ClassVar[int] = 5
+    backoff_seconds_max: ClassVar[float] = 60.0
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)

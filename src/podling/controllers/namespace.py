@@ -25,7 +25,7 @@ from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.apiregistration_v1 import APIService
 from podling.api.core_v1 import Namespace, NamespaceCondition, Pod
 from podling.client.base import ApiObject, Key
-from podling.client.runner import AwaitChange, RequeueAfter
+from podling.client.runner import AwaitChange, NotYet, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.conditions import with_condition
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
@@ -166,6 +166,8 @@ def custom_resources(definitions: Iterable[CustomResourceDefinition]) -> list[Re
 class NamespaceController(Controller):
     name: ClassVar[str] = "namespace-controller"
     workers: ClassVar[int] = 10
+    backoff_seconds_max: ClassVar[float] = 60.0
+    """Whatever keeps a namespace from going, it is looked at again every minute."""
 
     def __init__(self, context: ControllerContext, others: OtherApis = NO_OTHER_APIS) -> None:
         """``others``: what other servers keep in namespaces."""
@@ -214,9 +216,9 @@ class NamespaceController(Controller):
             await self._delete_elsewhere(name, remains)
         namespace = await self._show(namespace, remains)
         if remains.errors:
-            raise RuntimeError(f"emptying namespace {name}: {'; '.join(remains.errors)}")
+            raise NotYet(f"emptying namespace {name}: {'; '.join(remains.errors)}")
         if remains.undiscovered:
-            raise RuntimeError(f"emptying namespace {name}: {_undiscovered_text(remains.undiscovered)}")
+            raise NotYet(f"emptying namespace {name}: {_undiscovered_text(remains.undiscovered)}")
         if remains.numbers:
             return RequeueAfter(remains.estimate_seconds // 2 + 1)
         left = tuple(each for each in namespace.spec.finalizers if each != FINALIZER)

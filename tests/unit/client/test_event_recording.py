@@ -101,6 +101,24 @@ async def test_a_full_queue_drops_rather_than_waits(cluster: ControlPlane) -> No
     assert recorder.dropped == 3
 
 
+async def test_flood_of_dropped_events_is_logged_twice(
+    cluster: ControlPlane, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = EventRecorder(cluster.client, "kubelet")
+    for number in range(QUEUE_LENGTH_MAX + 500):
+        recorder.event(MAP, "Normal", "Pulled", f"image {number}")
+    task = asyncio.create_task(recorder.run())
+    await cluster.advance(seconds=60)
+    recorder.event(MAP, "Normal", "Pulled", "room again")
+    await recorder.close()
+    await task
+    texts = [each.getMessage() for each in caplog.records if "dropped" in each.getMessage()]
+    assert texts == [
+        f"event dropped: ConfigMap settings: Pulled: image {QUEUE_LENGTH_MAX}",
+        "500 events were dropped",
+    ]
+
+
 async def test_closing_writes_what_is_left_and_takes_no_more(cluster: ControlPlane) -> None:
     recorder = EventRecorder(cluster.client, "kubelet")
     recorder.event(MAP, "Normal", "Pulled", "last words")

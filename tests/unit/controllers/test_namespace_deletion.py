@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from podling.api.apiregistration_v1 import APIService, APIServiceSpec, ServiceReference
@@ -156,3 +158,30 @@ async def test_it_waits_while_nobody_knows_what_another_server_keeps_in_it(clust
         await cluster.client.delete(APIService, "v1.metrics.example.com")
         await cluster.advance(minutes=1)
         assert not await exists(cluster)
+
+
+async def test_namespace_goes_within_a_minute_after_a_long_hindrance(
+    cluster: ControlPlane, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await make_namespace(cluster)
+    spec = APIServiceSpec(
+        group="metrics.example.com",
+        version="v1",
+        group_priority_minimum=100,
+        version_priority=100,
+        service=ServiceReference(name="metrics", namespace="default"),
+        insecure_skip_tls_verify=True,
+    )
+    broken = ObjectMeta(name="v1.metrics.example.com")
+    await cluster.client.create(APIService(metadata=broken, spec=spec))
+    async with running(cluster.client, NamespaceController):
+        await cluster.client.delete(Namespace, "team")
+        await cluster.advance(minutes=90)
+        assert await exists(cluster)
+        await cluster.client.delete(APIService, "v1.metrics.example.com")
+        await cluster.advance(minutes=1)
+        assert not await exists(cluster)
+    told = [each for each in caplog.records if "emptying namespace team" in each.getMessage()]
+    assert 90 <= len(told) <= 110, "once a minute, after a few quick tries"
+    assert all(each.exc_info is None and each.levelno == logging.INFO for each in told)
