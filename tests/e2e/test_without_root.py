@@ -80,6 +80,18 @@ def test_without_root_the_process_runtime_is_chosen_and_said(user_cluster: UserC
     assert "real containers need root" in said[0]
 
 
+def test_runtime_that_cannot_work_is_refused_and_not_remembered(user_cluster: UserCluster) -> None:
+    done = user_cluster.podling("up", "--detach", "--port", "0", "--runtime", "oci")
+    assert done.code == 1
+    assert "real containers need root" in done.err
+    assert "--runtime process" in done.err
+    assert not user_cluster.directory.exists()
+    assert "there is none" in user_cluster.podling("status").out
+    assert user_cluster.podling("kubeconfig --path").code == 1
+    assert user_cluster.podling("down").code == 0
+    assert user_cluster.podling("up", "--detach", "--port", "0").code == 0, user_cluster.log()
+
+
 def test_a_pod_lives_is_asked_and_dies(user_cluster: UserCluster) -> None:
     user_cluster.up()
     script = "trap 'echo bye; exit 0' TERM; echo started as $(id -u); while true; do sleep 0.1; done"

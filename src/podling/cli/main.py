@@ -40,6 +40,16 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command. A data directory that cannot be used is one line, whichever command finds it."""
+        from podling.cli.options import Failure
+        from podling.cluster.directory import DirectoryUnusable
+
+        try:
+            return super().invoke(ctx)
+        except DirectoryUnusable as error:
+            raise Failure(str(error)) from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])

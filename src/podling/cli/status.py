@@ -21,7 +21,7 @@ NOT_RUNNING = 3
 def status(directory: DataDirectory) -> None:
     """Show the cluster: process, nodes, pods. Exit code 3 when it does not run."""
     _line("data directory", str(directory.path))
-    if not directory.path.is_dir():
+    if not directory.store.exists():
         _line("cluster", "there is none; start one: podling up")
         raise SystemExit(NOT_RUNNING)
     pid = directory.running_pid()

@@ -21,7 +21,13 @@ import click
 
 from podling import clock
 from podling.cli.options import Failure, data_directory_option
-from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryInUse, DirectoryUnusable
+from podling.cluster.directory import (
+    ClusterSettings,
+    DataDirectory,
+    DirectoryInUse,
+    DirectoryUnusable,
+    open_private,
+)
 from podling.cluster.memory import settle
 
 if TYPE_CHECKING:
@@ -69,6 +75,7 @@ def up(
     directory: DataDirectory, kubeconfig: Path | None, detach: bool, progress_fd: int, **chosen: Any
 ) -> None:
     """Start a cluster, or adopt the containers of one that was killed."""
+    _check_runtime(chosen["runtime"] or directory.settings().runtime)
     if detach:
         _detach(directory)
         return
@@ -80,6 +87,7 @@ def up(
         with directory.locked():
             last = directory.settings()
             settings = _settings(last, chosen, progress)
+            _settle(directory, progress)
             if last.runtime and last.runtime != settings.runtime:
                 _end_other_runtime(directory, last, progress)
             _run(directory, settings, kubeconfig, progress)
@@ -131,6 +139,20 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
     )
 
 
+def _check_runtime(runtime: str) -> None:
+    """Refuse a runtime that cannot work here before anything is made or remembered."""
+    if runtime != "oci":
+        return
+    from podling.runtime.oci.detect import choose, gather
+
+    choice = choose(gather())
+    if choice.engine is None:
+        raise Failure(
+            f"containers cannot be run here: {'; '.join(choice.why)}; 'podling doctor' says what to do, "
+            "--runtime process runs pods as plain processes"
+        )
+
+
 def _best_runtime(progress: Progress) -> str:
     from podling.runtime.oci.detect import choose, gather
 
@@ -139,6 +161,20 @@ def _best_runtime(progress: Progress) -> str:
         return "oci"
     progress("runtime", f"process, because {choice.why[0]} ('podling doctor' says more)")
     return "process"
+
+
+def _settle(directory: DataDirectory, progress: Progress) -> None:
+    """Give a directory that was moved or copied its identity, or a new one its first."""
+    from podling.cluster.relocation import settle as settle_directory
+    from podling.runtime.base import RuntimeFailure
+    from podling.store.base import StoreError
+
+    try:
+        done = asyncio.run(settle_directory(directory))
+    except (RuntimeFailure, StoreError, OSError) as error:
+        raise Failure(str(error)) from error
+    if done:
+        progress("directory", done)
 
 
 def _end_other_runtime(directory: DataDirectory, last: ClusterSettings, progress: Progress) -> None:
@@ -194,7 +230,7 @@ def _detach(directory: DataDirectory) -> None:
     if not any(argument.startswith("--data-dir") for argument in arguments):
         arguments = ["--data-dir", str(directory.path), *arguments]
     reader, writer = os.pipe()
-    with directory.log.open("ab") as log:
+    with open_private(directory.log, "ab") as log:
         child = subprocess.Popen(
             [sys.executable, "-m", "podling", "up", *arguments, "--progress-fd", str(writer)],
             stdin=subprocess.DEVNULL,

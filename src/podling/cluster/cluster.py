@@ -181,7 +181,7 @@ class Cluster:
 
     def _start_components(self, api: ApiServer, backend: Backend) -> None:
         simulated = self.settings.runtime == "sim"  # its pods write nothing
-        folders = (NoFolders if simulated else VolumeFolders)(self.directory.path / "volumes")
+        folders = (NoFolders if simulated else VolumeFolders)(self.directory.volumes)
         signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
         clients, others = partial(LocalClient, backend), api.other_contents(CONTROLLER_MANAGER)
         supervisor = Supervisor()

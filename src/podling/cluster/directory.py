@@ -1,8 +1,9 @@
 """The data directory: everything one cluster keeps on disk, and the lock that makes it one cluster.
 
 A cluster *is* its data directory: commands name it, the running process holds its lock, and moving
-it moves the cluster. What must be known before the cluster answers (its port, its runtime) is in
-``cluster.json``; who runs it is in ``podling.pid``, which means something only while the lock is held.
+it moves the cluster (``relocation``). What must be known before the cluster answers (its port, its
+runtime) is in ``cluster.json``; the id of the running process is in ``podling.pid``, which means something
+only while the lock is held. Files are readable by the owner only: a user who can open the lock can hold it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,12 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import msgspec
+
+from podling.cluster import identity
+from podling.cluster.identity import Identity, Place, Standing
 
 LOCK_RETRY_TEXT = "stop it first ('podling down --data-dir {path}'), or name another --data-dir"
 
@@ -46,12 +51,37 @@ class DataDirectory:
     """Paths of one cluster's files, made on demand."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.expanduser().absolute()
+        self.path = path.expanduser().resolve()
 
     @property
     def id(self) -> str:
-        """Eight hexadecimal digits that tell this cluster from others on the same machine."""
-        return hashlib.sha256(str(self.path).encode()).hexdigest()[:8]
+        """Eight hexadecimal digits that tell this cluster from others on the same machine.
+
+        Means nothing in a copy until ``relocation.settle`` has given it one of its own.
+        """
+        recorded = self.identity()
+        return recorded.id if recorded else hashlib.sha256(str(self.path).encode()).hexdigest()[:8]
+
+    def identity(self) -> Identity | None:
+        """Return the identity last used here. Raises ``DirectoryUnusable``."""
+        try:
+            found = identity.read(self.path)
+        except (OSError, msgspec.DecodeError) as error:
+            file = self.path / identity.FILE
+            raise DirectoryUnusable(f"{file} cannot be read: {error}; restore it from a backup") from error
+        if found is not None and found.format > identity.FORMAT:
+            raise DirectoryUnusable(
+                f"{self.path} was written by a newer version (format {found.format}, this one reads up to "
+                f"{identity.FORMAT}); upgrade podling"
+            )
+        return found
+
+    def remember_identity(self, own: Identity) -> None:
+        _replace(self.path / identity.FILE, msgspec.json.encode(own))
+
+    def standing(self) -> Standing:
+        """Return whether the directory is where its identity was last used. Raises ``DirectoryUnusable``."""
+        return identity.standing(self.identity(), Place.of(self.path))
 
     @property
     def pki(self) -> Path:
@@ -70,6 +100,10 @@ class DataDirectory:
         return self.path / "images"
 
     @property
+    def volumes(self) -> Path:
+        return self.path / "volumes"
+
+    @property
     def log(self) -> Path:
         return self.path / "podling.log"
 
@@ -86,8 +120,12 @@ class DataDirectory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self.path.chmod(0o711)
-            for folder in (self.pki, self.path / "nodes"):
-                folder.mkdir(exist_ok=True, mode=0o700)
+            for folder in (self.pki, self.images, self.path / "nodes"):
+                folder.mkdir(exist_ok=True)
+                folder.chmod(0o700)
+            # Processes of other users pass through to their own volumes, whose names they know.
+            self.volumes.mkdir(exist_ok=True)
+            self.volumes.chmod(0o711)
         except OSError as error:
             reason = f"cannot use data directory {self.path}: {error.strerror or error}"
             raise DirectoryUnusable(f"{reason}; name another with --data-dir") from error
@@ -100,34 +138,39 @@ class DataDirectory:
             return ClusterSettings()
 
     def remember(self, settings: ClusterSettings) -> None:
-        temporary = self.path / "cluster.json.new"
-        temporary.write_bytes(msgspec.json.encode(settings))
-        temporary.replace(self.path / "cluster.json")
+        _replace(self.path / "cluster.json", msgspec.json.encode(settings))
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the directory for this process. Raises ``DirectoryInUse``."""
-        with (self.path / "lock").open("a") as handle:
+        with open_private(self.path / "lock", "ab") as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise DirectoryInUse(self.path, self._recorded_pid()) from None
             pid_file = self.path / "podling.pid"
-            with contextlib.suppress(OSError):  # a full disk must not keep anybody from making room
-                pid_file.write_text(f"{os.getpid()}\n")
+            with contextlib.suppress(OSError), open_private(pid_file, "wb") as file:
+                file.write(
+                    f"{os.getpid()}\n".encode()
+                )  # a full disk must not keep the owner from making room
             try:
                 yield
             finally:
                 pid_file.unlink(missing_ok=True)
 
     def running_pid(self) -> int:
-        """The process that runs this cluster now, 0 if none does."""
+        """The process that runs this cluster now, 0 if none does.
+
+        Raises ``DirectoryUnusable`` where another user runs it.
+        """
         try:
             with (self.path / "lock").open("r") as handle:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except BlockingIOError:
                     return self._recorded_pid()
+        except PermissionError as error:
+            raise DirectoryUnusable(f"the cluster at {self.path} belongs to another user") from error
         except OSError:
             return 0
         return 0
@@ -137,3 +180,20 @@ class DataDirectory:
             return int((self.path / "podling.pid").read_text())
         except (OSError, ValueError):
             return 0
+
+
+def open_private(path: Path, mode: str) -> IO[bytes]:
+    """Open a file for writing that only its owner can read, also where it was readable before."""
+    handle = open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
+    os.fchmod(handle.fileno(), 0o600)
+    return handle
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put ``content`` in place of a file at once and for good, also when the power fails."""
+    temporary = path.with_name(f"{path.name}.new")
+    with open_private(temporary, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

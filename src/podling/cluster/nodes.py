@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import structs
 
 from podling.cluster.directory import ClusterSettings, DataDirectory
+from podling.cluster.identity import Standing
 from podling.node.machine import node_names, primary_address
 from podling.node.runtimes import NodePlan, end_all
 from podling.runtime.images.store import ImageStore
@@ -33,10 +34,11 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
 async def end_all_containers(directory: DataDirectory, grace_seconds: float) -> int:
     """End whatever a cluster that no process runs has left running; returns how many pods that were.
 
-    Raises ``RuntimeFailure``.
+    A copy of a data directory has left nothing running: its records are of another cluster's containers.
+    Raises ``RuntimeFailure`` or ``DirectoryUnusable``.
     """
     settings = directory.settings()
-    if not settings.runtime:
+    if not settings.runtime or directory.standing() is Standing.COPIED:
         return 0
     # An earlier run may have had more nodes than the last one.
     every = structs.replace(settings, nodes=max(settings.nodes, len(directory.node_names())))

@@ -68,7 +68,7 @@ class Leases:
         self._last = ""
 
     def load(self) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._by_sandbox.clear()
         for file in sorted(self._directory.iterdir()):
             try:

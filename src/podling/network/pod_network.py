@@ -189,6 +189,7 @@ class BridgeNetwork:
             self._bridge.set_up(self.gateway, self.subnet, self._mtu, addresses)
 
     def _load_leases(self) -> None:
+        self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._leases.load()
         for lease in self._leases.all():
             if not self._bridge.has_port(lease.address):
@@ -203,7 +204,6 @@ class BridgeNetwork:
             return IPv4Network(file.read_text().strip())
         taken = parse_routes(Path("/proc/net/route").read_text())
         chosen = choose_subnet(self._pool, NODE_PREFIX, taken)
-        self._state.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{chosen}\n")
         return chosen
 

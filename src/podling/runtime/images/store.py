@@ -323,6 +323,7 @@ def _directories(path: Path) -> Iterable[Path]:
 def _write(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.new")
     try:
+        temporary.touch(0o600)  # before there is anything to read in it
         temporary.write_bytes(data)
     except OSError:
         temporary.unlink(missing_ok=True)

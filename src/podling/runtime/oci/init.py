@@ -117,7 +117,9 @@ async def start_init(host: Host, record: SandboxRecord) -> SandboxRecord:
         os.chmod(bundle, 0o711)
         (rootfs / "pause").write_bytes(program(architecture()))
         os.chmod(rootfs / "pause", 0o755)
-        (bundle / "config.json").write_bytes(msgspec.json.encode(_config(record, rootfs, host)))
+        config = bundle / "config.json"
+        config.touch(0o600)
+        config.write_bytes(msgspec.json.encode(_config(record, rootfs, host)))
 
     await in_thread(write, undo=wait_for_end)
     pid_file = bundle / "pid"
