@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,9 @@ async def test_an_empty_dir_outlives_its_containers_but_not_its_pod(node: SimNod
     [
         ("Directory", "hostPath type check failed: {path} is not a directory"),
         ("File", "hostPath type check failed: {path} is not a file"),
+        ("Socket", "hostPath type check failed: {path} is not a socket file"),
+        ("CharDevice", "hostPath type check failed: {path} is not a character device"),
+        ("BlockDevice", "hostPath type check failed: {path} is not a block device"),
     ],
 )
 async def test_host_paths_are_checked(node: SimNode, tmp_path: Path, kind: str, why: str) -> None:
@@ -182,6 +186,44 @@ async def test_host_paths_are_made_where_the_type_says_so(node: SimNode, tmp_pat
     await node.delete()
     await node.pass_time(3)
     assert path.is_dir()
+
+
+@pytest.mark.parametrize("kind", [None, ""])
+async def test_host_path_without_a_type_is_made_a_directory(
+    node: SimNode, tmp_path: Path, kind: str | None
+) -> None:
+    path = tmp_path / "made" / "here"
+    source = {"path": str(path)} if kind is None else {"path": str(path), "type": kind}
+    runs = {"runs": [{"seconds": 5}, {}]}
+    created = with_volume({"hostPath": source})
+    annotations = {"sim.podling.dev/app": json.dumps(runs)}
+    metadata = structs.replace(created.metadata, annotations=annotations)
+    await node.create(structs.replace(created, metadata=metadata))
+    await node.pass_time(1)
+    assert path.is_dir()
+    assert path.stat().st_mode & 0o777 == 0o755
+    path.rmdir()
+    await node.pass_time(10)
+    assert (await node.get()).status.container_statuses[0].restart_count == 1
+    assert path.is_dir()
+
+
+async def test_host_path_without_a_type_leaves_what_is_there(node: SimNode, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("kept")
+    await node.create(with_volume({"hostPath": {"path": str(path)}}))
+    await node.pass_time(1)
+    assert (await node.get()).status.phase == "Running"
+    assert path.read_text() == "kept"
+
+
+async def test_host_path_that_cannot_be_made_is_told(node: SimNode, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    await node.create(with_volume({"hostPath": {"path": str(tmp_path / "file" / "below")}}))
+    await node.pass_time(1)
+    (status,) = (await node.get()).status.container_statuses
+    assert status.state.waiting is not None
+    assert status.state.waiting.reason == "CreateContainerConfigError"
 
 
 async def test_managed_files_name_the_pod_and_its_resolver(node: SimNode) -> None:

@@ -41,6 +41,8 @@ class Mounted:
 
     path: Path
     read_only: bool = False
+    made_for_container: bool = False
+    """Nothing needs to be at the path: a container that mounts it whole finds a directory there."""
 
 
 class VolumePlugin(Protocol):

@@ -1,6 +1,8 @@
-"""``hostPath``: a path of the node itself, checked (and perhaps made) as its type says.
+"""``hostPath``: a path of the node itself, checked or created as its type says.
 
-Nothing is changed about what is already there, and nothing is removed with the pod.
+Nothing is changed about what is already there, and nothing is removed with the pod. A path without a type
+is not checked; where nothing is there when a container starts, it becomes a directory, as containerd and
+CRI-O create it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import stat
 from pathlib import Path
 
 from podling.api.core_v1 import HostPathVolumeSource, Pod, Volume
+from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.failures import VolumeFailure
 from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumeTools
 
@@ -18,14 +21,14 @@ _TESTS = {
     "DirectoryOrCreate": (stat.S_ISDIR, "directory"),
     "File": (stat.S_ISREG, "file"),
     "FileOrCreate": (stat.S_ISREG, "file"),
-    "Socket": (stat.S_ISSOCK, "socket"),
+    "Socket": (stat.S_ISSOCK, "socket file"),
     "CharDevice": (stat.S_ISCHR, "character device"),
     "BlockDevice": (stat.S_ISBLK, "block device"),
 }
 
 
 def check_host_path(source: HostPathVolumeSource) -> None:
-    """Make what may be made and hold the path to its type. Raises ``OSError`` with Kubernetes' text."""
+    """Create what may be created and check the path's type. Raises ``OSError`` with Kubernetes' text."""
     path, kind = Path(source.path), source.type or ""
     if kind == "DirectoryOrCreate" and not path.exists():
         path.mkdir(mode=0o755, parents=True)
@@ -36,6 +39,12 @@ def check_host_path(source: HostPathVolumeSource) -> None:
     test, noun = _TESTS[kind]
     if not path.exists() or not test(path.stat().st_mode):
         raise OSError(f"hostPath type check failed: {source.path} is not a {noun}")
+
+
+def make_missing_directory(path: Path) -> None:
+    """Create the directory that a container mounts, unless something is there. Raises ``OSError``."""
+    if not path.exists():
+        path.mkdir(mode=0o755, parents=True, exist_ok=True)
 
 
 class HostPath:
@@ -51,7 +60,7 @@ class HostPath:
         source = volume.host_path or HostPathVolumeSource()
         if self._tools.write:
             try:
-                check_host_path(source)
+                await blocking_for_pod(pod.metadata.uid or "", check_host_path, source)
             except OSError as error:
                 raise VolumeFailure(volume.name, str(error)) from error
-        return Mounted(Path(source.path))
+        return Mounted(Path(source.path), made_for_container=not source.type)

@@ -26,10 +26,11 @@ from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumePlugin, Vol
 from podling.kubelet.volumes.claims import ClaimVolume
 from podling.kubelet.volumes.empty_dir import EmptyDir
 from podling.kubelet.volumes.files import ConfigMapVolume, DownwardAPIVolume, SecretVolume
-from podling.kubelet.volumes.host_path import HostPath
+from podling.kubelet.volumes.host_path import HostPath, make_missing_directory
 from podling.kubelet.volumes.mounting import unmount
 from podling.kubelet.volumes.mounts import mounts_of
 from podling.kubelet.volumes.projected import ProjectedVolume
+from podling.kubelet.volumes.sub_paths import sub_path
 from podling.kubelet.volumes.tokens import Tokens
 from podling.runtime.base import Mount
 from podling.runtime.image_service import Image
@@ -141,11 +142,17 @@ class VolumeManager:
         environment: Mapping[str, str],
         images: Mapping[str, Image],
     ) -> tuple[Mount, ...]:
-        """The container's volume mounts for the runtime. Raises ``StartFailure``.
+        """Return the container's volume mounts for the runtime. Raises ``StartFailure``, ``OSError``.
 
         ``images`` holds the images that are volumes, by volume.
         """
-        held = self._mounted.get(pod.metadata.uid or "", {})
+        uid = pod.metadata.uid or ""
+        held = self._mounted.get(uid, {})
+        if self._deps.config.write_files:
+            for mount in container.volume_mounts:
+                mounted = held.get(mount.name)
+                if mounted is not None and mounted.made_for_container and not sub_path(mount, environment):
+                    await blocking_for_pod(uid, make_missing_directory, mounted.path)
         return mounts_of(container, held, images, environment, write=self._deps.config.write_files)
 
     async def tear_down(self, uid: str) -> None:
