@@ -35,5 +35,9 @@ class VolumeFailure(Exception):
         self.message = message
 
 
+class StaleVolume(VolumeFailure):
+    """A volume is there, but what it shows could not be compared with its source."""
+
+
 class MissingReference(Exception):
     """A ConfigMap, Secret or key that the pod needs is not there. The text is Kubernetes' own."""

@@ -21,7 +21,7 @@ from podling.kubelet.backoff import backoff_key
 from podling.kubelet.container_spec import Instance
 from podling.kubelet.container_statuses import WaitingReason, default_waiting
 from podling.kubelet.durations import go_duration
-from podling.kubelet.failures import StartFailure, VolumeFailure, os_text, rpc_text
+from podling.kubelet.failures import StaleVolume, StartFailure, VolumeFailure, os_text, rpc_text
 from podling.kubelet.images import ImageUnavailable, Wanted
 from podling.kubelet.memory import PodMemory
 from podling.kubelet.observation import PodObservation
@@ -189,11 +189,15 @@ class PodSync:
         return sandbox if ready else None
 
     async def set_up_volumes(self, current: Pass, *, refresh: bool = False) -> bool:
-        """Whether all volumes are there; if not, when to try again is noted."""
+        """Return whether all volumes are there; after a failure the time of the next try is noted."""
         node, memory = self._services.node(), current.memory
         facts = VolumeFacts(node.host_ips, node.allocatable)
         try:
             await self._services.volumes.set_up(current.pod, facts, refresh=refresh)
+        except StaleVolume:
+            memory.volume_failures += 1
+            memory.volumes_ready = True
+            return True
         except VolumeFailure:
             memory.volume_failures += 1
             memory.retry(clock.now() + timedelta(seconds=retry_seconds(memory.volume_failures)))

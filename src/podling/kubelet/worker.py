@@ -28,6 +28,7 @@ from podling.kubelet.pod_record import PodRecord
 from podling.kubelet.pod_sync import Pass, PodSync, error_retry
 from podling.kubelet.services import PodServices
 from podling.kubelet.status import Verdict, rejected_status
+from podling.kubelet.volumes.manager import retry_seconds
 from podling.kubelet.worker_state import (
     Demand,
     Finished,
@@ -68,7 +69,8 @@ class PodWorker:
         self._ended = asyncio.Event()
         self._pass: asyncio.Task[None] | None = None
         self._due: datetime | None = None
-        self._resync_at: datetime | None = None
+        self._refresh_at: datetime | None = None
+        """When volumes are next compared with their sources; None: not since this worker began."""
         self._ending_since: datetime | None = None
         """When the end was first demanded: its grace period counts from then, not from the next pass."""
         self._shown: tuple[Mapping[str, str], Mapping[str, str]] | None = None
@@ -225,12 +227,18 @@ class PodWorker:
             self._wake.set()
             return
         current = Pass(pod, self.record.observed, status, memory, self._report_progress)
+        due = self._volumes_are_due(now)
         if not plan.idle or plan.held:
+            began = self._refresh_at
             await self._carry_out(plan, current)
+            if began is None:
+                self._plan_refresh()
+            elif due:
+                await self._refresh_volumes(current)
         else:
             ready = memory.volumes_ready
-            if self._volumes_are_due(now):
-                await self._sync.set_up_volumes(current, refresh=True)
+            if due:
+                await self._refresh_volumes(current)
             if memory.volumes_ready == ready:
                 # Nothing changed: the status decided above is the pass' last word.
                 self._services.statuses.hurry(self.uid)
@@ -240,6 +248,19 @@ class PodWorker:
             await self.record.carry_out_resize(pod)
             self.record.decide_status()
         self._schedule(plan.wake_at, now)
+
+    async def _refresh_volumes(self, current: Pass) -> None:
+        await self._sync.set_up_volumes(current, refresh=True)
+        self._plan_refresh()
+
+    def _plan_refresh(self) -> None:
+        """Set when volumes are due again: after the sync period, or sooner after a failure."""
+        frequency = self._services.deps.config.sync_frequency
+        seconds = ids.uniform(frequency, 1.5 * frequency)
+        failures = self.record.memory.volume_failures
+        if failures:
+            seconds = min(seconds, retry_seconds(failures))
+        self._refresh_at = clock.now() + timedelta(seconds=seconds)
 
     async def _carry_out(self, plan: PodPlan, current: Pass) -> None:
         """Do what the plan says, report what came of it, and clear away what it left."""
@@ -276,21 +297,17 @@ class PodWorker:
         self._services.statuses.decide(self.record.pod, status, may_run=False)
 
     def _volumes_are_due(self, now: datetime) -> bool:
-        """Whether volumes are missing, or may show something that has changed since."""
+        """Return whether volumes are missing, or may show something that has changed since."""
         labels, annotations = self.record.pod.metadata.labels, self.record.pod.metadata.annotations
         shown, self._shown = self._shown, (labels, annotations)
-        due = self._resync_at is not None and now >= self._resync_at
+        due = self._refresh_at is None or now >= self._refresh_at
         return due or not self.record.memory.volumes_ready or shown not in (None, self._shown)
 
     def _schedule(self, wake_at: datetime | None, now: datetime) -> None:
-        """Set when to look again without being told to."""
-        frequency = self._services.deps.config.sync_frequency
-        after = clock.now()  # a pass may have taken long: what it has just done is not due at once again
-        if self._resync_at is None or after >= self._resync_at:
-            self._resync_at = after + timedelta(seconds=ids.uniform(frequency, 1.5 * frequency))
+        """Set when to look again without a reason from outside."""
         until = active_until(self.record.pod, self.record.status)
         deferred = self.record.resize.retry_at(now)
-        moments = (self._resync_at, wake_at, self.record.memory.retry_at, until, deferred)
+        moments = (self._refresh_at, wake_at, self.record.memory.retry_at, until, deferred)
         self._due = min(moment for moment in moments if moment is not None)
 
     async def _report_progress(self) -> None:

@@ -19,7 +19,7 @@ from podling.api.core_v1 import Container, Pod, Volume
 from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
-from podling.kubelet.failures import VolumeFailure, os_text
+from podling.kubelet.failures import StaleVolume, VolumeFailure, os_text
 from podling.kubelet.pod_spec import containers_with_kind
 from podling.kubelet.references import References
 from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumePlugin, VolumeTools
@@ -81,9 +81,9 @@ class VolumeManager:
         self._mounted: dict[str, dict[str, Mounted]] = {}
 
     async def set_up(self, pod: Pod, facts: VolumeFacts, *, refresh: bool = False) -> None:
-        """Make every mounted volume be there; ``refresh`` looks at changing sources again.
+        """Set up every mounted volume that is missing; ``refresh`` compares all with their sources.
 
-        Raises the first ``VolumeFailure``; each failure is told in an event.
+        Raises the first ``VolumeFailure``, ``StaleVolume`` if no volume is missing; each has an event.
         """
         uid = pod.metadata.uid or ""
         held = self._mounted.setdefault(uid, {})
@@ -107,8 +107,11 @@ class VolumeManager:
             elif isinstance(outcome, BaseException):
                 failures.append(outcome)
                 self._tell(pod, volume, outcome)
-        if failures and not all(volume.name in held for volume in todo):
-            raise failures[0]
+        if not failures:
+            return
+        if all(volume.name in held for volume in todo):
+            raise StaleVolume("", str(failures[0])) from failures[0]
+        raise failures[0]
 
     def _tell(self, pod: Pod, volume: Volume, outcome: BaseException) -> None:
         if isinstance(outcome, VolumeFailure):
