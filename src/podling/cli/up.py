@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 6443
 RUNTIMES = ("oci", "process", "sim")
 READY_LINE = "ready"
+
+T = TypeVar("T")
 
 STARTED = clock.monotonic()
 """When this module was imported: close enough to when the process began."""
@@ -60,8 +62,20 @@ STARTED = clock.monotonic()
 )
 @click.option(
     "--nodes",
-    type=click.IntRange(1, 250),
+    type=click.IntRange(0, 250),
     help="How many nodes to run in the process.  [default: the last number, or 1]",
+)
+@click.option(
+    "--controllers",
+    metavar="LIST",
+    help="Which controllers to run, as kube-controller-manager takes them: '*' all, 'foo' the "
+    "controller named foo, '-foo' all but it, separated by commas.  [default: the last list, or '*']",
+)
+@click.option(
+    "--api-only/--no-api-only",
+    default=None,
+    help="Run the API server and nothing else, for test suites that were written for envtest.  "
+    "[default: as last time]",
 )
 @click.option(
     "--static-pod-path",
@@ -75,7 +89,9 @@ def up(
     directory: DataDirectory, kubeconfig: Path | None, detach: bool, progress_fd: int, **chosen: Any
 ) -> None:
     """Start a cluster, or adopt the containers of one that was killed."""
-    _check_runtime(chosen["runtime"] or directory.settings().runtime)
+    if not chosen["api_only"]:
+        _check_runtime(chosen["runtime"] or directory.settings().runtime)
+    _check_controllers(chosen["controllers"])
     if detach:
         _detach(directory)
         return
@@ -131,12 +147,27 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
     port, static_pod_path = chosen["port"], chosen["static_pod_path"]
     if static_pod_path:
         static_pod_path = str(Path(static_pod_path).expanduser().absolute())
+    api_only = _chosen(chosen["api_only"], last.api_only)
     return ClusterSettings(
-        port=port if port is not None else last.port or DEFAULT_PORT,
-        runtime=chosen["runtime"] or last.runtime or _best_runtime(progress),
-        nodes=chosen["nodes"] or last.nodes,
-        static_pod_path=last.static_pod_path if static_pod_path is None else static_pod_path,
+        port=_chosen(port, last.port or DEFAULT_PORT),
+        runtime="" if api_only else chosen["runtime"] or last.runtime or _best_runtime(progress),
+        nodes=_chosen(chosen["nodes"], last.nodes),
+        controllers=_chosen(chosen["controllers"], last.controllers),
+        api_only=api_only,
+        static_pod_path=_chosen(static_pod_path, last.static_pod_path),
     )
+
+
+def _chosen(option: T | None, last: T) -> T:
+    """Return an option that was given, else the value of the last run."""
+    return last if option is None else option
+
+
+def _check_controllers(text: str | None) -> None:
+    from podling.controllers.selection import entries_of, problems
+
+    if found := problems(entries_of(text or "")):
+        raise click.BadParameter("; ".join(found), param_hint="--controllers")
 
 
 def _check_runtime(runtime: str) -> None:

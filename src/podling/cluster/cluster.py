@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podling.apiserver.admission.registry import default_plugins
+from podling.apiserver.admission.registry import default_plugins, plugins_without_controllers
 from podling.apiserver.aggregation.authentication import FRONT, publish
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
@@ -31,6 +31,7 @@ from podling.cluster.components import CONTROLLER_MANAGER, run_components
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
 from podling.cluster.nodes import node_plans
+from podling.controllers.selection import enabled_names
 from podling.controllers.volume_folders import NoFolders, VolumeFolders
 from podling.node.machine import primary_address
 from podling.node.node import Node
@@ -77,8 +78,9 @@ class Cluster:
             server = await self._start_api()
             counted = CountedBackend(server.registry, lambda: f"{LOOPBACK}:{self.port}")
             server.count(counted)
-            self._start_components(server, counted)
-            await self._start_nodes(counted)
+            if not self.settings.api_only:
+                self._start_components(server, counted)
+                await self._start_nodes(counted)
         except RuntimeFailure as error:
             await self.stop()
             raise StartFailure(f"{error}; 'podling doctor' says what to do") from error
@@ -98,7 +100,7 @@ class Cluster:
         self._raise_failures()
         stopped.cancel()
         if ready.done():
-            self._progress("ready", ", ".join(node.plan.name for node in self._nodes))
+            self._progress("ready", ", ".join(node.plan.name for node in self._nodes) or "without nodes")
         else:
             ready.cancel()
 
@@ -146,7 +148,7 @@ class Cluster:
         self._progress("store", f"revision {store.revision}")
         api = ApiServer(
             store,
-            default_plugins(),
+            plugins_without_controllers() if self.settings.api_only else default_plugins(),
             signing_key=self._pki.service_account_key(),
             front=self._pki.client(FRONT, FRONT),
         )
@@ -184,12 +186,13 @@ class Cluster:
         folders = (NoFolders if simulated else VolumeFolders)(self.directory.volumes)
         signer, ca = RequestSigner(self._pki), self._pki.ca_pem.decode()
         clients, others = partial(LocalClient, backend), api.other_contents(CONTROLLER_MANAGER)
+        names = enabled_names(self.settings.controllers)
         supervisor = Supervisor()
         self._stack.push_async_callback(supervisor.close)
         self._components = supervisor.keep_running(
-            "control-plane", partial(run_components, clients, ca, folders, signer, others, api)
+            "control-plane", partial(run_components, clients, ca, folders, signer, others, api, names)
         )
-        self._progress("control plane", "scheduler, controllers")
+        self._progress("control plane", f"scheduler, {len(names)} controllers")
 
     async def _start_nodes(self, backend: Backend) -> None:
         images = ImageStore(self.directory.images)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from podling.client.base import Client
@@ -11,7 +11,7 @@ from podling.client.local import User
 from podling.controllers.certificate_signing import Signer
 from podling.controllers.manager import ControllerManager
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
-from podling.controllers.registry import controllers
+from podling.controllers.registry import NAMES, controllers
 from podling.controllers.volume_folders import Folders
 from podling.supervisor import Supervisor
 
@@ -41,15 +41,16 @@ async def run_components(
     signer: Signer | None = None,
     others: OtherApis = NO_OTHER_APIS,
     observer: Observer | None = None,
+    names: Collection[str] = NAMES,
 ) -> None:
-    """Run the scheduler and every controller until cancelled.
+    """Run the scheduler and the controllers with these ``names`` until cancelled.
 
     ``folders`` keeps the volumes that are made for claims, ``signer`` has the authority's key; without one no
     certificates are signed. ``others`` leads to what other servers keep.
     """
     from podling.scheduler.scheduler import Scheduler
 
-    loops = controllers(root_ca=ca_certificate, folders=folders, signer=signer, others=others)
+    loops = controllers(root_ca=ca_certificate, folders=folders, signer=signer, others=others, names=names)
     manager = ControllerManager(client_for(CONTROLLER_MANAGER), loops)
     scheduler = Scheduler(client_for(SCHEDULER), manager.informers)
     async with Supervisor() as supervisor:

@@ -43,6 +43,10 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     runtime: str = ""
     nodes: int = 1
+    controllers: str = "*"
+    """The controllers that run, as ``kube-controller-manager --controllers`` takes them."""
+    api_only: bool = False
+    """Run the API server and nothing else."""
     static_pod_path: str = ""
     """The directory with the static pods of the first node; empty: none."""
 

@@ -9,7 +9,7 @@ import socket
 def node_names(count: int) -> list[str]:
     """The names of a process' nodes: the machine's own, then numbered ones."""
     first = platform.node().lower() or "localhost"
-    return [first, *(f"{first}-{number}" for number in range(2, count + 1))]
+    return [first, *(f"{first}-{number}" for number in range(2, count + 1))][:count]
 
 
 def primary_address() -> str:
