@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from podling import clock
 from podling.apiserver import impersonation, issuer
@@ -39,6 +40,8 @@ from podling.machinery import errors
 from podling.machinery.errors import ApiError
 
 log = logging.getLogger(__name__)
+_connection_log = logging.getLogger(f"{__name__}.connections")
+_connection_log.addFilter(lambda record: not _is_malformed(record))
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024
@@ -96,6 +99,7 @@ class HttpServer:
             request_factory=_request,
             handler_cancellation=True,
             access_log=None,
+            logger=_connection_log,
             keepalive_timeout=KEEPALIVE_SECONDS,
             max_line_size=MAX_LINE_BYTES,
             max_field_size=MAX_LINE_BYTES,
@@ -241,6 +245,11 @@ class HttpServer:
         if impersonation.USER not in request.headers:
             return user
         return impersonation.impersonated(user, request.headers, self._api.authorizer)
+
+
+def _is_malformed(record: logging.LogRecord) -> bool:
+    """Whether a log record is about a request that is no HTTP: its client gets 400, and the log nothing."""
+    return record.exc_info is not None and isinstance(record.exc_info[1], HttpProcessingError)
 
 
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]) -> Request:

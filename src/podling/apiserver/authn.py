@@ -54,6 +54,9 @@ class Authenticator:
         return user
 
     def token_user(self, token: str) -> User | None:
+        """Return the user that a bearer token names; None for a token that is not good."""
+        if not token.isascii():
+            return None
         for known, user in self._static.items():
             if hmac.compare_digest(known.encode(), token.encode()):
                 return user

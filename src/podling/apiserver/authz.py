@@ -7,7 +7,6 @@ for kubelets what their pods need. What nothing allows is refused, in Kubernetes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from podling.apiserver.component_roles import NODE_RULES
 from podling.apiserver.node_authorizer import NodeAuthorizer, node_of
@@ -17,6 +16,7 @@ from podling.client.local import Target, User
 from podling.machinery import errors
 from podling.machinery.fields import aggregate
 from podling.machinery.selectors import SelectorError, parse_field_selector
+from podling.machinery.text_cache import cached_by_text
 
 MASTERS = "system:masters"
 READS = ("get", "list", "watch")
@@ -50,7 +50,7 @@ def attributes_of(verb: str, target: Target, field_selector: str = "") -> Attrib
     )
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text(1024)
 def _selected(field_selector: str) -> dict[str, str]:
     """The fields that must have one value; none for a selector that cannot be read, which is told later."""
     try:
@@ -131,7 +131,9 @@ class RbacAuthorizer:
             self._version = version
         known = self._answers.get((user, asked))
         if known is None:
-            known = self._answers[user, asked] = self._evaluate(user, asked)
+            known = self._evaluate(user, asked)
+            if asked.can_be_kept(user):
+                self._answers[user, asked] = known
         return known
 
     def _evaluate(self, user: User, asked: Attributes) -> Decision:

@@ -34,13 +34,13 @@ class Headers(Protocol):
 
 def impersonated(user: User, headers: Headers, authorizer: RbacAuthorizer) -> User:
     """The user that ``user`` asks to be, or ``user``. Raises 400, or 403 if that is not allowed."""
-    name = headers.get(USER, "")
-    groups = tuple(headers.getall(GROUP, []))
-    uid = headers.get(UID, "")
+    name = _text(headers.get(USER, ""))
+    groups = tuple(map(_text, headers.getall(GROUP, [])))
+    uid = _text(headers.get(UID, ""))
     extra: dict[str, tuple[str, ...]] = {}
     for header in headers:
         if header.lower().startswith(EXTRA.lower()):
-            extra[unquote(header[len(EXTRA) :].lower())] = tuple(headers.getall(header, []))
+            extra[unquote(header[len(EXTRA) :].lower())] = tuple(map(_text, headers.getall(header, [])))
     if not name:
         if groups or uid or extra:
             raise errors.bad_request(f"requested {groups or uid or extra} without impersonating a user")
@@ -51,6 +51,11 @@ def impersonated(user: User, headers: Headers, authorizer: RbacAuthorizer) -> Us
         if not decision.allowed:
             raise refusal(user, asked, decision.reason)
     return _completed(wanted)
+
+
+def _text(value: str) -> str:
+    """Replace bytes that are no UTF-8, as Go does when it encodes them."""
+    return value.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _asked(wanted: User) -> Iterator[Attributes]:

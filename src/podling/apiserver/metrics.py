@@ -56,17 +56,23 @@ def path_labels(method: str, path: str) -> Labels:
     return Labels("GET" if method == "HEAD" else method, subresource=path if path in _HEALTH else "")
 
 
-@lru_cache(LABELS_MAX)
 def target_labels(verb: str, target: Target, *, applies: bool = False, dry_run: bool = False) -> Labels:
-    """A request for a resource, by the verb that authorisation knows."""
-    resource, shown = target.resource, _VERBS.get(verb) or verb.upper()
-    if target.subresource in CONNECTS:
+    """Return the labels of a request for a resource, by the verb that authorisation knows."""
+    one = bool(target.name) or verb == "create"
+    scope = "resource" if one else "namespace" if target.namespace else "cluster"
+    return _labels(verb, target.resource, target.subresource, scope, applies, dry_run)
+
+
+@lru_cache(LABELS_MAX)
+def _labels(
+    verb: str, resource: Resource, subresource: str, scope: str, applies: bool, dry_run: bool
+) -> Labels:
+    shown = _VERBS.get(verb) or verb.upper()
+    if subresource in CONNECTS:
         shown = "CONNECT"
     elif applies:
         shown = "APPLY"
-    one = bool(target.name) or verb == "create"
-    scope = "resource" if one else "namespace" if target.namespace else "cluster"
-    head = (resource.group, resource.version, resource.plural, target.subresource)
+    head = (resource.group, resource.version, resource.plural, subresource)
     return Labels(shown, *head, scope, "All" if dry_run else "")
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 
 from podling.machinery import errors
 from podling.machinery.custom import CustomResource
 from podling.machinery.scheme import Resource
+from podling.machinery.text_cache import cached_by_text
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -45,7 +45,7 @@ class Wanted:
 PLAIN = Wanted()
 
 
-@lru_cache(maxsize=256)
+@cached_by_text(256)
 def negotiate(accept: str, *, tables: bool = True, streamed: bool = False) -> Wanted:
     """The form that ``accept`` asks for, of those that there are. Raises 406.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from podling.api.meta_v1 import DeleteOptions, Preconditions
 from podling.client.base import PatchType
@@ -16,6 +15,7 @@ from podling.client.local import ListOptions, WriteOptions
 from podling.machinery import errors, fields
 from podling.machinery.durations import seconds_of
 from podling.machinery.fields import FieldError, Path
+from podling.machinery.text_cache import cached_by_text
 
 META_GROUP = "meta.k8s.io"
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
@@ -158,7 +158,7 @@ def _manager_errors(manager: str) -> list[FieldError]:
     return found
 
 
-@lru_cache(maxsize=256)
+@cached_by_text(256)
 def _agent_name(agent: str) -> str:
     """``kubectl/v1.32.4 (linux/amd64) ...`` is ``kubectl``; who says nothing is ``unknown``."""
     name, taken = "", 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from podling.machinery.text_cache import cached_by_text
 
 if TYPE_CHECKING:
     import re2
@@ -21,7 +22,7 @@ _WORDS = {
 """What Go calls the same mistakes in a pattern."""
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text(1024)
 def pattern(text: str) -> re2._Regexp:
     """A compiled pattern. Raises ``ValueError`` in Go's words."""
     import re2  # with the first pattern

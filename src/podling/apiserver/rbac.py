@@ -22,6 +22,8 @@ from podling.store.base import Event, EventType, Store, Watch
 
 PREFIX = "/registry/rbac.authorization.k8s.io/"
 ALL = "*"
+KEPT_LENGTH_MAX = 2048
+"""Answers are cached for users and attributes of up to so many characters in all."""
 
 Binding = ClusterRoleBinding | RoleBinding
 
@@ -39,6 +41,13 @@ class Attributes:
     path: str = ""
     on_node: str = ""
     """The node whose pods alone are asked for."""
+
+    def can_be_kept(self, user: User) -> bool:
+        """Whether the answer for ``user`` may be cached: names of any length come in requests and reviews."""
+        asked = (self.group, self.resource, self.subresource, self.namespace, self.name, self.path)
+        extra = (text for key, values in user.extra.items() for text in (key, *values))
+        texts = (self.verb, self.on_node, user.name, user.uid, *asked, *user.groups, *extra)
+        return sum(map(len, texts)) <= KEPT_LENGTH_MAX
 
 
 def rule_allows(rule: PolicyRule, asked: Attributes) -> bool:

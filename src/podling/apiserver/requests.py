@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from podling.client.local import Target
 from podling.machinery import errors
 from podling.machinery.custom import CustomResource
 from podling.machinery.scheme import Resource, by_path
+from podling.machinery.text_cache import cached_by_text
 
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
 CONNECTS = ("exec", "attach", "portforward", "proxy")
@@ -38,7 +38,7 @@ Find = Callable[[str, str, str], Resource | None]
 """The resource of a group, version and plural name."""
 
 
-@lru_cache(maxsize=8192)
+@cached_by_text(8192)
 def parse_path(path: str) -> Parsed | None:
     """What ``path`` names; None if it is not the path of a built-in resource."""
     return find_path(path, by_path)

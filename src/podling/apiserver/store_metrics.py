@@ -13,6 +13,7 @@ from typing import Any
 from podling import clock
 from podling.machinery.histograms import REQUEST_SECONDS, Histogram, counters, gauges, histograms
 from podling.machinery.scheme import group_versions
+from podling.machinery.text_cache import cached_by_text
 from podling.store.base import Conflict, Encode, Entry, Store, StoreError
 
 CLUSTER = "etcd-0"
@@ -104,7 +105,7 @@ def _groups() -> frozenset[str]:
     return frozenset(group_versions()) - {""}
 
 
-@lru_cache(maxsize=4096)
+@cached_by_text(4096)
 def _kind_of(collection: str) -> str:
     """``apps/replicasets`` or ``pods``, of the key of what an object is in."""
     first, *rest = collection.removeprefix(_PREFIX).split("/")

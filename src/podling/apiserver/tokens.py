@@ -100,6 +100,8 @@ class Tokens:
         now = clock.now()
         known = self._verified.get(token)
         if known is None:
+            if not token.isascii():
+                return None
             known = self._decode(token, now)
             if known is None:
                 return None

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
+
+from podling.machinery.text_cache import cached_by_text
 
 NANO = 10**9
 _MAX = 2**63 - 1
@@ -113,7 +114,7 @@ def of_milli(thousandths: int) -> Quantity:
     return Quantity(thousandths * (NANO // 1000))
 
 
-@lru_cache(maxsize=4096)
+@cached_by_text(4096)
 def parse(text: str) -> Quantity:
     """The amount that ``text`` says. Raises ValueError with Kubernetes' words."""
     parts = _parts(text)
@@ -187,13 +188,13 @@ def _with_binary_suffix(units: int) -> str:
     return f"{units}{_BINARY_SUFFIX[power]}" if power else str(units)
 
 
-@lru_cache(maxsize=4096)
+@cached_by_text(4096)
 def canonical(text: str) -> str:
     """The one way to write the same amount in the same family. Raises ValueError."""
     return str(parse(text))
 
 
-@lru_cache(maxsize=4096)
+@cached_by_text(4096)
 def canonical_milli(text: str) -> str:
     """``canonical``, with what is finer than a thousandth rounded away from zero. Raises ValueError."""
     exact = parse(text)

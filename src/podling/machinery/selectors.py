@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from podling.api import core_v1, meta_v1
 from podling.machinery import fields
 from podling.machinery.requirements import Operator, Requirement, SelectorError, key_errors, requirement
+from podling.machinery.text_cache import cached_by_text
 
 __all__ = [
     "EVERYTHING",
@@ -71,7 +71,7 @@ EVERYTHING = LabelSelector()
 NOTHING = LabelSelector(never=True)
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text(1024)
 def parse_label_selector(text: str) -> LabelSelector:
     """Read the text form; empty selects everything. Raises SelectorError."""
     requirements = _LabelParser(text).parse()
@@ -274,7 +274,7 @@ _split_operator = re.compile(r"((?:[^=!\\]|\\.|!(?!=))*)(!=|==|=)(.*)", re.DOTAL
 _escape_sequence = re.compile(r"\\.?", re.DOTALL)
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text(1024)
 def parse_field_selector(text: str) -> FieldSelector:
     """Read the text form; empty selects everything. Raises SelectorError."""
     found = []

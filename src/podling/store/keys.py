@@ -11,8 +11,9 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import chain
+
+from podling.machinery.text_cache import cached_by_text
 
 BLOCK_LENGTH = 512
 """A block is split in two when it grows past twice this."""
@@ -20,7 +21,7 @@ BLOCK_LENGTH = 512
 _HIGHEST = chr(sys.maxunicode)
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text(1024)
 def prefix_end(prefix: str) -> str | None:
     """The smallest key after every key that starts with ``prefix``; ``None`` when nothing comes after."""
     head = prefix.rstrip(_HIGHEST)

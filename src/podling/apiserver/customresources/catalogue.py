@@ -20,6 +20,7 @@ from podling.apiserver.requests import Parsed, find_path
 from podling.machinery import errors
 from podling.machinery.custom import CustomResource, is_established, version_resource
 from podling.machinery.scheme import RESOURCES, Resource, resource_of
+from podling.machinery.text_cache import LENGTH_MAX
 from podling.store.base import EventType, Store, Watch
 
 PATHS_MAX = 4096
@@ -112,6 +113,8 @@ class Catalogue:
         self._catch_up()
         if not self._by_path:
             return None
+        if len(path) > LENGTH_MAX:
+            return find_path(path, self.by_path)
         if path not in self._paths:
             if len(self._paths) >= PATHS_MAX:
                 self._paths.clear()

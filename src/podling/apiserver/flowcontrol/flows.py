@@ -73,7 +73,9 @@ class Flows:
     def _look(self, key: tuple[object, ...], user: User, asked: Attributes) -> Flow | None:
         if len(self._found) >= REMEMBERED:
             self._found.clear()
-        found = self._found[key] = self._match(user, asked)
+        found = self._match(user, asked)
+        if asked.can_be_kept(user):
+            self._found[key] = found
         return found
 
     def _match(self, user: User, asked: Attributes) -> Flow | None:
