@@ -17,6 +17,7 @@ from podling.apiserver import options as request_options
 from podling.apiserver.exchange import Request
 from podling.apiserver.kept_lists import KeptLists
 from podling.apiserver.kinds.base import KindRules
+from podling.apiserver.large_requests import BodyReader
 from podling.apiserver.metrics import RequestMetrics
 from podling.apiserver.negotiation import ACCEPTED, JSON, PLAIN, Form, Wanted, check_form, negotiate
 from podling.apiserver.objects import entry_of
@@ -54,6 +55,7 @@ class ObjectRequests:
         self._metrics = metrics
         self._watches: dict[ObjectWatch, None] = {}
         self._lists = KeptLists()
+        self._bodies = BodyReader()
         self._closed = False
         self._verbs = {
             "get": self._get,
@@ -71,11 +73,14 @@ class ObjectRequests:
         self._closed = True
         for watch in tuple(self._watches):
             watch.close()
+        self._bodies.close()
 
     async def serve(self, request: Request, parsed: Parsed, verb: str, user: User) -> web.StreamResponse:
         target = parsed.target
         if deprecation := self._registry.rules_for(target.resource).deprecation:
             request.deprecation = deprecation
+        if verb in WRITES:
+            self._registry.authorize(user, verb, target)  # before the body is read
         act = self._verbs[verb]
         several_writes = (bool(target.subresource) and verb in WRITES) or verb == "deletecollection"
         if not several_writes:
@@ -177,16 +182,14 @@ class ObjectRequests:
         wanted = self._write_answer(request, tables=tables)
         options = _write_options(request, "create")
         kind = _body_type(target)
-        body, found = codec.convert(await _read(request, kind), kind, options.field_validation)
-        options.warnings.extend(found)
+        body = await self._body(request, kind, options)
         made = await self._registry.create(target, user, body, options)
         return await self._answer(request, target, made, wanted, 201)
 
     async def _update(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted, options = self._write_answer(request), _write_options(request, "update")
         kind = _body_type(target)
-        body, found = codec.convert(await _read(request, kind), kind, options.field_validation)
-        options.warnings.extend(found)
+        body = await self._body(request, kind, options)
         check_named(body.metadata.name, target)
         code = self._code_of_change(target)
         changed = await self._registry.update(target, user, body, options)
@@ -203,7 +206,9 @@ class ObjectRequests:
         if patch_type is None:
             raise errors.unsupported_media_type(list(PATCH_TYPES))
         options = _write_options(request, "patch", patch_type)
-        body = codec.read_body(await request.read(), media_type)
+        data = await request.read()
+        body = await self._bodies.read(data, codec.read_body, media_type)
+        await self._registry.turns.wait(len(data))
         code = self._code_of_change(target)
         patch = Patch(patch_type, body.value, body.duplicates)
         changed = await self._registry.patch(target, user, patch, options)
@@ -211,7 +216,7 @@ class ObjectRequests:
 
     async def _delete(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted = self._write_answer(request)
-        options = request_options.delete_options(request.query, await _delete_body(request))
+        options = request_options.delete_options(request.query, await self._delete_body(request))
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
         request.warnings = warnings
         result = await self._registry.delete(target, user, options, warnings)
@@ -221,7 +226,8 @@ class ObjectRequests:
     async def _delete_collection(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted = self._write_answer(request)
         selected = request_options.list_options(request.query)
-        options = request_options.delete_options(request.query, await _delete_body(request))
+        self._registry.authorize(user, "deletecollection", target, selected.field_selector)
+        options = request_options.delete_options(request.query, await self._delete_body(request))
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
         request.warnings = warnings
         revision = ListMeta(resource_version=str(self._registry.store.revision))
@@ -229,6 +235,23 @@ class ObjectRequests:
         renderer = self._renderer(target, wanted, request.query)
         body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
         return await reply(request, body, media_type=wanted.media_type)
+
+    async def _body(self, request: Request, kind: type[Any], options: WriteOptions) -> Any:
+        """The object in the body of a request; what is wrong with it that is no error becomes warnings."""
+        content_type = request.headers.get("Content-Type", JSON)
+        data = await request.read()
+        body, found = await self._bodies.read(data, _object, content_type, kind, options.field_validation)
+        options.warnings.extend(found)
+        await self._registry.turns.wait(len(data))
+        return body
+
+    async def _delete_body(self, request: Request) -> DeleteOptions | None:
+        if not request.can_read_body:
+            return None
+        data = await request.read()
+        if not data:
+            return None
+        return await self._bodies.read(data, _delete_options, request.headers.get("Content-Type", JSON))
 
     def _write_answer(self, request: Request, *, tables: bool = True) -> Wanted:
         """How the answer to a write shall look; asked first, so that nothing is written for a 406."""
@@ -300,9 +323,9 @@ def _body_type(target: Target) -> type[Any]:
     return type_of(part.group, part.version, part.kind)
 
 
-async def _read(request: Request, kind: type[Any]) -> codec.Body:
+def _object(data: bytes, content_type: str, kind: type[Any], field_validation: str) -> tuple[Any, list[str]]:
     read = codec.read_body if is_custom(kind) else read_any
-    return read(await request.read(), request.headers.get("Content-Type", JSON), kind.__name__)
+    return codec.convert(read(data, content_type, kind.__name__), kind, field_validation)
 
 
 def read_any(data: bytes, content_type: str, kind: str = "") -> codec.Body:
@@ -316,13 +339,8 @@ def read_any(data: bytes, content_type: str, kind: str = "") -> codec.Body:
     return codec.read_body(data, content_type, kind)
 
 
-async def _delete_body(request: Request) -> DeleteOptions | None:
-    if not request.can_read_body:
-        return None
-    data = await request.read()
-    if not data:
-        return None
-    body = read_any(data, request.headers.get("Content-Type", JSON))
+def _delete_options(data: bytes, content_type: str) -> DeleteOptions:
+    body = read_any(data, content_type)
     kind = body.value.get("kind") if isinstance(body.value, dict) else None
     if kind not in (None, "", "DeleteOptions"):
         raise errors.bad_request("decoded object cannot be converted to DeleteOptions")

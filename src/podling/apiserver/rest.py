@@ -21,6 +21,7 @@ from podling.apiserver.admission.base import Chain, Operation
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.watches import CustomWatches
 from podling.apiserver.kinds.base import Action, Context, KindRules, View
+from podling.apiserver.large_requests import Turns
 from podling.apiserver.listing import Selected, in_turns
 from podling.apiserver.patching import applied_to_view, apply_patch, check_named, check_place, patched
 from podling.apiserver.reads import Reads
@@ -75,7 +76,8 @@ class Registry:
         self.store = store
         self.rules_for = rules_for
         self.reads = Reads(store, rules_for, conversion)
-        self.writes = Writes(store, self.reads, rules_for, admission)
+        self.turns = Turns()
+        self.writes = Writes(store, self.reads, rules_for, admission, self.turns)
         self._custom_watches = custom_watches
         self._authorizer = authorizer
         self._handlers: dict[tuple[str, str, str], Handler] = {}
@@ -84,9 +86,9 @@ class Registry:
         """Answer creations of (group, resource, subresource) by ``handlers`` instead of storing them."""
         self._handlers.update(handlers)
 
-    def authorize(self, user: User, verb: str, target: Target) -> None:
+    def authorize(self, user: User, verb: str, target: Target, field_selector: str = "") -> None:
         """Raises 403 unless ``user`` may do ``verb`` to ``target``."""
-        self._authorizer.check(user, verb, target)
+        self._authorizer.check(user, verb, target, field_selector)
 
     async def get(self, target: Target, user: User) -> Any:
         self._authorizer.check(user, "get", target)

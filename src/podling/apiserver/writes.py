@@ -12,7 +12,7 @@ unless the writer named the revision it means. A write that changes nothing stor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -23,8 +23,10 @@ from podling import clock
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status, StatusDetails
 from podling.apiserver import deletion, metadata
 from podling.apiserver.admission.base import Chain, Operation, Request, release
+from podling.apiserver.contention import Contention
 from podling.apiserver.deletion import Outcome
 from podling.apiserver.kinds.base import Context, KindRules, View
+from podling.apiserver.large_requests import Turns
 from podling.apiserver.objects import Writing, object_of
 from podling.apiserver.ownership import only_later, recorded, undamaged
 from podling.apiserver.reads import Reads
@@ -36,8 +38,6 @@ from podling.machinery.fields import FieldError, Path, invalid
 from podling.machinery.scheme import Resource
 from podling.store.base import Conflict, Entry, Store
 
-RETRIES = 100
-"""How often a write is decided again when others change the object in between."""
 NAME_RETRIES = 8
 
 Change = Callable[[Any], Any]
@@ -66,15 +66,23 @@ class Writes:
     Args:
         rules_for: the kinds' rules.
         admission: the plugins, in order, already joined.
+        turns: of changes of large objects.
     """
 
     def __init__(
-        self, store: Store, reads: Reads, rules_for: Callable[[Resource], KindRules[Any]], admission: Chain
+        self,
+        store: Store,
+        reads: Reads,
+        rules_for: Callable[[Resource], KindRules[Any]],
+        admission: Chain,
+        turns: Turns,
     ) -> None:
         self._store = store
         self._reads = reads
         self._rules_for = rules_for
         self._admission = admission
+        self._turns = turns
+        self._contention = Contention()
 
     async def create(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
         """Store a new object; under another name if a generated one is taken. Raises 409 or 422."""
@@ -154,26 +162,32 @@ class Writes:
         return _written(new, writing)
 
     async def change(self, update: Update, change: Change) -> Any:
-        """Store what ``change`` makes of the object, deciding again when somebody else was faster."""
-        target, resource = update.target, update.target.resource
-        for _ in range(RETRIES):
-            entry = self._reads.entry(target)
-            old = object_of(entry, resource.storage_resource.type)
-            old = await self._reads.conversion.converted(old, resource)
-            wanted = change(old)
-            self._check_revision(update, wanted, old)
-            try:
-                new = await self._prepared(update, wanted, old)
-                if new == old:
-                    return old
-                if update.options.dry_run:
-                    return new
-                return await self._replace(resource, entry, new)
-            except Conflict:
-                continue  # if the writer named a revision, the next look refuses it
-            finally:
-                release(update.releases)
-        raise errors.conflict(resource.plural, resource.group, target.name)
+        """Store what ``change`` makes of the object, deciding again when another writer was faster."""
+        # If the writer named a revision, the second look refuses it.
+        return await self._decided(update.target, lambda: self._change_once(update, change))
+
+    async def _decided(self, target: Target, attempt: Callable[[], Awaitable[Any]]) -> Any:
+        resource = target.resource
+        try:
+            return await self._contention.write(resource.key(target.namespace, target.name), attempt)
+        except Conflict:
+            raise errors.conflict(resource.plural, resource.group, target.name) from None
+
+    async def _change_once(self, update: Update, change: Change) -> Any:
+        resource = update.target.resource
+        await self._turns.wait(len(self._reads.entry(update.target).value))
+        entry = self._reads.entry(update.target)
+        old = object_of(entry, resource.storage_resource.type)
+        old = await self._reads.conversion.converted(old, resource)
+        wanted = change(old)
+        self._check_revision(update, wanted, old)
+        try:
+            new = await self._prepared(update, wanted, old)
+            if new == old:
+                return old
+            return new if update.options.dry_run else await self._replace(resource, entry, new)
+        finally:
+            release(update.releases)
 
     def _check_revision(self, update: Update, wanted: Any, old: Any) -> None:
         """409 when the writer means another revision; 422 when it has to name one and does not."""
@@ -281,7 +295,8 @@ class Writes:
         """
         resource, now = target.resource, clock.now()
         rules, dry_run = self._rules_for(resource), "All" in options.dry_run
-        for _ in range(RETRIES):
+
+        async def remove_once() -> Any:
             entry = self._reads.entry(target)
             old = object_of(entry, resource.storage_resource.type)
             deletion.check_preconditions(resource, old.metadata, options)
@@ -293,14 +308,12 @@ class Writes:
             plan = deletion.plan_deletion(old, options, rules, now)
             if plan.outcome is Outcome.KEEP:
                 return old
-            try:
-                if plan.outcome is Outcome.MARK:
-                    return plan.object if dry_run else await self._replace(resource, entry, plan.object)
-                last = plan.object if dry_run else await self._remove(entry, plan.object)
-                return last if rules.returns_deleted else _deleted(resource, last)
-            except Conflict:
-                continue
-        raise errors.conflict(resource.plural, resource.group, target.name)
+            if plan.outcome is Outcome.MARK:
+                return plan.object if dry_run else await self._replace(resource, entry, plan.object)
+            last = plan.object if dry_run else await self._remove(entry, plan.object)
+            return last if rules.returns_deleted else _deleted(resource, last)
+
+        return await self._decided(target, remove_once)
 
 
 def _request(

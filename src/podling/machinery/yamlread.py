@@ -26,6 +26,7 @@ from yaml.events import (
 )
 
 from podling.machinery.jsonscan import MAX_DEPTH
+from podling.machinery.plain import copied
 
 MAX_NODES_FROM_ALIASES = 100_000
 """How many values aliases may add; honest manifests stay far below."""
@@ -51,6 +52,8 @@ class _Open:
 
     value: dict[str, Any] | list[Any]
     anchor: str | None
+    size: int = 1
+    """How many values it holds, with those of aliases, and itself."""
     key: str | None = None
     merging: bool = False
     """``key`` is the merge key: ``<<`` without quotes."""
@@ -92,7 +95,7 @@ class _Reader:
     def __init__(self) -> None:
         self.stack: list[_Open] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
-        self.aliased = 0
+        self.expanded = 0
         self.result: Any = None
         self.duplicates: list[str] = []
 
@@ -106,9 +109,9 @@ class _Reader:
         elif isinstance(event, MappingEndEvent | SequenceEndEvent):
             closed = self.stack.pop()
             for merged in closed.merges:
-                _merge(closed.value, merged, event)
-            self.remember(closed.anchor, closed.value)
-            self.place(closed.value, event)
+                self.merge(closed.value, merged, event)
+            self.remember(closed.anchor, closed.value, closed.size)
+            self.place(closed.value, event, closed.size)
         elif isinstance(event, AliasEvent):
             self.alias(event)
 
@@ -137,24 +140,39 @@ class _Reader:
         if event.anchor not in self.anchors:
             raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
         value, size = self.anchors[event.anchor]
-        self.aliased += size
-        if self.aliased > MAX_NODES_FROM_ALIASES:
-            raise YamlError("yaml: document contains excessive aliasing")
+        self.expand(size)
         parent = self.stack[-1] if self.stack else None
         if parent and isinstance(parent.value, dict) and parent.key is None:
             parent.key = _key_text(value)
         else:
-            self.place(_copied(value), event)
+            self.place(copied(value), event, size)  # what is changed in one place must not show in another
 
-    def remember(self, anchor: str | None, value: Any) -> None:
+    def expand(self, values: int) -> None:
+        """Count values that the text does not spell out. Raises YamlError when there are too many."""
+        self.expanded += values
+        if self.expanded > MAX_NODES_FROM_ALIASES:
+            raise YamlError("yaml: document contains excessive aliasing")
+
+    def merge(self, into: Any, merged: Any, event: Event) -> None:
+        """The ``<<`` key: fill in what the mapping does not say itself; of a list, the first one wins."""
+        for source in merged if isinstance(merged, list) else [merged]:
+            if not isinstance(source, dict):
+                line = _line(event)
+                raise YamlError(f"yaml: line {line}: map merge requires map or sequence of maps as the value")
+            self.expand(len(source))
+            for key, value in source.items():
+                into.setdefault(key, value)
+
+    def remember(self, anchor: str | None, value: Any, size: int = 1) -> None:
         if anchor:
-            self.anchors[anchor] = (value, _size(value))
+            self.anchors[anchor] = (value, size)
 
-    def place(self, value: Any, event: Event) -> None:
+    def place(self, value: Any, event: Event, size: int = 1) -> None:
         if not self.stack:
             self.result = value
             return
         parent = self.stack[-1]
+        parent.size += size
         if isinstance(parent.value, list):
             parent.value.append(value)
         elif parent.key is None:
@@ -169,28 +187,6 @@ class _Reader:
 
 def _line(event: Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 0
-
-
-def _size(value: Any) -> int:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return 1 + sum(map(_size, inner))
-
-
-def _copied(value: Any) -> Any:
-    # Each place owns its value: what is later changed in one must not show in another.
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
-
-
-def _merge(into: Any, merged: Any, event: Event) -> None:
-    """The ``<<`` key: fill in what the mapping does not say itself; of a list, the first one wins."""
-    for source in merged if isinstance(merged, list) else [merged]:
-        if not isinstance(source, dict):
-            line = _line(event)
-            raise YamlError(f"yaml: line {line}: map merge requires map or sequence of maps as the value")
-        for key, value in source.items():
-            into.setdefault(key, _copied(value))
 
 
 def _key_text(key: Any) -> str:

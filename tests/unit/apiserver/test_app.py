@@ -11,7 +11,10 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.support.held_loop import CountedCalls
 from tests.support.served_here import TOKEN, serving
+
+pytestmark = pytest.mark.asyncio(loop_factories=["real"])
 
 NAME_LENGTH = 50_000
 REQUESTS = 60
@@ -101,3 +104,57 @@ async def test_malformed_requests_are_not_logged(line: bytes, caplog: pytest.Log
         answer = await exchange(port, line)
     assert code_of(answer) == 400
     assert not [record for record in caplog.records if "request" in record.getMessage()]
+
+
+ANCHORS = b"".join(b"&a%d [" % depth for depth in range(100)) + b"1," * 100_000 + b"]" * 100
+BODIES = [
+    ("application/json", b"["),
+    ("application/json", b'[{"a":1},' * 100_000),
+    ("application/yaml", b"a: [" + ANCHORS + b"]"),
+    ("application/yaml", b"- a\n" * 100_000),
+    ("application/vnd.kubernetes.protobuf", b"k8s\x00" + b"\x12\x01a" * 200_000),
+    ("application/apply-patch+yaml", ANCHORS),
+    ("application/json-patch+json", b'[{"op": "add"},' * 50_000),
+    ("application/nonsense", b"x"),
+]
+WRITES = [
+    "POST /api/v1/namespaces/default/configmaps",
+    "PUT /api/v1/namespaces/default/configmaps/a",
+    "PATCH /api/v1/namespaces/default/configmaps/a",
+    "DELETE /api/v1/namespaces/default/configmaps/a",
+    "DELETE /api/v1/namespaces/default/configmaps",
+    "POST /apis/authentication.k8s.io/v1/tokenreviews",
+    "POST /api/v1/namespaces/default/pods/a/eviction",
+    "POST /api/v1/namespaces/default/pods/a/binding",
+    "POST /api/v1/namespaces/default/serviceaccounts/a/token",
+    "PUT /api/v1/namespaces/default/pods/a/status",
+    "PATCH /apis/apps/v1/namespaces/default/deployments/a/scale",
+    "POST /nowhere",
+]
+CALLS_MAX = 5_000
+"""So many calls of functions take about two milliseconds; reading any of the large bodies takes far more."""
+
+
+@pytest.mark.parametrize("line", WRITES)
+async def test_bodies_of_forbidden_requests_are_not_read(line: str) -> None:
+    async with serving(TOKEN) as (_, port):
+        for media_type, body in BODIES:
+            with CountedCalls() as calls:
+                answer = await exchange(port, f"{line} HTTP/1.1", f"Content-Type: {media_type}", body=body)
+            assert code_of(answer) == 403, media_type
+            assert calls.most < CALLS_MAX, media_type
+
+
+@pytest.mark.parametrize("line", WRITES[:3])
+async def test_large_bodies_do_not_hold_the_loop(line: str) -> None:
+    media_type = "application/apply-patch+yaml" if line.startswith("PATCH") else "application/yaml"
+    lines = (
+        f"{line}?fieldManager=a HTTP/1.1",
+        f"Authorization: Bearer {TOKEN}",
+        f"Content-Type: {media_type}",
+    )
+    async with serving(TOKEN) as (_, port):
+        with CountedCalls() as calls:
+            answer = await exchange(port, *lines, body=b"- ab\n" * 200_000)
+    assert code_of(answer) == 400
+    assert calls.most < CALLS_MAX

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from podling import clock
 from podling.machinery import jsonscan
 from podling.machinery.bodies import Body, read_body
 from podling.machinery.errors import ApiError
+from tests.support.held_loop import CountedCalls
 
 YAML = "application/yaml"
 
@@ -192,6 +195,26 @@ def test_an_alias_bomb_is_refused() -> None:
     layers = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
     layers += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     assert refused("\n".join(layers).encode(), YAML).endswith("document contains excessive aliasing")
+
+
+def test_anchors_cost_no_more_than_what_they_name() -> None:
+    depth, leaves = 400, 5_000
+    text = b"a: " + b"".join(b"&a%d [" % level for level in range(depth)) + b"1," * leaves + b"]" * depth
+    with CountedCalls() as calls:
+        asyncio.run(_read(text))
+    assert calls.most < 40 * (depth + leaves)
+
+
+async def _read(text: bytes) -> None:
+    asyncio.get_running_loop().call_soon(read_body, text, "application/yaml")
+    await clock.sleep(0)
+
+
+def test_merged_mappings_count_as_aliases() -> None:
+    keys = b",".join(b"k%d: 1" % number for number in range(1000))
+    nested = b"a: " + b"{<<: " * 200 + b"{" + keys + b"}" + b"}" * 200
+    with pytest.raises(ApiError, match="excessive aliasing"):
+        read_body(nested, "application/yaml")
 
 
 @pytest.mark.parametrize(
