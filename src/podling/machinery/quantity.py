@@ -3,7 +3,8 @@
 A quantity is a rational number and the family of suffixes it was written in. Whatever was written,
 there is one canonical text: no fraction, the largest suffix that leaves a whole number, the same
 family. Nothing is ever rounded but what is finer than one billionth, which is rounded away from
-zero, as Kubernetes does.
+zero, as Kubernetes does. Amounts with a binary suffix are capped at the largest int64 when they are read,
+all others when they are taken as a number: sums of exact amounts must not overflow.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from enum import Enum
 
 from podling.machinery.text_cache import cached_by_text
 
+NANO_DIGITS = 9
 NANO = 10**9
 _MAX = 2**63 - 1
+DIGITS_MAX = 60
+"""Decimal amounts of so many digits, counted in billionths, are exact; larger ones are the largest int64."""
 
 PATTERN = r"^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 FORMAT_ERROR = f"quantities must match the regular expression '{PATTERN}'"
@@ -48,13 +52,13 @@ class Quantity:
 
     @property
     def value(self) -> int:
-        """The amount in units, rounded away from zero (never promise less than was asked)."""
-        return _round_away(self.nano, NANO)
+        """The amount in units as an int64, rounded away from zero (never promise less than was asked)."""
+        return _bounded(_round_away(self.nano, NANO))
 
     @property
     def milli_value(self) -> int:
-        """The amount in thousandths, rounded away from zero: CPU in millicores."""
-        return _round_away(self.nano, NANO // 1000)
+        """The amount in thousandths as an int64, rounded away from zero: CPU in millicores."""
+        return _bounded(_round_away(self.nano, NANO // 1000))
 
     def __add__(self, other: Quantity) -> Quantity:
         # Zero has no opinion on the format: a sum that starts at 0 reads like what is added.
@@ -104,6 +108,10 @@ def _round_away(amount: int, unit: int) -> int:
     return whole if amount >= 0 else -whole
 
 
+def _bounded(amount: int) -> int:
+    return max(-_MAX, min(amount, _MAX))
+
+
 def of(units: int, format: Format = Format.DECIMAL_SI) -> Quantity:
     """A whole number of units."""
     return Quantity(units * NANO, format)
@@ -139,27 +147,22 @@ def _interpret(suffix: str) -> tuple[int, int, Format]:
 
 
 def _scaled(whole: str, fraction: str, base: int, power: int) -> int:
-    """``whole.fraction * base**power`` in billionths, at most what 63 bits of units hold."""
-    digits = (whole + fraction).lstrip("0")
-    if not digits:
-        return 0
+    """``whole.fraction * base**power`` in billionths, bounded before a number of many digits is built."""
     if base == 10:
-        shift = power - len(fraction)
-        # Beyond these bounds the answer is known without building a number of a million digits.
-        if shift > 40:
+        digits, shift = (whole + fraction).lstrip("0"), power - len(fraction) + NANO_DIGITS
+        if not digits:
+            return 0
+        if len(digits) + shift > DIGITS_MAX:
             return _MAX * NANO
-        if len(digits) + shift < -9:
-            return 1
-    amount = int(digits[:400]) * 10 ** max(0, len(digits) - 400)
-    up, down = amount * NANO, 10 ** len(fraction)
-    if power >= 0:
-        up *= base**power
-    else:
-        down *= base**-power
-    nano = _round_away(up, down)
-    # Few digits and a decimal suffix are held exactly whatever their size; everything else is capped.
-    exact = base == 10 and len(whole) + len(fraction) <= 18
-    return nano if exact else min(nano, _MAX * NANO)
+        if shift >= 0:
+            return int(digits + "0" * shift)
+        return int(digits[:shift] or "0") + bool(digits[shift:].strip("0"))
+    if len(whole.lstrip("0")) > DIGITS_MAX:
+        return _MAX * NANO
+    kept, rest = fraction[:DIGITS_MAX], fraction[DIGITS_MAX:]
+    amount = 10 * int(whole + kept or "0") + bool(rest.strip("0"))
+    exact = _round_away(amount * NANO * 1024**power, 10 ** (len(kept) + 1))
+    return min(exact, _MAX * NANO)
 
 
 def _canonical_text(quantity: Quantity) -> str:
@@ -171,8 +174,8 @@ def _canonical_text(quantity: Quantity) -> str:
         if nano % NANO == 0 and abs(nano) >= 1024 * NANO:
             return _with_binary_suffix(nano // NANO)
         shape = Format.DECIMAL_SI
-    power = -9
-    while nano % 1000 == 0 and power < 18:
+    power, largest = -9, DIGITS_MAX if shape is Format.DECIMAL_EXPONENT else 18
+    while nano % 1000 == 0 and power < largest:
         nano //= 1000
         power += 3
     if shape is Format.DECIMAL_EXPONENT:
@@ -197,8 +200,8 @@ def canonical(text: str) -> str:
 @cached_by_text(4096)
 def canonical_milli(text: str) -> str:
     """``canonical``, with what is finer than a thousandth rounded away from zero. Raises ValueError."""
-    exact = parse(text)
-    return str(replace(exact, nano=exact.milli_value * (NANO // 1000)))
+    exact, milli = parse(text), NANO // 1000
+    return str(replace(exact, nano=_round_away(exact.nano, milli) * milli))
 
 
 def value(text: str) -> int:

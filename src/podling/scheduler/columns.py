@@ -13,6 +13,10 @@ import numpy.typing as npt
 
 Amounts = npt.NDArray[np.int64]
 
+AMOUNT_MAX = 2**56
+"""More than this is not told apart: so nothing that is computed from columns exceeds 64 bits. A pod that asks
+for so much fits nowhere, because no node has more than one less."""
+
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 FIXED = ("cpu", "memory", "ephemeral-storage", "pods")
 
@@ -25,6 +29,9 @@ class ResourceColumns:
         self.allocatable: Amounts = np.zeros((len(FIXED), capacity), np.int64)
         self.requested: Amounts = np.zeros((len(FIXED), capacity), np.int64)
         self.scored: Amounts = np.zeros((2, capacity), np.int64)
+        self._excess: dict[tuple[int, int], int] = {}
+        self._excess_scored: dict[tuple[int, int], int] = {}
+        """Exact sums by column and row, where they are larger than ``AMOUNT_MAX``."""
 
     def grow(self, capacity: int) -> None:
         self.allocatable = _widened(self.allocatable, capacity)
@@ -36,16 +43,16 @@ class ResourceColumns:
             self._column(name)
         self.allocatable[:, row] = 0
         for name, amount in amounts.items():
-            self.allocatable[self.index[name], row] = amount
+            self.allocatable[self.index[name], row] = min(amount, AMOUNT_MAX - 1)
 
     def add(self, row: int, requests: Mapping[str, int], scored: tuple[int, int], count: int) -> None:
         """Count a pod in (``count`` 1) or out (-1)."""
         for name, amount in requests.items():
             column = self._column(name)  # first, because it may replace the table
-            self.requested[column, row] += count * amount
+            _add(self.requested, self._excess, (column, row), count * amount)
         self.requested[PODS, row] += count
-        self.scored[0, row] += count * scored[0]
-        self.scored[1, row] += count * scored[1]
+        for column, amount in enumerate(scored):
+            _add(self.scored, self._excess_scored, (column, row), count * amount)
 
     def _column(self, name: str) -> int:
         found = self.index.get(name)
@@ -55,6 +62,15 @@ class ResourceColumns:
             self.allocatable = np.concatenate((self.allocatable, more))
             self.requested = np.concatenate((self.requested, more))
         return found
+
+
+def _add(table: Amounts, excess: dict[tuple[int, int], int], place: tuple[int, int], amount: int) -> None:
+    """Add to one place of a table, which holds ``AMOUNT_MAX`` at most; ``excess`` has the exact sums."""
+    total = excess.pop(place, None) if excess else None
+    total = (int(table[place]) if total is None else total) + amount
+    if total > AMOUNT_MAX:
+        excess[place], total = total, AMOUNT_MAX
+    table[place] = total
 
 
 def _widened(table: Amounts, capacity: int) -> Amounts:

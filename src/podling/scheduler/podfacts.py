@@ -17,6 +17,7 @@ from msgspec import structs
 from podling.api.core_v1 import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements
 from podling.machinery.pods import condition, is_sidecar, pod_requests
 from podling.machinery.quantity import parse
+from podling.scheduler.columns import AMOUNT_MAX
 from podling.scheduler.terms import Term, read_preferred, read_required
 
 UNSET_CPU = "100m"
@@ -100,7 +101,7 @@ def facts_of(pod: Pod) -> PodFacts:
 def amounts(spec: PodSpec) -> dict[str, int]:
     """The pod's requests as numbers, without zeros."""
     found = {
-        name: value.milli_value if name == "cpu" else value.value
+        name: min(value.milli_value if name == "cpu" else value.value, AMOUNT_MAX)
         for name, value in pod_requests(spec).items()
     }
     return {name: amount for name, amount in found.items() if amount}

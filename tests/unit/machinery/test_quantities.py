@@ -114,3 +114,44 @@ def test_arithmetic_is_that_of_numbers(left: int, right: int) -> None:
     assert (a - b).nano == left - right
     assert (a < b) == (left < right)
     assert (a >= b) == (left >= right)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("1e30", "1e30"), ("1e31", "10e30"), ("1e-9", "1e-9"), ("10000000000000000000", "10E"),
+        ("16Ei", "9223372036854775807"), ("99999999999999999999Ki", "9223372036854775807"),
+        ("0." + "0" * 5000 + "1", "1n"), ("1." + "0" * 5000 + "1", "1000000001n"), ("0." + "9" * 5000, "1"),
+        ("0." + "0" * 5000 + "1Gi", "1n"), ("-1e30", "-1e30"),
+    ],
+)  # fmt: skip
+def test_large_and_fine_amounts(text: str, wanted: str) -> None:
+    assert canonical(text) == wanted
+
+
+@given(
+    st.text("0123456789", min_size=0, max_size=400),
+    st.text("0123456789", min_size=1, max_size=400),
+    st.sampled_from(["", "n", "m", "E", "Ki", "Ei", "e30", "e-30", "E400", "e2147483648", "e-999999999999"]),
+    st.sampled_from(["", "-", "+"]),
+)
+def test_numbers_taken_from_quantities_fit_in_int64(
+    whole: str, fraction: str, suffix: str, sign: str
+) -> None:
+    amount = parse(f"{sign}{whole}.{fraction}{suffix}")
+    for number in (amount.value, amount.milli_value):
+        assert -(2**63) < number < 2**63
+    assert abs(amount.nano) < 10 ** (quantity.DIGITS_MAX + 1)
+    assert parse(str(amount)) == amount
+    assert quantity.canonical_milli(str(amount))
+
+
+def test_a_quantity_of_a_million_digits_is_read_at_once() -> None:
+    """Building a number of so many digits would take minutes."""
+    for text in (
+        "9" * 1_000_000,
+        "0." + "9" * 1_000_000,
+        "9" * 1_000_000 + "Ei",
+        "." + "0" * 1_000_000 + "1Ei",
+    ):
+        assert parse(text).value <= 2**63 - 1

@@ -245,3 +245,24 @@ async def test_a_pod_that_is_being_deleted_is_not_placed_any_more(running: Contr
 def test_numpy_is_not_loaded_before_the_scheduler_runs() -> None:
     script = "import sys, podling.scheduler.scheduler; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+HUGE = ("1e30", "16Ei", "9223372036854775807", "9223372036854775807000", "1e400", "9E")
+
+
+async def test_absurd_requests_wait_and_hold_up_nothing(running: ControlPlane) -> None:
+    """What is stored already may ask for any amount, also on a node that it names itself."""
+    await join(running, scheduling.node("n", cpu="1"))
+    await running.client.create(pod("first"))
+    for position, amount in enumerate(HUGE):
+        await running.client.create(pod(f"huge-{position}", cpu=amount, memory=amount))
+        await running.client.create(pod(f"bound-{position}", cpu=amount, memory=amount, node_name="n"))
+    await running.client.create(pod("second"))
+    await running.advance(seconds=1)
+    for position in range(len(HUGE)):
+        assert await node_of(running, f"huge-{position}") is None
+        await kill(running, f"bound-{position}")
+    await kill(running, "first")
+    await running.advance(seconds=60)
+    assert await node_of(running, "second") == "n"
+    assert await node_of(running, "huge-0") is None
