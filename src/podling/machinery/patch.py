@@ -30,6 +30,8 @@ __all__ = ["json_patch", "merge_patch", "patched_object", "strategic_merge_patch
 T = TypeVar("T")
 
 MAX_OPERATIONS = 10_000
+MAX_COPIED_BYTES = 3 * 1024 * 1024
+"""How much JSON the ``copy`` operations of one patch may add in all."""
 MAX_DIGITS = 18
 _index = re.compile(r"[+-]?[0-9]+").fullmatch
 
@@ -142,10 +144,10 @@ def json_patch(plain: Any, operations: Any, *, tested: bool = False) -> Any:
         raise too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
-    document = copied(plain)
+    document, copies = copied(plain), _Copies()
     try:
         for operation in operations:
-            document = _performed(document, operation or {})
+            document = _performed(document, operation or {}, copies)
     except _Inapplicable as error:
         if tested and isinstance(error, _TestFailed):
             return plain
@@ -157,7 +159,24 @@ def _no_patch(found: Any, wanted: str) -> ApiError:
     return bad_request(f"json: cannot unmarshal {json_type(found)} into Go value of type {wanted}")
 
 
-def _performed(document: Any, operation: dict[str, Any]) -> Any:
+class _Copies:
+    """The values that the ``copy`` operations of a patch make, limited in all: each may double a document."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def of(self, value: Any) -> Any:
+        """Return a copy of ``value``. Raises ``_Inapplicable`` beyond the limit, and copies nothing."""
+        self._bytes += 0 if value is None else len(msgspec.json.encode(value))
+        if self._bytes > MAX_COPIED_BYTES:
+            raise _Inapplicable(
+                "Unable to complete the copy, the accumulated size increase of copy is "
+                f"{self._bytes}, exceeding the limit {MAX_COPIED_BYTES}"
+            )
+        return copied(value)
+
+
+def _performed(document: Any, operation: dict[str, Any], copies: _Copies) -> Any:
     """The document after an operation, which may have changed it in place."""
     verb = operation.get("op")
     match verb:
@@ -178,7 +197,7 @@ def _performed(document: Any, operation: dict[str, Any]) -> Any:
         case "move":
             _move(document, operation)
         case "copy":
-            _copy(document, operation)
+            _copy(document, operation, copies)
         case "test":
             _test(document, operation)
         case _:
@@ -296,18 +315,18 @@ def _move(document: Any, operation: dict[str, Any]) -> None:
     _add(container, step, value, f"error in move for path: '{path}'")
 
 
-def _copy(document: Any, operation: dict[str, Any]) -> None:
+def _copy(document: Any, operation: dict[str, Any], copies: _Copies) -> None:
     source = _path(operation, "from", "copy")
     container, step = _found(
         document, source, f"copy operation does not apply: doc is missing from path: {source}"
     )
     with _about(f"error in copy for from: '{source}'"):
-        value = copied(_get(container, step))
+        value = _get(container, step)
     path = _path(operation, "path", "copy", _MISSING_VALUE)
     container, step = _found(
         document, path, f"copy operation does not apply: doc is missing destination path: {path}"
     )
-    _add(container, step, value, "error while adding value during copy")
+    _add(container, step, copies.of(value), "error while adding value during copy")
 
 
 def _test(document: Any, operation: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ Source of the rules and messages: ``apimachinery/pkg/util/strategicpatch`` and `
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -123,12 +124,16 @@ def _merged_items(original: list[Any], patch: list[Any], shape: Shape) -> list[A
         raise _unknown("cannot merge lists without merge key")
     items = _without_special(original, patch, shape.merge_key)
     element = shape.element or ANYTHING
+    positions: dict[Any, int] = {}
+    for at, each in enumerate(items):
+        positions.setdefault(_hashable(each.get(shape.merge_key)), at)
     for item in patch:
         if DIRECTIVE in item:
             continue
-        value = _key_of(item, shape.merge_key)
-        position = next((at for at, each in enumerate(items) if each.get(shape.merge_key) == value), None)
+        value = _hashable(_key_of(item, shape.merge_key))
+        position = positions.get(value)
         if position is None:
+            positions[value] = len(items)
             items.append(_fresh(item))
         else:
             items[position] = _merge_object(items[position], item, element)
@@ -146,21 +151,20 @@ def _holds_objects(original: list[Any], patch: list[Any]) -> bool:
 
 def _without_special(original: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
     """The original's items after the patch's ``$patch`` items took effect."""
-    items = list(original)
+    deleted = set()
     for item in patch:
         match item.get(DIRECTIVE):
             case None:
                 _key_of(item, merge_key)
             case "delete":
-                value = _key_of(item, merge_key)
-                items = [each for each in items if each.get(merge_key) != value]
+                deleted.add(_hashable(_key_of(item, merge_key)))
             case "replace":
                 return []
             case "merge":
                 raise _unknown("merging lists cannot yet be specified in the patch")
             case unknown:
                 raise _unknown(f"unknown patch type: {unknown} in map: {go_text(item)}")
-    return items
+    return [each for each in original if _hashable(each.get(merge_key)) not in deleted]
 
 
 def _key_of(item: dict[str, Any], merge_key: str) -> Any:
@@ -188,16 +192,16 @@ def _in_order(
     wanted = _positions(order, identity)
     before = _positions(original, identity)
     named = [item for item in merged if _hashable(identity(item)) in wanted]
-    others = [item for item in merged if _hashable(identity(item)) not in wanted]
+    rest = [item for item in merged if _hashable(identity(item)) not in wanted]
     named.sort(key=lambda item: wanted[_hashable(identity(item))])
-    others.sort(key=lambda item: before.get(_hashable(identity(item)), -1))
+    others = deque(sorted(rest, key=lambda item: before.get(_hashable(identity(item)), -1)))
     result: list[Any] = []
     for item in named:
         place = before.get(_hashable(identity(item)))
         while place is not None and others and before.get(_hashable(identity(others[0])), place) < place:
-            result.append(others.pop(0))
+            result.append(others.popleft())
         result.append(item)
-    return result + others
+    return [*result, *others]
 
 
 def _positions(items: list[Any], identity: Callable[[Any], Any]) -> dict[Any, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podling.machinery.errors import ApiError
-from podling.machinery.patch import check_decodes, json_patch, merge_patch
+from podling.machinery.patch import MAX_COPIED_BYTES, check_decodes, json_patch, merge_patch
 from podling.machinery.plain import copied, equal
 
 
@@ -242,3 +243,20 @@ def test_add_then_remove_is_nothing(document: Any, key: str, value: Any) -> None
     path = f"/{key}"
     assert json_patch(document, [op("add", path, value=value), op("test", path, value=value)])[key] == value
     assert json_patch(document, [op("add", path, value=value), op("remove", path)]) == document
+
+
+def test_copies_are_limited_in_all() -> None:
+    text = "x" * 1000
+    doubling = [op("add", "/z", value={})]
+    doubling += [op("copy", f"/z/k{number}", **{"from": "/z"}) for number in range(40)]
+    with pytest.raises(ApiError) as caught:
+        json_patch({"data": text}, doubling)
+    assert caught.value.code == 422
+    size, limit = re.findall("[0-9]+", caught.value.__notes__[0])
+    assert int(limit) == MAX_COPIED_BYTES < int(size) < 2 * MAX_COPIED_BYTES
+    said = "Unable to complete the copy, the accumulated size increase of copy is"
+    assert caught.value.__notes__[0] == f"{said} {size}, exceeding the limit {limit}"
+    few = [op("copy", f"/c{number}", **{"from": "/data"}) for number in range(MAX_COPIED_BYTES // 1002)]
+    assert len(json_patch({"data": text}, few)) == 1 + len(few)
+    with pytest.raises(ApiError):
+        json_patch({"data": text}, [*few, op("copy", "/d", **{"from": "/data"})])
