@@ -218,3 +218,21 @@ def test_a_life_that_is_over_is_drawn_with_its_hooks_verdicts_and_signals(cluste
     told = [mark["reason"] for mark in lane["marks"] if mark["kind"] != "event"]
     assert told == ["ProbeSuccess", "SIGTERM", "SIGKILL", "Error"]
     assert "K" in cluster.podling("timeline", "whole", "--width", "60").out.splitlines()[3]
+
+
+@pytest.mark.root
+def test_run_shows_each_warning_of_the_api_once(cluster: RealCluster, tmp_path: Path) -> None:
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "unforwarded"},
+        "spec": {"ports": [{"port": 80}]},
+    }
+    path = tmp_path / "service.json"
+    path.write_text(json.dumps(service))
+    done = cluster.podling("run", str(path))
+    assert done.code == 0
+    line = one_line(done.err)
+    assert line.startswith("Warning: spec.type: ClusterIP: this cluster has no service proxy yet")
+    assert cluster.podling("run", str(path)).err == ""
+    cluster.kubectl("delete", "service", "unforwarded")

@@ -11,6 +11,7 @@ from podling.cli.evidence import (
     all_statuses,
     condition_source,
     container_source,
+    event_source,
     how_it_ended,
     logs_command,
     one_line,
@@ -49,6 +50,12 @@ def healthy(evidence: Evidence) -> Explanation | None:
     )
 
 
+NO_NAMES = (
+    "If it waits for the name of a service, it waits for ever: this cluster has no DNS for services yet, and "
+    "the pod uses the machine's resolver (MissingClusterDNS)."
+)
+
+
 def initializing(evidence: Evidence) -> Iterator[Explanation]:
     """The init container that the next one waits for."""
     pod = evidence.pod
@@ -71,6 +78,9 @@ def initializing(evidence: Evidence) -> Iterator[Explanation]:
             text += "comes after it waits for it to have started."
             said, advice, more = probe_says(evidence, container, "startup", container.startup_probe, status)
             text, sources = f"{text} {said}".strip(), (*sources, *more)
+        elif (missing := evidence.last_event("MissingClusterDNS")) is not None:
+            text += f" {NO_NAMES}"
+            sources = (*sources, event_source(missing))
         yield Explanation(
             area="init",
             reason=f"Init:{position - 1}/{total}",

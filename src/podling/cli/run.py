@@ -40,6 +40,7 @@ def run(files: tuple[str, ...], directory: DataDirectory, namespace: str, timeou
 
 async def _run(directory: DataDirectory, manifests: list[Manifest], timeout: float) -> int:
     client = HttpClient.from_kubeconfig(directory.kubeconfig)
+    client.on_warning(Warnings())
     try:
         wants = await _apply_all(client, manifests)
         if not wants:
@@ -50,6 +51,18 @@ async def _run(directory: DataDirectory, manifests: list[Manifest], timeout: flo
         return _outcome(follower, settled, timeout)
     finally:
         await client.close()
+
+
+class Warnings:
+    """Shows each warning of the API server once, as kubectl does."""
+
+    def __init__(self) -> None:
+        self._shown: set[str] = set()
+
+    def __call__(self, text: str) -> None:
+        if text not in self._shown:
+            self._shown.add(text)
+            click.echo(f"{click.style('Warning:', fg='yellow')} {text}", err=True)
 
 
 def _outcome(follower: Follower, settled: bool, timeout: float) -> int:

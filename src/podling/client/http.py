@@ -21,6 +21,7 @@ from podling.client.base import ApiObject, Listing, PatchType, WatchEvent, Watch
 from podling.client.http_errors import error_of
 from podling.client.kubeconfig import Connection
 from podling.client.transport import SILENCE_SECONDS_MAX, Transport, ssl_context
+from podling.client.warnings import WarningHandler
 from podling.machinery import codec, scheme
 from podling.machinery.custom import CustomResource
 from podling.machinery.errors import ApiError, failure
@@ -68,6 +69,10 @@ class HttpClient:
     @property
     def url(self) -> str:
         return self._transport.url
+
+    def on_warning(self, handler: WarningHandler) -> None:
+        """Call ``handler`` with each warning of the API server from now on."""
+        self._transport.on_warning = handler
 
     async def get(self, kind: type[T], name: str, namespace: str | None = None) -> T:
         body = await self._transport.send("GET", scheme.resource_of(kind).path(namespace, name))

@@ -19,6 +19,7 @@ from podling import clock
 from podling.client.base import Unreachable
 from podling.client.http_errors import error_of
 from podling.client.kubeconfig import Connection
+from podling.client.warnings import WarningHandler, parse_warnings
 
 if TYPE_CHECKING:
     import aiohttp
@@ -40,6 +41,7 @@ class Transport:
         self._token = connection.token
         self._token_read_at = 0.0
         self._session: aiohttp.ClientSession | None = None
+        self.on_warning: WarningHandler | None = None
 
     async def send(
         self,
@@ -54,6 +56,9 @@ class Transport:
         while True:
             async with self.open(method, path, query or {}, body, content_type) as response:
                 answer = await response.read()
+            if self.on_warning is not None:
+                for text in parse_warnings(response.headers.getall("Warning", ())):
+                    self.on_warning(text)
             if response.status < 300:
                 return answer
             wait = _retry_after(response.status, response.headers)

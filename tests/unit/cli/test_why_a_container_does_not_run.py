@@ -209,6 +209,23 @@ def test_an_init_container_that_takes_its_time() -> None:
     assert "has been running for 2m" in answer.text
 
 
+def test_init_container_that_waits_for_a_name_without_cluster_dns() -> None:
+    running = {"state": {"running": {"startedAt": EARLIER}}}
+    status = {
+        "conditions": [STARTABLE],
+        "initContainerStatuses": [
+            {"name": "wait", "image": "", "imageID": "", "ready": False, "restartCount": 0, **running}
+        ],
+    }
+    spec = {**BOUND, "initContainers": [{"name": "wait", "image": "x"}]}
+    message = 'pod: "web_default(1)". kubelet does not have ClusterDNS IP configured'
+    answer = ask(spec, status, ("MissingClusterDNS", message))
+    assert (answer.area, answer.container) == ("init", "wait")
+    assert "this cluster has no DNS for services yet" in answer.text
+    assert ("event", "MissingClusterDNS") in [(source.kind, source.name) for source in answer.evidence]
+    assert "MissingClusterDNS" not in ask(spec, status).text
+
+
 def test_troubles_of_several_containers_are_all_told() -> None:
     spec = {**BOUND, "containers": [{"name": "main"}, {"name": "other", "readinessProbe": PROBE}]}
     status = looping(ended(3))

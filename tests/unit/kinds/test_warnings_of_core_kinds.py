@@ -28,6 +28,7 @@ from podling.api.node_v1 import RuntimeClass
 from podling.api.storage_v1 import CSIStorageCapacity, StorageClass
 from podling.apiserver.kinds.address_warnings import cidr_warnings, ip_warnings
 from podling.apiserver.kinds.base import Context
+from podling.apiserver.kinds.service_warnings import service_warnings
 from podling.machinery.fields import Path
 from tests.support.manifests import NOW, created, obj, rules
 
@@ -86,12 +87,38 @@ SERVICES: list[tuple[str, list[str]]] = [
 
 @pytest.mark.parametrize(("text", "expected"), SERVICES)
 def test_services(text: str, expected: list[str]) -> None:
-    assert warnings_of(created(obj(Service, f"spec: {{ports: [{{port: 80}}], {text}}}"))) == expected
+    service = created(obj(Service, f"spec: {{ports: [{{port: 80}}], {text}}}"))
+    assert list(service_warnings(service)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "warned"),
+    [
+        (None, "clusterIP: 10.96.0.7", "ClusterIP"),
+        (None, "type: NodePort", "NodePort"),
+        (None, "type: LoadBalancer", "LoadBalancer"),
+        (None, "clusterIP: None", ""),
+        (None, "type: ExternalName, externalName: a.example.com", ""),
+        ("clusterIP: 10.96.0.7", "type: NodePort", ""),
+        ("type: ExternalName, externalName: a.example.com", "type: ClusterIP", "ClusterIP"),
+    ],
+)
+def test_service_that_becomes_forwarded_warns_that_nothing_forwards(
+    before: str | None, after: str, warned: str
+) -> None:
+    old, new = (
+        text and created(obj(Service, f"spec: {{ports: [{{port: 80}}], {text}}}")) for text in (before, after)
+    )
+    expected = [
+        f"spec.type: {warned}: this cluster has no service proxy yet, so nothing forwards connections to the "
+        "service; use the addresses of its pods"
+    ]
+    assert warnings_of(new, old) == (expected if warned else [])
 
 
 def test_an_annotation_of_services_that_has_a_newer_name() -> None:
     text = "metadata: {annotations: {service.kubernetes.io/topology-aware-hints: Auto}}"
-    assert warnings_of(created(obj(Service, text))) == [
+    assert list(service_warnings(created(obj(Service, text)))) == [
         "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use "
         "service.kubernetes.io/topology-mode instead"
     ]

@@ -31,7 +31,7 @@ from podling.apiserver.kinds.service_validation import (
     validate_service_change,
     validate_service_status,
 )
-from podling.apiserver.kinds.service_warnings import service_warnings
+from podling.apiserver.kinds.service_warnings import forwarding_warnings, is_forwarded, service_warnings
 from podling.machinery import names
 from podling.machinery.tables import Column
 
@@ -94,7 +94,8 @@ class ServiceRules(KindRules[Service]):
         return validate_service_change(new, old)
 
     def warnings(self, obj: Service, old: Service | None, context: Context) -> list[str]:
-        return list(service_warnings(obj))
+        forwarding = [] if old is not None and is_forwarded(old) else forwarding_warnings(obj)
+        return [*forwarding, *service_warnings(obj)]
 
     def status_warnings(self, obj: Service) -> list[str]:
         return load_balancer_warnings([point.ip for point in obj.status.load_balancer.ingress])
