@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from podling import clock
 from podling.runtime.base import Mount, RuntimeFailure
 from tests.contract.runtime_harness import SLEEPER, Harness, Program, Recorder, exiting
 from tests.support.images import busybox_archive
+from tests.support.pod_processes import still_running
 
 
 class ProgramsContract:
@@ -84,6 +86,24 @@ class ProgramsContract:
     async def test_a_container_can_have_a_terminal(self, harness: Harness) -> None:
         exited = await harness.finish(Program("test -t 1 && echo terminal"), tty=True)
         assert harness.text(exited).strip() == "terminal"
+
+    async def test_an_exec_cancelled_at_any_moment_leaves_no_process(self, harness: Harness) -> None:
+        """The second cancellation is the HTTP server's, which notices that the client left."""
+        container_id = await harness.run(await harness.pod(), SLEEPER)
+        marker = f"{31415926 + os.getpid()}"
+        for twice in (False, True):
+            for milliseconds in range(0, 60, 4):
+                command = ["sleep", marker]
+                running = asyncio.create_task(
+                    harness.runtime.exec(container_id, command, Recorder().streams())
+                )
+                await clock.sleep(milliseconds / 1000)
+                running.cancel()
+                if twice:
+                    await clock.sleep(0.002)
+                    running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+        assert still_running(marker, 2) == []
 
     async def test_a_command_for_exec_that_does_not_exist_fails(self, harness: Harness) -> None:
         container_id = await harness.run(await harness.pod(), SLEEPER)

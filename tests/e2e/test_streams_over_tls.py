@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
@@ -25,6 +26,7 @@ from podling.api.core_v1 import (
     PodSpec,
 )
 from podling.api.meta_v1 import ObjectMeta
+from podling.streaming.upgrades import accept_upgrade, open_upgrade
 from tests.support.over_tls import Running, running_over_tls
 
 pytestmark = pytest.mark.e2e
@@ -36,9 +38,18 @@ async def server(tmp_path: Path) -> AsyncIterator[Running]:
         yield running
 
 
+@dataclass
+class Deaf:
+    """What happens to a client of a node that never reads."""
+
+    accepted: asyncio.Event = field(default_factory=asyncio.Event)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 @asynccontextmanager
-async def kubelet(server: Running) -> AsyncIterator[int]:
+async def kubelet(server: Running, client: Deaf | None = None) -> AsyncIterator[int]:
     """A node's server: logs in two parts, and a WebSocket that says everything twice."""
+    client = client or Deaf()
 
     async def logs(request: web.Request) -> web.StreamResponse:
         if request.query.get("previous"):
@@ -62,7 +73,17 @@ async def kubelet(server: Running) -> AsyncIterator[int]:
                 await socket.close()
         return socket
 
+    async def deaf(request: web.Request) -> web.StreamResponse:
+        """A node that never reads, and says when its client has left."""
+        response, connection = await accept_upgrade(request, "SPDY/3.1", {})
+        client.accepted.set()
+        await connection.left()
+        client.left.set()
+        await connection.close()
+        return response
+
     app = web.Application()
+    app.router.add_post("/exec/default/p/c", deaf)
     app.router.add_get("/containerLogs/default/p/c", logs)
     app.router.add_get("/exec/default/p/c", stream)
     app.router.add_get("/portForward/default/p", stream)
@@ -129,6 +150,27 @@ async def test_exec_passes_frames_both_ways(server: Running) -> None:
             await socket.send_bytes(b"\x00bye")
             assert await socket.receive_bytes() == b"\x00bye\x00bye"
             assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
+
+
+@pytest.mark.asyncio(loop_factories=["uvloop"])
+async def test_a_client_that_leaves_is_noticed_behind_data_that_is_not_read(server: Running) -> None:
+    """Neither the API server nor the node reads any more when it leaves."""
+    client = Deaf()
+    context = ssl.create_default_context(cafile=str(server.pki.ca.certificate))
+    context.load_cert_chain(server.pki.admin().certificate, server.pki.admin().key)
+    async with kubelet(server, client) as port:
+        await bound_pod(server, port)
+        _, connection = await open_upgrade(
+            f"{server.url}{POD}/exec?command=cat&stdin=1&stdout=1", context, "SPDY/3.1", []
+        )
+        await client.accepted.wait()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(2):
+                while True:
+                    await connection.send(bytes(65536))
+        async with asyncio.timeout(10):
+            await connection.close()
+            await client.left.wait()
 
 
 @pytest.mark.parametrize(

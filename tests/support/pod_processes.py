@@ -45,3 +45,19 @@ def kill_process_namespace(uid: str) -> None:
 def _first_of_its_namespace(process: Path) -> bool:
     (numbers,) = [line for line in (process / "status").read_text().splitlines() if line.startswith("NSpid:")]
     return len(numbers.split()) > 2 and numbers.split()[-1] == "1"
+
+
+def still_running(argument: str, seconds: float) -> list[int]:
+    """Processes with ``argument`` on their command lines that do not end within ``seconds``, each."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if argument.encode() not in (process / "cmdline").read_bytes().split(b"\0"):
+                continue
+            handle = os.pidfd_open(int(process.name))
+            try:
+                if not select.select([handle], [], [], seconds)[0]:
+                    found.append(int(process.name))
+            finally:
+                os.close(handle)
+    return found

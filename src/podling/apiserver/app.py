@@ -159,8 +159,12 @@ class HttpServer:
             too_large = errors.too_large(f"limit is {MAX_BODY_BYTES}")
             response = await reply_error(request, too_large)
         except Exception as error:
-            log.exception("%s %s failed", request.method, request.path)
-            response = await reply_error(request, errors.internal(f"{type(error).__name__}: {error}"))
+            if request.transport is None or request.transport.is_closing():
+                response = web.Response(status=CLIENT_GONE)
+                response.force_close()
+            else:
+                log.exception("%s %s failed", request.method, request.path)
+                response = await reply_error(request, errors.internal(f"{type(error).__name__}: {error}"))
         except asyncio.CancelledError:
             if labels is not None:
                 self._metrics.end(labels, CLIENT_GONE, clock.monotonic() - started)
@@ -234,10 +238,7 @@ class HttpServer:
         return await self._documents.serve(request)
 
     def _user(self, request: Request) -> User:
-        transport = request.transport
-        certificate = None
-        if transport is not None and transport.get_extra_info("peercert"):
-            certificate = transport.get_extra_info("ssl_object").getpeercert(True)
+        certificate = _certificate_of(request)
         authorization = request.headers.get("Authorization", "")
         if certificate is None and not authorization:
             return ANONYMOUS
@@ -250,6 +251,20 @@ class HttpServer:
 def _is_malformed(record: logging.LogRecord) -> bool:
     """Whether a log record is about a request that is no HTTP: its client gets 400, and the log nothing."""
     return record.exc_info is not None and isinstance(record.exc_info[1], HttpProcessingError)
+
+
+def _certificate_of(request: Request) -> bytes | None:
+    """The client's certificate (DER) as TLS verified it. Raises ``ConnectionError`` after the end of TLS."""
+    transport = request.transport
+    if transport is None or not transport.get_extra_info("peercert"):
+        return None
+    certificate: bytes | None
+    try:
+        certificate = transport.get_extra_info("ssl_object").getpeercert(True)
+    except ValueError as error:  # after an error of TLS there is no session, and so no certificate
+        transport.close()
+        raise ConnectionResetError("the TLS session has ended") from error
+    return certificate
 
 
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]) -> Request:

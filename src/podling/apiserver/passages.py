@@ -17,7 +17,14 @@ from contextlib import suppress
 from aiohttp import web
 from multidict import CIMultiDict
 
-from podling.client.upgrades import RawConnection, UpgradeRefused, accept_upgrade, open_upgrade
+from podling.cancellation import cancel_and_settle, run_to_end
+from podling.streaming.upgrades import (
+    ClientConnection,
+    RawConnection,
+    UpgradeRefused,
+    accept_upgrade,
+    open_upgrade,
+)
 
 HOP_BY_HOP = frozenset(
     (
@@ -31,6 +38,8 @@ HOP_BY_HOP = frozenset(
         "host",
     )
 )
+LAST_WORDS_SECONDS = 1.0
+"""How long the server behind may take to read what a client sent before it left."""
 OURS = frozenset(("authorization", "content-length"))
 """Headers that are for us and not for whoever is behind us, or that are written anew."""
 
@@ -78,16 +87,22 @@ async def pass_upgrade(
     return response
 
 
-async def _join(first: RawConnection, second: RawConnection) -> None:
-    pumps = [asyncio.create_task(_pump(first, second)), asyncio.create_task(_pump(second, first))]
+async def _join(client: ClientConnection, behind: RawConnection) -> None:
+    """Carry bytes both ways until either side ends."""
+    work = (_pump(client, behind), _pump(behind, client), client.left())
+    tasks = [asyncio.create_task(each) for each in work]
     try:
-        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if tasks[-1].done():
+            await asyncio.wait(tasks[:1], timeout=LAST_WORDS_SECONDS)
     finally:
-        for pump in pumps:
-            pump.cancel()
-        await asyncio.gather(*pumps, return_exceptions=True)
-        await first.close()
-        await second.close()
+        await run_to_end(_end(tasks, client, behind))
+
+
+async def _end(tasks: list[asyncio.Task[None]], client: ClientConnection, behind: RawConnection) -> None:
+    await cancel_and_settle(*tasks)
+    await client.close()
+    await behind.close()
 
 
 async def _pump(source: RawConnection, sink: RawConnection) -> None:

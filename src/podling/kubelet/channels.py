@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from podling.api.meta_v1 import Status, StatusCause, StatusDetails
+from podling.streaming.websocket import NORMAL, Part, WebSocketError
 
 STDIN: Final = 0
 STDOUT: Final = 1
@@ -24,6 +25,11 @@ ERROR: Final = 3
 RESIZE: Final = 4
 CLOSE: Final = 255
 """From version 5 on: the other byte names a channel that its sender is done with."""
+
+DROPPED: Final = -1
+"""Stands for the channel of a message that means nothing."""
+SMALL_MAX: Final = 1024
+"""Bytes of a terminal's size, which is read as one message."""
 
 NON_ZERO_EXIT: Final = "NonZeroExitCode"
 
@@ -41,16 +47,62 @@ class Channels:
             return str(channel).encode() + base64.b64encode(data)
         return bytes((channel,)) + data
 
-    def decode(self, message: bytes) -> tuple[int, bytes]:
-        """Channel and data. Raises ``ValueError`` for what is no frame."""
-        if not message:
-            raise ValueError("empty frame")
-        if not self.base64:
-            return message[0], message[1:]
+
+class ChannelReader:
+    """Reads one client's messages, part by part.
+
+    A message without a meaning is dropped, as the reference server does (``wsstream.Conn.handle``); only a
+    malformed close signal ends the connection.
+
+    Args:
+        whole: channels whose messages must not be parted; those that are not small are dropped.
+    """
+
+    def __init__(self, protocol: Channels, whole: frozenset[int] = frozenset()) -> None:
+        self._protocol = protocol
+        self._whole = whole
+        self._channel = DROPPED
+        self._quantum = b""
+        """Base64 that is not yet four characters."""
+        self._small = b""
+        """The beginning of a terminal's size or a close signal."""
+
+    def read(self, part: Part) -> list[tuple[int, bytes | None]]:
+        """Return channels and their data; no data: the client is done with the channel.
+
+        Raises ``WebSocketError``.
+        """
+        data = part.data
+        if part.first:
+            self._quantum = self._small = b""
+            self._channel = data[0] - ord("0") * self._protocol.base64 if data else DROPPED
+            data = data[1:]
+        if self._protocol.base64:
+            data = self._decoded(data)
+        if self._channel in self._whole or (self._channel == CLOSE and self._protocol.version >= 5):
+            return self._read_small(data, last=part.last)
+        return [(self._channel, data)] if data and self._channel >= 0 else []
+
+    def _decoded(self, data: bytes) -> bytes:
+        """The whole quanta that are here; the rest of a message with an error is dropped."""
+        text = self._quantum + data
+        whole = len(text) // 4 * 4
+        self._quantum = text[whole:]
         try:
-            return int(message[:1]), base64.b64decode(message[1:], validate=True)
-        except binascii.Error as error:
-            raise ValueError(str(error)) from error
+            return base64.b64decode(text[:whole], validate=True)
+        except binascii.Error:
+            self._channel = DROPPED
+            return b""
+
+    def _read_small(self, data: bytes, *, last: bool) -> list[tuple[int, bytes | None]]:
+        self._small = (self._small + data)[: SMALL_MAX + 1]
+        if not last:
+            return []
+        if self._channel in self._whole:
+            return [(self._channel, self._small)] if 0 < len(self._small) <= SMALL_MAX else []
+        if len(self._small) != 1:
+            raise WebSocketError(NORMAL, "a close signal does not name one channel")
+        return [(self._small[0], None)]
 
 
 PROTOCOLS: Final = (
@@ -70,9 +122,12 @@ def parse_resize(data: bytes) -> tuple[int, int]:
     """Columns and rows of ``{"Width": 80, "Height": 24}``. Raises ``ValueError``."""
     size = msgspec.json.decode(data, type=dict[str, int])
     try:
-        return size["Width"], size["Height"]
+        columns, rows = size["Width"], size["Height"]
     except KeyError as error:
         raise ValueError(f"a size needs {error}") from None
+    if not (0 <= columns < 1 << 16 and 0 <= rows < 1 << 16):
+        raise ValueError("a size is two unsigned numbers of 16 bits")
+    return columns, rows
 
 
 def exit_status(code: int, command: Sequence[str]) -> Status:

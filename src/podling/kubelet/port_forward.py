@@ -8,10 +8,10 @@ pod. (kubectl's newer way is a SPDY connection inside of the WebSocket: ``spdy_t
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
+from podling.cancellation import cancel_and_settle, run_to_end
 from podling.kubelet.carriers import Carrier
 from podling.kubelet.pipe import Pipe
 from podling.machinery.errors import bad_request
@@ -21,17 +21,21 @@ Forward = Callable[[int, AsyncIterator[bytes], Callable[[bytes], Awaitable[None]
 """Carries one connection to a port of the pod (``Runtime.port_forward`` for one sandbox)."""
 
 PORT = struct.Struct("<H")
+PORTS_MAX = 127
+"""Each has two channels, and a channel's number is one byte, of which the last is the close signal."""
 
 
 def parse_ports(texts: Sequence[str]) -> tuple[int, ...]:
     """The ports of ``?ports=80,443&ports=8080``. Raises 400."""
     ports = []
     for text in ",".join(texts).split(","):
-        if not text.isdigit() or not 0 < int(text) < 65536:
+        if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 0 < int(text) < 65536):
             raise bad_request(
                 f'unable to parse "{text}" as a port' if text else 'query parameter "ports" is required'
             )
         ports.append(int(text))
+    if len(ports) > PORTS_MAX:
+        raise bad_request(f"more than {PORTS_MAX} ports")
     return tuple(ports)
 
 
@@ -47,26 +51,29 @@ class PortForward:
 
     async def serve(self) -> None:
         """Carry the connections until all have ended or the client leaves."""
-        reading = asyncio.create_task(self._read())
-        carrying = asyncio.create_task(self._carry_all())
+        tasks = [
+            asyncio.create_task(work) for work in (self._read(), self._carry_all(), self._carrier.left())
+        ]
         try:
-            await asyncio.wait((reading, carrying), return_when=asyncio.FIRST_COMPLETED)
-            if carrying.done():
-                carrying.result()
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         except ConnectionError:
             return  # the client is gone
         finally:
-            for task in (reading, carrying):
-                task.cancel()
-            await asyncio.gather(reading, carrying, return_exceptions=True)
-            with contextlib.suppress(ConnectionError):
-                await self._carrier.close()
+            await run_to_end(self._end(tasks))
+
+    async def _end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        await cancel_and_settle(*tasks)
+        await self._carrier.close()
 
     async def _carry_all(self) -> None:
         for number, port in enumerate(self._ports):
             await self._carrier.send(2 * number, PORT.pack(port))
             await self._carrier.send(2 * number + 1, PORT.pack(port))
-        await asyncio.gather(*(self._carry(number, port) for number, port in enumerate(self._ports)))
+        async with asyncio.TaskGroup() as connections:
+            for number, port in enumerate(self._ports):
+                connections.create_task(self._carry(number, port))
 
     async def _carry(self, number: int, port: int) -> None:
         async def send(chunk: bytes) -> None:
@@ -74,7 +81,9 @@ class PortForward:
 
         try:
             await self._forward(port, self._inbound[number], send)
-        except RuntimeFailure as error:
+        except ConnectionError:
+            return  # the client is gone, as its own reader notices
+        except (RuntimeFailure, OSError) as error:
             await self._carrier.send(2 * number + 1, failure_text(port, self._pod, error).encode())
         finally:
             self._inbound[number].close()
@@ -90,6 +99,6 @@ class PortForward:
                 await self._inbound[number].put(data)
 
 
-def failure_text(port: int, pod: str, error: RuntimeFailure) -> str:
+def failure_text(port: int, pod: str, error: Exception) -> str:
     """What the client is told, which shows it after its own ``an error occurred forwarding``."""
     return f"error forwarding port {port} to pod {pod}, uid : {error}"

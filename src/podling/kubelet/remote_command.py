@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from podling.api.meta_v1 import Status
+from podling.cancellation import cancel_and_settle, run_to_end
 from podling.kubelet.carriers import Carrier
 from podling.kubelet.channels import (
     ERROR,
@@ -29,6 +32,8 @@ from podling.runtime.base import RuntimeFailure, Streams
 
 RESIZE_VERSION = 3
 """From this version on a terminal's size has a channel."""
+SIZES_MAX = 16
+"""Sizes that wait to be applied; the oldest is given up for a newer one."""
 
 Run = Callable[[Streams], Awaitable[Status]]
 """Runs the command with its streams; returns how it ended. Raises ``RuntimeFailure``."""
@@ -70,27 +75,32 @@ class RemoteCommand:
         self._carrier = carrier
         self._options = options
         self._stdin = Pipe()
-        self._sizes: asyncio.Queue[tuple[int, int]] = asyncio.Queue()
+        self._sizes: deque[tuple[int, int]] = deque(maxlen=SIZES_MAX)
+        self._resized = asyncio.Event()
 
     async def serve(self, run: Run, *, failed: str) -> None:
         """Carry the command to its end. ``failed`` says what failed when the runtime could not."""
-        tasks: list[asyncio.Task[bytes] | asyncio.Task[None]] = []
+        tasks: list[asyncio.Task[Any]] = []
+        status = b""
         try:
             await self._carrier.open(self._options.channels(self._carrier.version))
             command = asyncio.create_task(self._run(run, failed))
             reading = asyncio.create_task(self._read())
-            tasks += [command, reading]
+            tasks += [command, reading, asyncio.create_task(self._carrier.left())]
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if command.done() and (payload := command.result()):
-                await self._carrier.send(ERROR, payload)
+            if command.done():
+                status = command.result()
+            elif reading.done():
+                reading.result()
         except ConnectionError:
             return  # the client is gone, and the command with it
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            with contextlib.suppress(ConnectionError):
-                await self._carrier.close()
+            await run_to_end(self._end(tasks, status))
+
+    async def _end(self, tasks: Sequence[asyncio.Task[Any]], status: bytes) -> None:
+        """End the command, if it runs, and then the connection, however often the caller is cancelled."""
+        await cancel_and_settle(*tasks)
+        await self._carrier.close(status)
 
     async def _run(self, run: Run, failed: str) -> bytes:
         options = self._options
@@ -102,7 +112,9 @@ class RemoteCommand:
         )
         try:
             status = await run(streams)
-        except RuntimeFailure as error:
+        except ConnectionError:
+            raise
+        except (RuntimeFailure, OSError) as error:
             status = failure_status(f"{failed}: {error}")
         return status_payload(self._carrier.version, status)
 
@@ -120,10 +132,14 @@ class RemoteCommand:
                 self._stdin.end()
             elif channel == STDIN and data and self._options.stdin:
                 await self._stdin.put(data)
-            elif channel == RESIZE and data:
+            elif channel == RESIZE and data and self._options.tty:
                 with contextlib.suppress(ValueError):  # a size that is none
-                    self._sizes.put_nowait(parse_resize(data))
+                    self._sizes.append(parse_resize(data))
+                    self._resized.set()
 
     async def _resizes(self) -> AsyncIterator[tuple[int, int]]:
         while True:
-            yield await self._sizes.get()
+            while self._sizes:
+                yield self._sizes.popleft()
+            self._resized.clear()
+            await self._resized.wait()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 import msgspec
 from aiohttp import web
@@ -31,6 +30,8 @@ HOST = "127.0.0.1"
 PROMETHEUS = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
 SHUTDOWN_SECONDS = 2.0
 """How long connections may take to end once they are told to."""
+
+CLIENT_GONE = 499
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -117,6 +118,8 @@ class KubeletServer:
             return await handler(request)
         except ApiError as error:
             return web.Response(status=error.code, text=str(error))
+        except ConnectionError:  # the client left before its answer
+            return web.Response(status=CLIENT_GONE)
         finally:
             del self._requests[task]
 
@@ -142,6 +145,4 @@ class KubeletServer:
         return web.Response(body=body, content_type="application/json")
 
     async def _container_log(self, request: web.Request) -> web.StreamResponse:
-        with suppress(ConnectionError):  # the client has read enough
-            return await serve_container_log(request, self._pods(), self._watch)
-        return web.Response(status=499)
+        return await serve_container_log(request, self._pods(), self._watch)

@@ -20,11 +20,18 @@ from podling.kubelet.spdy_tunnel import PROTOCOL, TUNNELLED, Tunnel, WebSocketBy
 from podling.kubelet.spdy_upgrade import SPDY_VERSIONS, accept_spdy, wants_spdy
 from podling.machinery.errors import bad_request, failure
 from podling.runtime.base import ContainerState, NotFound, Streams
+from podling.streaming.spdy_connection import SpdyConnection
+from podling.streaming.websocket_connection import (
+    WebSocket,
+    accept_websocket,
+    chosen_protocol,
+    is_websocket_request,
+    offered_protocols,
+)
 
 IDLE_SECONDS = 4 * 3600.0
 """streamingConnectionIdleTimeout: how long a connection without a single frame is kept."""
-CLOSE_SECONDS = 1.0
-"""How long a client may take to answer a goodbye."""
+CHANNELS = tuple(protocol.name for protocol in PROTOCOLS)
 
 
 class StreamHandlers:
@@ -75,21 +82,18 @@ class StreamHandlers:
             await source.runtime.port_forward(sandbox_id, port, inbound, send)
 
         if wants_spdy(request):
-            response, connection, _ = await accept_spdy(request, (PROTOCOL,))
-            with suppress(ConnectionError):
-                await Tunnel(connection, forward, sandbox_id).serve()
+            response, connection, _ = await accept_spdy(request, (PROTOCOL,), idle_seconds=IDLE_SECONDS)
+            await Tunnel(SpdyConnection(connection), forward, sandbox_id).serve()
             return response
-        if TUNNELLED in _offered(request):
-            socket = await _upgrade(request, (TUNNELLED,))
-            with suppress(ConnectionError):
-                await Tunnel(WebSocketBytes(socket), forward, sandbox_id).serve()
-            return socket
+        if TUNNELLED in offered_protocols(request):
+            response, socket = await _upgrade(request, (TUNNELLED,))
+            await Tunnel(SpdyConnection(WebSocketBytes(socket)), forward, sandbox_id).serve()
+            return response
         ports = parse_ports(request.query.getall("ports", request.query.getall("port", [""])))
-        socket = await _upgrade(request, [protocol.name for protocol in PROTOCOLS])
-        protocol = BY_NAME.get(socket.ws_protocol or "", UNNAMED)
-        with suppress(ConnectionError):
-            await PortForward(WebSocketCarrier(socket, protocol), ports, forward, sandbox_id).serve()
-        return socket
+        response, socket = await _upgrade(request, CHANNELS)
+        carrier = WebSocketCarrier(socket, BY_NAME.get(socket.protocol, UNNAMED), whole=frozenset())
+        await PortForward(carrier, ports, forward, sandbox_id).serve()
+        return response
 
     async def _running_container(self, request: web.Request, missing: str) -> str:
         """The id of the container that the path names; ``missing`` is what is said if it does not run."""
@@ -135,30 +139,23 @@ async def _serve_command(
     response: web.StreamResponse
     carrier: Carrier
     if wants_spdy(request):
-        response, connection, name = await accept_spdy(request, tuple(SPDY_VERSIONS))
-        carrier = SpdyCarrier(connection, SPDY_VERSIONS[name])
+        known = tuple(SPDY_VERSIONS)
+        response, connection, name = await accept_spdy(request, known, idle_seconds=IDLE_SECONDS)
+        carrier = SpdyCarrier(SpdyConnection(connection), SPDY_VERSIONS[name])
     else:
-        response = socket = await _upgrade(request, [protocol.name for protocol in PROTOCOLS])
-        carrier = WebSocketCarrier(socket, BY_NAME.get(socket.ws_protocol or "", UNNAMED))
+        response, socket = await _upgrade(request, CHANNELS)
+        carrier = WebSocketCarrier(socket, BY_NAME.get(socket.protocol, UNNAMED))
     await RemoteCommand(carrier, options).serve(run, failed=failed)
     return response
 
 
-def _offered(request: web.Request) -> list[str]:
-    texts = ",".join(request.headers.getall("Sec-WebSocket-Protocol", ()))
-    return [name.strip() for name in texts.split(",") if name.strip()]
-
-
-async def _upgrade(request: web.Request, known: Sequence[str]) -> web.WebSocketResponse:
+async def _upgrade(request: web.Request, known: Sequence[str]) -> tuple[web.StreamResponse, WebSocket]:
     """Accept the WebSocket. Raises 400 for what is none, 403 where no protocol is common."""
-    if request.headers.get("Upgrade", "").lower() != "websocket":
+    if not is_websocket_request(request):
         raise bad_request("Upgrade request required")
-    offered = _offered(request)
-    if offered and not set(offered) & set(known):
+    offered = offered_protocols(request)
+    protocol = chosen_protocol(offered, ("", *known))
+    if protocol is None:
         why = f"unable to negotiate protocol: client supports {offered}, server accepts {list(known)}"
         raise failure(403, "Forbidden", f"unable to upgrade: {why}")
-    socket = web.WebSocketResponse(
-        protocols=known, compress=False, max_msg_size=0, receive_timeout=IDLE_SECONDS, timeout=CLOSE_SECONDS
-    )
-    await socket.prepare(request)
-    return socket
+    return await accept_websocket(request, protocol, idle_seconds=IDLE_SECONDS)

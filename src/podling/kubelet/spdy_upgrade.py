@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from podling.client.upgrades import RawConnection, accept_upgrade
 from podling.machinery.errors import failure
+from podling.streaming.upgrades import ClientConnection, accept_upgrade
 
 SPDY = "SPDY/3.1"
 VERSION_HEADER = "X-Stream-Protocol-Version"
@@ -43,11 +43,11 @@ def negotiate(offered: Sequence[str], known: Sequence[str]) -> str:
 
 
 async def accept_spdy(
-    request: web.BaseRequest, known: Sequence[str]
-) -> tuple[web.StreamResponse, RawConnection, str]:
+    request: web.BaseRequest, known: Sequence[str], *, idle_seconds: float
+) -> tuple[web.StreamResponse, ClientConnection, str]:
     """Change to SPDY; returns the response, the connection and the protocol inside. Raises 403."""
     texts = ",".join(request.headers.getall(VERSION_HEADER, ()))
     protocol = negotiate([name.strip() for name in texts.split(",") if name.strip()], known)
     headers = {VERSION_HEADER: protocol} if protocol else {}
-    response, connection = await accept_upgrade(request, SPDY, headers)
+    response, connection = await accept_upgrade(request, SPDY, headers, idle_seconds=idle_seconds)
     return response, connection, protocol

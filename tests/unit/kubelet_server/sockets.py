@@ -4,59 +4,26 @@ from __future__ import annotations
 
 import asyncio
 
-from aiohttp import WSMessage, WSMsgType
-
-
-class MemorySocket:
-    """The server's end. ``sent`` holds every frame; ``client_*`` is what the other side does."""
-
-    def __init__(self) -> None:
-        self.sent: list[bytes] = []
-        self.closed_with: int | None = None
-        self._incoming: asyncio.Queue[WSMessage] = asyncio.Queue()
-        self._sent = asyncio.Event()
-
-    async def receive(self) -> WSMessage:
-        return await self._incoming.get()
-
-    async def send_bytes(self, data: bytes) -> None:
-        if self.closed_with is not None:
-            raise ConnectionResetError("closed")
-        self.sent.append(data)
-        self._sent.set()
-
-    async def send_str(self, data: str) -> None:
-        await self.send_bytes(data.encode())
-
-    async def close(self, *, code: int = 1000, message: bytes = b"") -> bool:
-        self.closed_with = code
-        return True
-
-    def client_sends(self, *frames: bytes) -> None:
-        for frame in frames:
-            self._incoming.put_nowait(WSMessage(WSMsgType.BINARY, frame, None))
-
-    def client_leaves(self) -> None:
-        self._incoming.put_nowait(WSMessage(WSMsgType.CLOSE, 1001, None))
-
-    async def until_sent(self, count: int) -> None:
-        while len(self.sent) < count:
-            self._sent.clear()
-            await self._sent.wait()
-
-    @property
-    def waiting(self) -> int:
-        """Frames that the server has not taken yet."""
-        return self._incoming.qsize()
+from podling.streaming.websocket_connection import WebSocket
+from tests.support.websocket_frames import client_frame, server_frames
 
 
 class MemoryConnection:
-    """The server's end of a raw connection."""
+    """The server's end of a raw connection. ``writes`` holds what each write sent."""
 
     def __init__(self) -> None:
-        self.sent: list[bytes] = []
+        self.writes: list[bytes] = []
         self.closed = False
         self._incoming: asyncio.Queue[bytes] = asyncio.Queue()
+        self._written = asyncio.Event()
+        self._left = asyncio.Event()
+
+    async def left(self) -> None:
+        await self._left.wait()
+
+    def vanishes(self) -> None:
+        """The client has gone, though what it sent before is not read yet."""
+        self._left.set()
 
     async def receive(self) -> bytes:
         return await self._incoming.get()
@@ -64,13 +31,60 @@ class MemoryConnection:
     async def send(self, data: bytes) -> None:
         if self.closed:
             raise ConnectionResetError("closed")
-        self.sent.append(data)
+        self.writes.append(data)
+        self._written.set()
 
     async def close(self) -> None:
         self.closed = True
+        self._written.set()
 
     def arrives(self, data: bytes) -> None:
         self._incoming.put_nowait(data)
 
     def ends(self) -> None:
         self._incoming.put_nowait(b"")
+
+    async def until_write(self) -> None:
+        """Wait for the next write, or the end."""
+        self._written.clear()
+        await self._written.wait()
+
+    @property
+    def waiting(self) -> int:
+        """Pieces that the server has not taken yet."""
+        return self._incoming.qsize()
+
+
+class MemorySocket:
+    """A WebSocket: ``server`` is the server's end, ``client_*`` is what the other side does."""
+
+    def __init__(self) -> None:
+        self.connection = MemoryConnection()
+        self.server = WebSocket(self.connection)
+
+    @property
+    def sent(self) -> list[bytes]:
+        """Every message that the server sent."""
+        return [data for opcode, data in server_frames(b"".join(self.connection.writes)) if opcode < 8]
+
+    @property
+    def closed_with(self) -> int | None:
+        """The status of the server's close frame."""
+        frames = server_frames(b"".join(self.connection.writes))
+        return next((int.from_bytes(data[:2], "big") for opcode, data in frames if opcode == 8), None)
+
+    def client_sends(self, *messages: bytes) -> None:
+        for message in messages:
+            self.connection.arrives(client_frame(2, message))
+
+    def client_leaves(self) -> None:
+        self.connection.arrives(client_frame(8, b"\x03\xe9"))
+
+    async def until_sent(self, count: int) -> None:
+        while len(self.sent) < count:
+            await self.connection.until_write()
+
+    @property
+    def waiting(self) -> int:
+        """Messages that the server has not taken yet."""
+        return self.connection.waiting

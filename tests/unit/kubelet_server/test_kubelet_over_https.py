@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -24,12 +25,12 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.pki import KeyPair, Pki
-from podling.client.upgrades import UpgradeRefused, open_upgrade
 from podling.kubelet.server import KubeletServer
-from podling.kubelet.spdy import Data, Decoder, Encoder, SynStream
 from podling.runtime.base import ContainerEvent, ContainerSpec, Runtime, SandboxSpec
 from podling.runtime.sim import ContainerScript, ExecScript, LogScript, PortScript, SimRuntime
 from podling.runtime.sim.script import ANNOTATION_PREFIX, annotation
+from podling.streaming.spdy import Data, Decoder, Encoder, SynStream
+from podling.streaming.upgrades import UpgradeRefused, open_upgrade
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_factories=["uvloop"])]
 
@@ -336,6 +337,33 @@ async def test_a_port_is_forwarded_to_an_older_client(served: Served) -> None:
         while Data(3, b"welcome") not in received:
             received += decoder.feed(await connection.receive())
     await connection.close()
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+async def test_clients_that_leave_early_are_no_errors(
+    served: Served, caplog: pytest.LogCaptureFixture, after: int
+) -> None:
+    """They leave with their request, when it is accepted, or after the first message, all at once."""
+    request = (
+        b"GET /exec/default/web/app?command=cat&stdin=1&stdout=1 HTTP/1.1\r\nHost: x\r\n"
+        b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+
+    async def leaves() -> None:
+        port = int(served.api_server.url.rpartition(":")[2])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=served.api_server.context)
+        writer.write(request)
+        if after:
+            await reader.readuntil(b"\r\n\r\n")
+        if after > 1:
+            await reader.readexactly(3)
+        writer.transport.abort()
+
+    await asyncio.gather(*(leaves() for _ in range(20)))
+    assert await served.api_server.get("/healthz") == (200, "ok")
+    await served.server.close()
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_metrics_count_what_runs(served: Served) -> None:

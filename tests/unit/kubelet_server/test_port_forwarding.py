@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from podling import clock
 from podling.kubelet.carriers import WebSocketCarrier
-from podling.kubelet.channels import BY_NAME
+from podling.kubelet.channels import BY_NAME, Channels
 from podling.kubelet.port_forward import PortForward, parse_ports
-from podling.kubelet.spdy import (
-    DICTIONARY,
+from podling.kubelet.spdy_tunnel import Tunnel, WebSocketBytes
+from podling.machinery.errors import ApiError
+from podling.runtime.base import RuntimeFailure
+from podling.streaming.spdy import (
     Data,
     Decoder,
     Encoder,
     Frame,
     GoAway,
     Ping,
-    ProtocolError,
     Reset,
     SynReply,
     SynStream,
 )
-from podling.kubelet.spdy_tunnel import Tunnel, WebSocketBytes
-from podling.machinery.errors import ApiError
-from podling.runtime.base import RuntimeFailure
+from podling.streaming.spdy_connection import SpdyConnection
 from tests.unit.kubelet_server.sockets import MemorySocket
 
 V4 = BY_NAME["v4.channel.k8s.io"]
@@ -49,9 +45,18 @@ async def echo(port: int, inbound: AsyncIterator[bytes], send: Send) -> None:
 # Channels
 
 
+def forwarding(protocol: Channels, *ports: int) -> tuple[MemorySocket, asyncio.Task[None]]:
+    """A client's socket and the session that serves it."""
+    socket = MemorySocket()
+    carrier = WebSocketCarrier(socket.server, protocol, whole=frozenset())
+    return socket, asyncio.create_task(PortForward(carrier, ports, echo, "pod").serve())
+
+
 async def test_each_port_has_a_channel_for_data_and_one_for_errors() -> None:
     socket = MemorySocket()
-    serving = asyncio.create_task(PortForward(WebSocketCarrier(socket, V5), (80, 81), echo, "pod").serve())
+    serving = asyncio.create_task(
+        PortForward(WebSocketCarrier(socket.server, V5, frozenset()), (80, 81), echo, "pod").serve()
+    )
     await socket.until_sent(5)
     assert socket.sent[:4] == [b"\x00\x50\x00", b"\x01\x50\x00", b"\x02\x51\x00", b"\x03\x51\x00"]
     assert socket.sent[4] == b"\x03error forwarding port 81 to pod pod, uid : connection refused"
@@ -65,7 +70,9 @@ async def test_each_port_has_a_channel_for_data_and_one_for_errors() -> None:
 
 async def test_a_refused_port_does_not_hold_up_the_others() -> None:
     socket = MemorySocket()
-    serving = asyncio.create_task(PortForward(WebSocketCarrier(socket, V4), (81, 80), echo, "pod").serve())
+    serving = asyncio.create_task(
+        PortForward(WebSocketCarrier(socket.server, V4, frozenset()), (81, 80), echo, "pod").serve()
+    )
     socket.client_sends(*(b"\x00%d" % number for number in range(100)), b"\x02hello")
     while b"\x02echo hello" not in socket.sent:
         await clock.sleep(0.1)
@@ -85,54 +92,6 @@ def test_what_is_no_port_is_refused(text: str) -> None:
     assert caught.value.code == 400
 
 
-# SPDY frames
-
-
-def test_the_dictionary_is_the_protocols() -> None:
-    assert (len(DICTIONARY), zlib.adler32(DICTIONARY)) == (1423, 0xE3C6A7C2)
-
-
-streams = st.integers(1, 2**31 - 1)
-texts = st.text(st.characters(codec="ascii", exclude_characters="\0"), max_size=20)
-headers = st.dictionaries(texts, texts, max_size=4)
-frames = st.one_of(
-    st.builds(Data, streams, st.binary(max_size=200), st.booleans()),
-    st.builds(SynStream, streams, headers, st.booleans()),
-    st.builds(SynReply, streams, headers, st.booleans()),
-    st.builds(Reset, streams, st.integers(0, 11)),
-    st.builds(Ping, st.integers(0, 2**32 - 1)),
-    st.builds(GoAway, streams, st.integers(0, 2)),
-)
-
-
-@given(st.lists(frames, max_size=12), st.integers(1, 50))
-def test_frames_come_out_as_they_went_in(sent: list[Frame], piece: int) -> None:
-    encoder, decoder = Encoder(), Decoder()
-    data = b"".join(encoder.encode(frame) for frame in sent)
-    received: list[Frame] = []
-    for start in range(0, len(data), piece):
-        received += decoder.feed(data[start : start + piece])
-    assert received == sent
-
-
-def test_frames_without_a_meaning_here_are_left_out() -> None:
-    window_update = b"\x80\x03\x00\x09\x00\x00\x00\x08" + b"\x00\x00\x00\x01\x00\x01\x00\x00"
-    assert Decoder().feed(window_update + Encoder().encode(Ping(1))) == [Ping(1)]
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\x80\x02\x00\x01\x00\x00\x00\x00",
-        b"\x80\x03\x00\x01\x00\x00\x00\x02\x00\x00",
-        b"\x80\x03\x00\x01\x00\x00\x00\x0c" + b"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00xx",
-    ],
-)
-def test_what_is_not_spdy_is_an_error(data: bytes) -> None:
-    with pytest.raises(ProtocolError):
-        Decoder().feed(data)
-
-
 # The tunnel
 
 
@@ -141,7 +100,9 @@ class TunnelClient:
 
     def __init__(self, forward: Callable[[int, AsyncIterator[bytes], Send], Awaitable[None]] = echo) -> None:
         self.socket = MemorySocket()
-        self.serving = asyncio.create_task(Tunnel(WebSocketBytes(self.socket), forward, "pod").serve())
+        self.serving = asyncio.create_task(
+            Tunnel(SpdyConnection(WebSocketBytes(self.socket.server)), forward, "pod").serve()
+        )
         self._encoder, self._decoder = Encoder(), Decoder()
         self._read = 0
         self.received: list[Frame] = []

@@ -13,10 +13,11 @@ from podling.api.meta_v1 import Status
 from podling.kubelet.carriers import SpdyCarrier, WebSocketCarrier
 from podling.kubelet.channels import BY_NAME, Channels, exit_status
 from podling.kubelet.remote_command import RemoteCommand, Run, StreamOptions
-from podling.kubelet.spdy import Data, Decoder, Encoder, Frame, GoAway, Ping, Reset, SynReply, SynStream
 from podling.kubelet.spdy_upgrade import SPDY_VERSIONS, negotiate
 from podling.machinery.errors import ApiError
 from podling.runtime.base import RuntimeFailure, Streams
+from podling.streaming.spdy import Data, Decoder, Encoder, Frame, GoAway, Ping, Reset, SynReply, SynStream
+from podling.streaming.spdy_connection import SpdyConnection
 from tests.unit.kubelet_server.sockets import MemoryConnection, MemorySocket
 
 V5, V4, V1 = BY_NAME["v5.channel.k8s.io"], BY_NAME["v4.channel.k8s.io"], BY_NAME["channel.k8s.io"]
@@ -27,7 +28,7 @@ ALL = StreamOptions(stdin=True, stdout=True, stderr=True)
 async def serve(
     socket: MemorySocket, run: Run, options: StreamOptions = ALL, protocol: Channels = V5
 ) -> None:
-    await RemoteCommand(WebSocketCarrier(socket, protocol), options).serve(
+    await RemoteCommand(WebSocketCarrier(socket.server, protocol), options).serve(
         run, failed="error executing command in container"
     )
 
@@ -227,7 +228,7 @@ class SpdyClient:
     def __init__(self, options: StreamOptions = ALL, version: int = 4) -> None:
         self.connection = MemoryConnection()
         self.options = options
-        self.carrier = SpdyCarrier(self.connection, version)
+        self.carrier = SpdyCarrier(SpdyConnection(self.connection), version)
         self._encoder, self._decoder = Encoder(), Decoder()
 
     def send(self, *frames: Frame) -> None:
@@ -242,7 +243,7 @@ class SpdyClient:
         """Have the command served; returns every frame that came back."""
         failed = "error executing command in container"
         await RemoteCommand(self.carrier, self.options).serve(run, failed=failed)
-        return self._decoder.feed(b"".join(self.connection.sent))
+        return self._decoder.feed(b"".join(self.connection.writes))
 
 
 async def test_a_spdy_client_opens_a_stream_for_each_channel() -> None:

@@ -23,16 +23,19 @@ from pathlib import Path
 import msgspec
 
 from podling import ids
+from podling.cancellation import cancel_and_settle, run_to_end
 from podling.runtime.base import ExecTimeout, RuntimeFailure, Streams
 from podling.runtime.oci import commands, linux, messages
 from podling.runtime.oci.console import Console
 from podling.runtime.oci.host import Host, birth
 from podling.runtime.oci.records import ContainerRecord
 from podling.runtime.oci.rootfs import remove_tree
-from podling.runtime.oci.threads import in_thread
+from podling.runtime.oci.threads import in_thread, wait_for_end
 
 DRAIN_SECONDS = 2.0
 """How long output is still read after the command ended while something it left behind holds the pipe."""
+START_SECONDS = 10.0
+"""How long the engine may take to name a command that is not wanted any more, before it is killed itself."""
 
 Sink = Callable[[bytes], Awaitable[None]]
 
@@ -55,7 +58,7 @@ async def exec_in_container(
     except TimeoutError:
         raise ExecTimeout(f'command "{" ".join(command)}" timed out') from None
     finally:
-        await running.clean_up()
+        await run_to_end(running.clean_up())
 
 
 class _Exec:
@@ -92,12 +95,15 @@ class _Exec:
         else:
             stdin, stdout, stderr = self._open_terminal() if self._tty else self._open_pipes()
         try:
-            self._process = await in_thread(self._spawn, undo=commands.kill_session)
+            # A cancelled caller waits for the thread: whatever it started is then ours to kill.
+            await in_thread(self._spawn, undo=wait_for_end)
         finally:
             for descriptor in list(self._theirs):
                 self._close(self._theirs, descriptor)
+        process = self._process
+        assert process is not None
         if self._console is not None:
-            stdin = stdout = self._terminal = await self._received_terminal(self._console, self._process)
+            stdin = stdout = self._terminal = await self._received_terminal(self._console, process)
             self._apply_size()
         outputs = [self._copy_out(stdout, self._io.stdout)]
         if stderr >= 0:
@@ -105,7 +111,7 @@ class _Exec:
         readers = [self._task(output) for output in outputs]
         if self._io.stdin is not None and stdin >= 0:
             self._task(self._copy_in(stdin))
-        code = await commands.wait(self._process)
+        code = await self._code(process, readers)
         self._started()
         done, _ = await asyncio.wait(readers, timeout=DRAIN_SECONDS)
         for task in done:
@@ -116,9 +122,26 @@ class _Exec:
             raise RuntimeFailure(self._refusal())
         return code
 
+    async def _code(self, process: subprocess.Popen[bytes], readers: Sequence[asyncio.Task[None]]) -> int:
+        """The exit code, unless the output cannot be delivered any more: then its error."""
+        ending = self._task(_end_of(process))
+        waiting: set[asyncio.Task[None]] = {ending, *readers}
+        while not ending.done():
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        return process.wait()
+
     @property
     def _pid_file(self) -> Path:
         return self._place / "pid"
+
+    def _leader(self) -> int:
+        """The command's PID as the engine wrote it; 0 while it has not."""
+        try:
+            return int(self._pid_file.read_text())
+        except (OSError, ValueError):
+            return 0
 
     def _prepare(self) -> None:
         config = msgspec.json.decode((self._host.bundle(self._record.id) / "config.json").read_bytes())
@@ -137,14 +160,14 @@ class _Exec:
         if not self._running.is_set() and self._watch < 0:
             self._watch = linux.inotify(self._place, linux.IN_CLOSE_WRITE | linux.IN_MOVED_TO)
             asyncio.get_running_loop().add_reader(self._watch, self._look)
-            if self._pid_file.exists():
+            if self._leader():
                 self._started()
         await self._running.wait()
 
     def _look(self) -> None:
         with suppress(BlockingIOError):
             os.read(self._watch, 4096)
-        if self._pid_file.exists():
+        if self._leader():
             self._started()
 
     def _started(self) -> None:
@@ -156,7 +179,7 @@ class _Exec:
             loop.run_in_executor(None, os.close, self._watch)
             self._watch = -1
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
+    def _spawn(self) -> None:
         engine = self._host.engine
         arguments = [
             engine.path,
@@ -172,7 +195,7 @@ class _Exec:
         stdin, stdout, stderr = self._standard
         self._host.view.enter()
         program = self._host.program.path
-        return commands.spawn(arguments, program=program, stdin=stdin, stdout=stdout, stderr=stderr)
+        self._process = commands.spawn(arguments, program=program, stdin=stdin, stdout=stdout, stderr=stderr)
 
     def _open_pipes(self) -> tuple[int, int, int]:
         """Ours: where to write its input (or -1), and to read its output and errors from."""
@@ -273,11 +296,9 @@ class _Exec:
             os.close(descriptor)
 
     async def clean_up(self) -> None:
-        """Kill what still runs, end the copying, free everything; shielded from a second cancel."""
-        self._started()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Kill what still runs, end the copying, free everything."""
+        await cancel_and_settle(*self._tasks)
+        self._tasks.clear()
         for descriptor in list(self._ours | self._theirs):
             os.close(descriptor)
         self._ours.clear()
@@ -286,12 +307,20 @@ class _Exec:
             self._console.close()
         process = self._process
         if process is not None and process.poll() is None:
-            await asyncio.shield(in_thread(lambda: self._kill(process)))
+            await self._until_named(process)
+            await in_thread(lambda: self._kill(process))
+        self._started()
+        await cancel_and_settle(*self._tasks)
         remove_tree(self._place)
 
+    async def _until_named(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait until the engine has named the command it starts, which it would leave behind if killed."""
+        named = [self._task(self._until_running()), self._task(_end_of(process))]
+        await asyncio.wait(named, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
-        with suppress(OSError, ValueError):
-            kill_tree(self._host, self._record, int(self._pid_file.read_text()))
+        if leader := self._leader():
+            kill_tree(self._host, self._record, leader)
         commands.kill_session(process)
 
 

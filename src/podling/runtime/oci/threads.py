@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from podling.cancellation import settled
+
 T = TypeVar("T")
 
 
@@ -19,7 +21,8 @@ async def in_thread(function: Callable[[], T], undo: Callable[[T], object] | Non
     """Run ``function`` in a new thread and return what it returned.
 
     A thread cannot be cancelled. A cancelled caller without ``undo`` stops waiting and the result is
-    dropped; with it, the caller waits for the end and ``undo`` gets the result before it leaves.
+    dropped; with it, the caller waits for the end, however often it is cancelled, and ``undo`` gets the
+    result before it leaves.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -48,8 +51,11 @@ async def in_thread(function: Callable[[], T], undo: Callable[[T], object] | Non
         return await (future if undo is None else asyncio.shield(future))
     except asyncio.CancelledError:
         if undo is not None:
-            with suppress(Exception):  # the thread failed: there is nothing to undo
-                undo(await future)
+            try:
+                await settled(future)
+            finally:
+                with suppress(Exception):  # the thread failed: there is nothing to undo
+                    undo(future.result())
         raise
 
 

@@ -1,4 +1,4 @@
-"""SPDY/3.1 framing, as much of it as kubectl's port-forward speaks: pure, bytes in and frames out.
+"""SPDY/3.1 framing, as much of it as Kubernetes' clients use: pure, bytes in and frames out.
 
 A control frame is ``1`` and 15 bits of version, 16 bits of type, 8 bits of flags and 24 bits of length;
 a data frame is ``0`` and 31 bits of stream, then flags and length. Headers travel in blocks of one
@@ -16,12 +16,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 VERSION: Final = 3
-SYN_STREAM, SYN_REPLY, RST_STREAM, PING, GOAWAY = 1, 2, 3, 6, 7
+SYN_STREAM, SYN_REPLY, RST_STREAM, PING, GOAWAY, HEADERS = 1, 2, 3, 6, 7, 8
 FIN: Final = 0x01
 """The sender will send nothing more on this stream."""
+REFUSED: Final = 3
 CANCEL: Final = 5
 """Status of RST_STREAM: the stream is not wanted any more."""
 LENGTH_MAX: Final = (1 << 24) - 1
+CONTROL_MAX: Final = 16 << 10
+HEADERS_MAX: Final = 64 << 10
+"""Bytes of one block of headers, expanded; Kubernetes' clients send less than two hundred."""
+HEADER_COUNT_MAX: Final = 100
 STREAM_MASK: Final = 0x7FFFFFFF
 
 _WORDS = (
@@ -46,8 +51,8 @@ DICTIONARY: Final = (
 )
 
 
-class ProtocolError(Exception):
-    """The peer does not speak SPDY/3.1."""
+class SpdyError(ConnectionError):
+    """The peer violates SPDY/3.1, or sends more than anything needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,40 +101,69 @@ Frame = Data | SynStream | SynReply | Reset | Ping | GoAway
 
 
 class Decoder:
-    """Frames out of bytes that come in any pieces. Frames without a meaning here are left out."""
+    """Frames out of bytes that come in any pieces. Frames without a meaning here are left out.
+
+    Data is passed on as it arrives, as several frames if need be, so no more than one control frame is held.
+    """
 
     def __init__(self) -> None:
         self._waiting = bytearray()
         self._headers = zlib.decompressobj(zdict=DICTIONARY)
+        self._last_stream = 0
+        self._data: Data | None = None
+        """The data frame that has begun."""
+        self._left = 0
 
     def feed(self, chunk: bytes) -> list[Frame]:
-        """The frames that are complete now. Raises ``ProtocolError``."""
+        """Return the frames that have arrived. Raises ``SpdyError``."""
         self._waiting += chunk
         frames: list[Frame] = []
-        while len(self._waiting) >= 8:
+        while True:
+            if self._data is not None:
+                if self._left and not self._waiting:
+                    return frames
+                frames.append(self._take_data(self._data))
+                continue
+            if len(self._waiting) < 8:
+                return frames
             first, rest = struct.unpack_from(">II", self._waiting)
             flags, length = rest >> 24, rest & LENGTH_MAX
+            if not first >> 31:
+                self._data, self._left = Data(first, b"", bool(flags & FIN)), length
+                del self._waiting[:8]
+                continue
+            if length > CONTROL_MAX:
+                raise SpdyError(f"a control frame of {length} bytes")
             if len(self._waiting) < 8 + length:
-                break
+                return frames
             body = bytes(self._waiting[8 : 8 + length])
             del self._waiting[: 8 + length]
-            if not first >> 31:
-                frames.append(Data(first, body, bool(flags & FIN)))
-            elif (frame := self._control(first, flags, body)) is not None:
+            if (frame := self._control(first, flags, body)) is not None:
                 frames.append(frame)
-        return frames
+
+    def _take_data(self, begun: Data) -> Data:
+        """What is here of a data frame; only its last part ends the stream."""
+        content = bytes(self._waiting[: self._left])
+        del self._waiting[: self._left]
+        self._left -= len(content)
+        if self._left:
+            return Data(begun.stream, content)
+        self._data = None
+        return Data(begun.stream, content, begun.fin)
 
     def _control(self, first: int, flags: int, body: bytes) -> Frame | None:
         version, kind = (first >> 16) & 0x7FFF, first & 0xFFFF
         if version != VERSION:
-            raise ProtocolError(f"version {version}, expected {VERSION}")
+            raise SpdyError(f"version {version}, expected {VERSION}")
         try:
             if kind == SYN_STREAM:
                 (stream,) = struct.unpack_from(">I", body)
-                return SynStream(stream & STREAM_MASK, self._read_headers(body[10:]), bool(flags & FIN))
+                return self._opened(stream & STREAM_MASK, self._read_headers(body[10:]), flags)
             if kind == SYN_REPLY:
                 (stream,) = struct.unpack_from(">I", body)
                 return SynReply(stream & STREAM_MASK, self._read_headers(body[4:]), bool(flags & FIN))
+            if kind == HEADERS:
+                self._read_headers(body[4:])  # the block belongs to the one zlib stream of all headers
             if kind == RST_STREAM:
                 stream, status = struct.unpack(">II", body)
                 return Reset(stream & STREAM_MASK, status)
@@ -138,21 +172,44 @@ class Decoder:
             if kind == GOAWAY:
                 return GoAway(*struct.unpack(">II", body))
         except struct.error as error:
-            raise ProtocolError(f"frame of type {kind}: {error}") from error
+            raise SpdyError(f"frame of type {kind}: {error}") from error
         return None
+
+    def _opened(self, stream: int, headers: Mapping[str, str], flags: int) -> SynStream:
+        """A stream of the client's: their numbers are odd and grow."""
+        if not stream % 2 or stream <= self._last_stream:
+            raise SpdyError(f"stream {stream} opened after stream {self._last_stream}")
+        self._last_stream = stream
+        return SynStream(stream, headers, bool(flags & FIN))
 
     def _read_headers(self, block: bytes) -> dict[str, str]:
         try:
-            plain = self._headers.decompress(block)
+            plain = self._headers.decompress(block, HEADERS_MAX + 1)
         except zlib.error as error:
-            raise ProtocolError(f"headers: {error}") from error
-        position, texts = 4, []
+            raise SpdyError(f"headers: {error}") from error
+        if len(plain) > HEADERS_MAX or self._headers.unconsumed_tail or self._headers.eof:
+            raise SpdyError(f"headers: more than {HEADERS_MAX} bytes, or the end of all headers")
         (count,) = struct.unpack_from(">I", plain)
+        if count > HEADER_COUNT_MAX:
+            raise SpdyError(f"{count} headers")
+        position, texts = 4, []
         for _ in range(2 * count):
             (length,) = struct.unpack_from(">I", plain, position)
             position += 4 + length
-            texts.append(plain[position - length : position].decode())
-        return dict(zip(texts[::2], texts[1::2], strict=True))
+            if position > len(plain):
+                raise SpdyError("a header is longer than its block")
+            texts.append(plain[position - length : position])
+        if position != len(plain):
+            raise SpdyError("bytes after the last header")
+        try:
+            headers = {
+                name.decode(): text.decode() for name, text in zip(texts[::2], texts[1::2], strict=True)
+            }
+        except UnicodeDecodeError as error:
+            raise SpdyError(f"headers: {error}") from error
+        if len(headers) != count:
+            raise SpdyError("a header comes twice")
+        return headers
 
 
 class Encoder:

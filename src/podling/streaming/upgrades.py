@@ -1,25 +1,34 @@
-"""Connections that begin as HTTP/1.1 and go on as something else: SPDY, which older clients still speak.
+"""Connections that begin as HTTP/1.1 and go on as something else: WebSockets, or the SPDY of older clients.
 
-WebSockets are aiohttp's own business. For any other protocol the server's connection is taken over by
-``accept_upgrade`` once the request has been answered with 101, and ``open_upgrade`` asks for the same as a
-client. Both give a ``RawConnection``: bytes in, bytes out, no more HTTP.
+A server takes its connection over with ``accept_upgrade`` once the request has been answered with 101, and
+``open_upgrade`` requests the same as a client. Both give a ``RawConnection``: bytes in and bytes out.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol, cast
 
 from aiohttp import web
 from yarl import URL
 
+from podling import clock
+from podling.streaming.hangup import HangupWatch
+
 BUFFERED_MAX = 256 * 1024
 """Bytes that wait for us before the peer has to."""
 HEAD_MAX = 64 * 1024
 READ = 64 * 1024
+CLOSE_SECONDS = 1.0
+KEEPALIVE_SECONDS = 15
+SLICE = 16 * 1024
+"""Bytes that are handed on at once, before others get a turn: they may be very many small frames."""
 
 
 class RawConnection(Protocol):
@@ -36,6 +45,14 @@ class RawConnection(Protocol):
     async def close(self) -> None: ...
 
 
+class ClientConnection(RawConnection, Protocol):
+    """A server's end of a connection to a client."""
+
+    async def left(self) -> None:
+        """Wait until the client has gone, also while nothing is received, or until nothing moves any more."""
+        ...
+
+
 class UpgradeRefused(Exception):
     """The server answered something else than 101."""
 
@@ -49,19 +66,26 @@ class UpgradeRefused(Exception):
 class _Taken:
     """A connection taken over from aiohttp, which hands us what comes in as to any payload parser."""
 
-    def __init__(self, request: web.BaseRequest) -> None:
+    def __init__(self, request: web.BaseRequest, idle_seconds: float) -> None:
         if request.transport is None:
             raise ConnectionResetError("the client is gone")
+        self._idle_seconds = idle_seconds
+        self._active = clock.monotonic()
         self._protocol = request.protocol
         self._transport = request.transport
-        self._chunks: deque[bytes] = deque()
+        self._chunks: deque[memoryview] = deque()
         self._buffered = 0
-        self._ended = False
         self._changed = asyncio.Event()
+        self._ended = False
+        self._gone = asyncio.Event()
+        connection = request.transport.get_extra_info("socket")
+        _keep_alive(connection)
+        self._hangup = HangupWatch(connection.fileno(), self._gone.set)
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]:
-        self._chunks.append(bytes(data))
+        self._chunks.append(memoryview(bytes(data)))
         self._buffered += len(data)
+        self._active = clock.monotonic()
         if self._buffered > BUFFERED_MAX:
             self._transport.pause_reading()
         self._changed.set()
@@ -69,40 +93,65 @@ class _Taken:
 
     def feed_eof(self) -> None:
         self._ended = True
+        self._gone.set()
         self._changed.set()
+        self._hangup.close()
 
     async def receive(self) -> bytes:
+        if self._chunks:
+            await clock.sleep(0)
         while not self._chunks:
             if self._ended or self._transport.is_closing():
                 return b""
             self._changed.clear()
             await self._changed.wait()
-        chunk = self._chunks.popleft()
+        first = self._chunks.popleft()
+        if len(first) > SLICE:
+            self._chunks.appendleft(first[SLICE:])
+        chunk = bytes(first[:SLICE])
         self._buffered -= len(chunk)
         if self._buffered <= BUFFERED_MAX and not self._transport.is_closing():
             self._transport.resume_reading()
         return chunk
+
+    async def left(self) -> None:
+        while not self._gone.is_set():
+            rest = self._active + self._idle_seconds - clock.monotonic()
+            if rest <= 0:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(rest if rest < float("inf") else None):
+                    await self._gone.wait()
 
     async def send(self, data: bytes) -> None:
         if self._transport.is_closing():
             raise ConnectionResetError("the client is gone")
         self._transport.write(data)
         await self._protocol._drain_helper()
+        self._active = clock.monotonic()
 
     async def close(self) -> None:
+        self._hangup.close()
         self._transport.close()
 
 
 async def accept_upgrade(
-    request: web.BaseRequest, protocol: str, headers: Mapping[str, str]
-) -> tuple[web.StreamResponse, RawConnection]:
-    """Answer 101 and take the connection over; the handler returns the response when all is done."""
+    request: web.BaseRequest,
+    protocol: str,
+    headers: Mapping[str, str],
+    *,
+    idle_seconds: float = float("inf"),
+) -> tuple[web.StreamResponse, ClientConnection]:
+    """Answer 101 and take the connection over; the handler returns the response when all is done.
+
+    A client of whom nothing moves for ``idle_seconds`` has left.
+    """
     response = web.StreamResponse(
         status=101, headers={"Connection": "Upgrade", "Upgrade": protocol, **headers}
     )
     response.force_close()
     await response.prepare(request)
-    taken = _Taken(request)
+    taken = _Taken(request, idle_seconds)
     request.protocol.set_parser(cast("object", taken))  # type: ignore[arg-type]
     request.protocol.keep_alive(False)
     return response, taken
@@ -126,7 +175,32 @@ class _Opened:
         await self._writer.drain()
 
     async def close(self) -> None:
+        """Close; a peer that does not take what is left within a second is cut off."""
         self._writer.close()
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._writer.wait_closed()
+        except TimeoutError:
+            _reset(self._writer.transport)
+        except OSError:
+            return
+
+
+def _reset(transport: asyncio.WriteTransport) -> None:
+    """Reset a connection: without that, its end would wait behind data that the peer does not read."""
+    with suppress(OSError):
+        linger = struct.pack("ii", 1, 0)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    transport.abort()
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    """Find out within minutes, as Go's servers do, that a silent peer does not exist any more."""
+    with suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):
+            if hasattr(socket, option):
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), KEEPALIVE_SECONDS)
 
 
 async def open_upgrade(
