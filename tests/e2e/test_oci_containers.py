@@ -236,7 +236,7 @@ async def test_an_image_can_be_a_volume(here: Node, tmp_path: Path) -> None:
     (data,) = await here.runtime.images.load(archive)
     sandbox = await here.pod()
     whole = Mount(container_path="/all", image=data.id)
-    part = Mount(container_path="/part", image=data.id, image_sub_path="docs")
+    part = Mount(container_path="/part", image=data.id, sub_path="docs")
     script = "exec 2>&1; cat /all/docs/page /part/page; ls /all; touch /part/x"
     _, said = await here.finish(sandbox, "sh", "-c", script, mounts=(whole, part))
     assert said.splitlines() == [
@@ -247,7 +247,7 @@ async def test_an_image_can_be_a_volume(here: Node, tmp_path: Path) -> None:
         "touch: /part/x: Read-only file system",
     ]
     for path in ("nowhere", "docs/way"):
-        wrong = Mount(container_path="/p", image=data.id, image_sub_path=path)
+        wrong = Mount(container_path="/p", image=data.id, sub_path=path)
         with pytest.raises(RuntimeFailure, match="does not exist in the image"):
             await here.create(sandbox, name="wrong", mounts=(wrong,))
     await here.runtime.images.remove_image("data")

@@ -130,13 +130,15 @@ class Mount:
     """A path of the node that the container sees at ``container_path``, or an image's files.
 
     With ``image`` (the id of an image that is here), ``host_path`` is not used: the container sees the
-    image's files, or those under ``image_sub_path``, read-only whatever ``read_only`` says.
+    image's files, read-only whatever ``read_only`` says.
     """
 
     container_path: str
     host_path: str = ""
     image: str = ""
-    image_sub_path: str = ""
+    sub_path: str = ""
+    """The part of ``host_path`` or of the image that is mounted. It must be there, and links in it may not
+    lead out: containers may change them at any time, so it is the runtime that resolves it."""
     read_only: bool = False
     recursive_read_only: bool = False
     propagation: MountPropagation = MountPropagation.NONE

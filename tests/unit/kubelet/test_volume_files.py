@@ -134,9 +134,14 @@ def test_a_part_may_not_be_a_way_out(tmp_path: Path) -> None:
     volume = tmp_path / "volume"
     volume.mkdir()
     (volume / "out").symlink_to(tmp_path)
-    with pytest.raises(StartFailure):
-        prepare_sub_path(volume, "out/secret")
-    assert prepare_sub_path(volume, "new/part").is_dir()
+    (tmp_path / "secret").mkdir()
+    wanted = 'failed to (create|prepare) subPath (directory )?for volumeMount "v" of container "app"$'
+    for part in ("out/secret", "out/new", "out"):
+        with pytest.raises(StartFailure, match=wanted):
+            prepare_sub_path(volume, part, "v", "app")
+    assert sorted(os.listdir(tmp_path)) == ["secret", "volume"]
+    prepare_sub_path(volume, "new/part", "v", "app")
+    assert (volume / "new" / "part").is_dir()
 
 
 def test_mounts_of_a_container() -> None:
@@ -153,11 +158,11 @@ def test_mounts_of_a_container() -> None:
     volumes = {"v": Mounted(Path("/k/v")), "config": Mounted(Path("/k/c"), read_only=True)}
     images = {"data": Image(id="sha256:1")}
     found = mounts_of(container, volumes, images, {"SIZE": "small"}, write=False)
-    assert [(m.container_path, m.host_path or (m.image, m.image_sub_path), m.read_only) for m in found] == [
-        ("/a", "/k/v/part", False),
+    assert [(m.container_path, (m.host_path or m.image, m.sub_path), m.read_only) for m in found] == [
+        ("/a", ("/k/v", "part"), False),
         ("/models", ("sha256:1", "small/m"), True),
-        ("/a/b", "/k/v", True),
-        ("/etc/app", "/k/c", True),
+        ("/a/b", ("/k/v", ""), True),
+        ("/etc/app", ("/k/c", ""), True),
     ]
     assert [m.recursive_read_only for m in found] == [False, False, True, False]
     assert found[0].propagation.value == "HostToContainer"

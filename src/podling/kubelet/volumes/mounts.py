@@ -35,7 +35,7 @@ def _image_mount(mount: VolumeMount, image: Image, environment: Mapping[str, str
     return Mount(
         container_path=_target(mount),
         image=image.id,
-        image_sub_path=sub_path(mount, environment),
+        sub_path=sub_path(mount, environment),
         read_only=True,
         recursive_read_only=_recursively(mount),
         propagation=MountPropagation(mount.mount_propagation or "None"),
@@ -63,13 +63,13 @@ def _mount(
         text = f'cannot find volume "{mount.name}" to mount into container "{container}"'
         raise StartFailure(CONFIG_ERROR, text)
     part = sub_path(mount, environment)
-    path = mounted.path
-    if part:
-        path = prepare_sub_path(path, part) if write else path / part
+    if part and write:
+        prepare_sub_path(mounted.path, part, mount.name, container)
     read_only = bool(mount.read_only) or mounted.read_only
     return Mount(
         container_path=_target(mount),
-        host_path=str(path),
+        host_path=str(mounted.path),
+        sub_path=part,
         read_only=read_only,
         recursive_read_only=read_only and _recursively(mount),
         propagation=MountPropagation(mount.mount_propagation or "None"),

@@ -1,23 +1,29 @@
 """``subPath`` and ``subPathExpr``: mounting only a part of a volume.
 
 The part must lie inside the volume, also after every symbolic link on the way was followed: a container
-that can write the volume must not be able to point its way out of it.
+that can write the volume must not be able to point its way out of it. Here a missing directory is made and
+a path that leaves the volume is refused. The runtime resolves the path again when it mounts, since both may
+have changed by then.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 
 from podling.api.core_v1 import VolumeMount
+from podling.files.beneath import make_directory_beneath, opened_beneath
 from podling.kubelet.expansion import expand, unresolved
 from podling.kubelet.failures import StartFailure
 
 CONFIG_ERROR = "CreateContainerConfigError"
 
+logger = logging.getLogger(__name__)
+
 
 def sub_path(mount: VolumeMount, environment: Mapping[str, str]) -> str:
-    """The part of the volume that is mounted; empty for all of it. Raises ``StartFailure``."""
+    """Return the part of the volume that is mounted; empty for all of it. Raises ``StartFailure``."""
     part = mount.sub_path or ""
     if mount.sub_path_expr:
         missing = unresolved(mount.sub_path_expr, environment)
@@ -33,20 +39,20 @@ def sub_path(mount: VolumeMount, environment: Mapping[str, str]) -> str:
     return part
 
 
-def prepare_sub_path(volume: Path, part: str) -> Path:
-    """The part's place on the node, made as a directory if nothing is there. Raises ``StartFailure``."""
-    root = volume.resolve()
-    target = (root / part).resolve()
-    if not target.is_relative_to(root):
-        raise StartFailure(
-            CONFIG_ERROR, f"failed to prepare subPath for volumeMount: {part} leaves the volume"
-        )
+def prepare_sub_path(volume: Path, part: str, mount: str, container: str) -> None:
+    """Make the directory ``part`` of the volume if nothing is there. Raises ``StartFailure``.
+
+    The message says nothing of the node's files; details are in the log only.
+    """
+    of = f'for volumeMount "{mount}" of container "{container}"'
     try:
-        if not target.exists():
-            target.mkdir(mode=0o750, parents=True)
-            target.chmod(root.stat().st_mode & 0o7777)
+        make_directory_beneath(volume, part)
     except OSError as error:
-        raise StartFailure(
-            CONFIG_ERROR, f'failed to create subPath directory for volumeMount "{part}": {error}'
-        ) from error
-    return target
+        logger.warning("failed to create subPath %s in %s: %s", part, volume, error)
+        raise StartFailure(CONFIG_ERROR, f"failed to create subPath directory {of}") from error
+    try:
+        with opened_beneath(volume, part):
+            return
+    except OSError as error:
+        logger.warning("failed to prepare subPath %s in %s: %s", part, volume, error)
+        raise StartFailure(CONFIG_ERROR, f"failed to prepare subPath {of}") from error

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from podling.files.trees import tree_size
 from podling.runtime.base import Credentials, ImageFailure, RuntimeFailure
 from podling.runtime.images import formats
 from podling.runtime.images.names import Reference
 from podling.runtime.oci import commands
-from podling.runtime.oci.rootfs import disk_usage
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 """Registries that may speak plain HTTP without being configured to, as with other runtimes."""
@@ -130,7 +130,7 @@ async def while_it_grows(work: Coroutine[Any, Any, T], directory: Path) -> T:
     try:
         while not task.done():
             await asyncio.wait([task], timeout=PROGRESS_SECONDS)
-            before, size = size, await asyncio.to_thread(disk_usage, directory)
+            before, size = size, await asyncio.to_thread(tree_size, directory)
             if size <= before and not task.done():
                 raise Stalled
         return task.result()

@@ -8,6 +8,7 @@ lock. A container's process is made only by ``start``: a created one is a direct
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal as signals
 from contextlib import suppress
@@ -17,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podling import clock, ids
+from podling.files.trees import remove_tree
 from podling.runtime.base import (
     ContainerEventType,
     ContainerSpec,
@@ -32,9 +34,11 @@ from podling.runtime.oci.events import Running
 from podling.runtime.oci.host import Host, birth
 from podling.runtime.oci.prepare import Prepared, prepare
 from podling.runtime.oci.records import ContainerRecord, Records, SandboxRecord
-from podling.runtime.oci.rootfs import remove_tree, unmount_everything_under
+from podling.runtime.oci.rootfs import sub_path_places, unmount_everything_under, unmount_sub_paths
 from podling.runtime.oci.threads import in_thread, wait_for_end
 from podling.runtime.signals import signal_number
+
+logger = logging.getLogger(__name__)
 
 KILL_SECONDS = 30.0
 """How long the kernel may take to end a killed process."""
@@ -124,6 +128,7 @@ class Containers:
                 await self._failed(record, error)
                 raise
             self.records.note(replace(record, state=ContainerState.RUNNING, started_at=clock.now()))
+            await self._drop_sub_paths(record)
         report(self._host, record, ContainerEventType.STARTED)
 
     async def _make(self, record: ContainerRecord) -> ContainerRecord:
@@ -159,6 +164,16 @@ class Containers:
             return
         await commands.run(host.engine_command("start", record.id), hide=host.engine.hide_unified)
 
+    async def _drop_sub_paths(self, record: ContainerRecord) -> None:
+        """Take the parts of volumes off the node, which nothing needs once the container has its own."""
+        bundle = self._host.bundle(record.id)
+        if not sub_path_places(bundle).exists():
+            return
+        try:
+            await in_thread(lambda: unmount_sub_paths(bundle))
+        except OSError as error:
+            logger.warning("container %s: a subPath stays mounted until its removal: %s", record.id, error)
+
     async def _failed(self, record: ContainerRecord, error: BaseException) -> None:
         """A start that failed leaves an exited container that says why. One that was given up before the
         program ran leaves the container as it was: it did not fail, and may yet be started."""
@@ -169,6 +184,7 @@ class Containers:
         if isinstance(error, asyncio.CancelledError) and not ran:
             self.ends.undone(record)
             return
+        await self._drop_sub_paths(record)
         code, text = messages.START_ERROR_CODE, str(error) or type(error).__name__
         if isinstance(error, conmon.CreateFailure):
             text, code = messages.start_failure(text, self._command(record))

@@ -24,12 +24,12 @@ import msgspec
 
 from podling import ids
 from podling.cancellation import cancel_and_settle, run_to_end
+from podling.files.trees import remove_tree
 from podling.runtime.base import ExecTimeout, RuntimeFailure, Streams
 from podling.runtime.oci import commands, linux, messages
 from podling.runtime.oci.console import Console
 from podling.runtime.oci.host import Host, birth
 from podling.runtime.oci.records import ContainerRecord
-from podling.runtime.oci.rootfs import remove_tree
 from podling.runtime.oci.threads import in_thread, wait_for_end
 
 DRAIN_SECONDS = 2.0

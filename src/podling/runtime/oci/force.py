@@ -14,10 +14,11 @@ from pathlib import Path
 import msgspec
 
 from podling import clock
+from podling.files.trees import remove_tree
 from podling.runtime.oci.cgroups import Cgroups
 from podling.runtime.oci.processes import end, kill, wait_for_ends
 from podling.runtime.oci.records import RECORD, SandboxRecord
-from podling.runtime.oci.rootfs import remove_tree, unmount_everything_under
+from podling.runtime.oci.rootfs import unmount_everything_under
 
 _TRIES = 20
 _END_SECONDS = 0.5

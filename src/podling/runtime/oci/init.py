@@ -19,11 +19,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from podling.files.trees import remove_tree
 from podling.runtime.base import RuntimeFailure
 from podling.runtime.oci import commands
 from podling.runtime.oci.host import Host, birth, exiting, open_process
 from podling.runtime.oci.records import SandboxRecord
-from podling.runtime.oci.rootfs import remove_tree
 from podling.runtime.oci.sandbox import pin
 from podling.runtime.oci.threads import in_thread, wait_for_end
 from podling.runtime.platform import architecture

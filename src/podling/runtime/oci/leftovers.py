@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import errno
+import logging
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from podling.files.trees import remove_tree
 from podling.runtime.base import RuntimeFailure
 from podling.runtime.oci.host import Host
-from podling.runtime.oci.rootfs import (
-    mount_rootfs,
-    remove_tree,
-    unmount_all,
-    unmount_everything_under,
-)
+from podling.runtime.oci.rootfs import mount_rootfs, unmount_all, unmount_everything_under
 from podling.runtime.oci.sandbox import Place, remove_place
+
+logger = logging.getLogger(__name__)
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -63,8 +62,8 @@ def clean(
     for directory in (host.state / "containers").iterdir():
         if directory.name not in containers and directory.name not in sandboxes:
             unmount_everything_under(directory)
-            remove_tree(directory)
-            remove_tree(host.engine_root / directory.name)
+            _remove(directory)
+            _remove(host.engine_root / directory.name)
     for directory in (host.state / "sandboxes").iterdir():
         if directory.name not in sandboxes:
             remove_place(Place(directory))
@@ -72,8 +71,16 @@ def clean(
         if file.name not in containers:
             file.unlink(missing_ok=True)
     for name in strays:
-        remove_tree(host.root / "containers" / name)
-        remove_tree(host.root / "sandboxes" / name)
+        _remove(host.root / "containers" / name)
+        _remove(host.root / "sandboxes" / name)
+
+
+def _remove(path: Path) -> None:
+    """Remove a tree. What cannot be removed is left: it must not keep the node from starting."""
+    try:
+        remove_tree(path)
+    except OSError as error:
+        logger.warning("%s was not removed: %s", path, error)
 
 
 def remove_directories(host: Host) -> None:

@@ -6,6 +6,7 @@ that a user can act on; the caller removes what was made so far.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import stat
@@ -22,13 +23,15 @@ from podling.runtime.oci.capabilities import container_capabilities
 from podling.runtime.oci.host import Host
 from podling.runtime.oci.mounts import check_propagation, parse_mountinfo
 from podling.runtime.oci.records import ContainerRecord, SandboxRecord
-from podling.runtime.oci.rootfs import mount_image, mount_rootfs
+from podling.runtime.oci.rootfs import mount_beneath, mount_image, mount_rootfs, sub_path_places
 from podling.runtime.oci.sandbox import joined_namespaces
 from podling.runtime.oci.seccomp import profile_for
 from podling.runtime.oci.seccomp_compile import compiled
 from podling.runtime.oci.spec import Device, Inputs, oci_config, stop_signal
 from podling.runtime.oci.users import User, resolve_user
 from podling.runtime.platform import architecture
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ def prepare(
     """
     check_platform(image, architecture(), _emulated(image.architecture))
     directory, bundle, rootfs = _directories(host, record, image)
-    spec = replace(spec, mounts=_with_images(spec.mounts, images, bundle))
+    spec = replace(spec, mounts=_with_sources(spec.mounts, images, bundle))
     _check_propagation(spec.mounts)
     user = resolve_user(
         spec.security,
@@ -112,10 +115,11 @@ def _namespaces(host: Host, sandbox: SandboxRecord, target: ContainerRecord | No
     return joined if target is None else {**joined, "pid": f"/proc/{target.pid}/ns/pid"}
 
 
-def _with_images(
+def _with_sources(
     mounts: Sequence[Mount], images: Mapping[str, ImageContent], bundle: Path
 ) -> tuple[Mount, ...]:
-    """The mounts with every image's files mounted on the node, where the container binds them from."""
+    """The mounts as the OCI runtime gets them: images' files and parts of volumes are mounted on the node,
+    in places that no container can change, and bound from there."""
     result = []
     for number, mount in enumerate(mounts):
         if mount.image:
@@ -124,8 +128,17 @@ def _with_images(
                 mount_image(images[mount.image].layers, bundle / "images" / "empty", place)
             except OSError as error:
                 raise RuntimeFailure(f"image {mount.image} cannot be mounted: {error}") from error
-            source = _inside(place, mount.image_sub_path)
-            mount = replace(mount, host_path=source, image="", image_sub_path="", read_only=True)
+            source = _inside(place, mount.sub_path)
+            mount = replace(mount, host_path=source, image="", sub_path="", read_only=True)
+        elif mount.sub_path:
+            place = sub_path_places(bundle) / str(number)
+            try:
+                mount_beneath(Path(mount.host_path), mount.sub_path, place)
+            except OSError as error:
+                logger.warning("subPath %s of %s: %s", mount.sub_path, mount.host_path, error)
+                text = f'failed to prepare subPath for volumeMount at "{mount.container_path}"'
+                raise RuntimeFailure(text) from error
+            mount = replace(mount, host_path=str(place), sub_path="")
         result.append(mount)
     return tuple(result)
 

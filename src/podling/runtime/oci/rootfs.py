@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
+import stat
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from podling.files.beneath import opened_beneath
+from podling.files.trees import remove_tree
 from podling.runtime.oci import linux
 from podling.runtime.oci.mounts import parse_mountinfo
 
@@ -44,6 +46,35 @@ def mount_image(layers: Sequence[Path], empty: Path, target: Path) -> None:
         linux.mount("overlay", target, "overlay", linux.MS_RDONLY, f"lowerdir={':'.join(names)}")
 
 
+def sub_path_places(bundle: Path) -> Path:
+    """Where the parts of volumes that a container mounts are bound until it has started."""
+    return bundle / "sub-paths"
+
+
+def mount_beneath(volume: Path, part: str, place: Path) -> None:
+    """Bind what ``part`` of ``volume`` leads to at ``place``, which is made: a directory or a file.
+
+    It is the open descriptor that is bound, so whatever a container makes of the path meanwhile, nothing
+    outside of the volume can appear. Raises ``OSError``.
+    """
+    place.parent.mkdir(exist_ok=True, mode=0o700)
+    with opened_beneath(volume, part) as found:
+        if stat.S_ISDIR(os.fstat(found).st_mode):
+            place.mkdir()
+        else:
+            place.touch()
+        linux.mount(f"/proc/self/fd/{found}", place, flags=linux.MS_BIND)
+
+
+def unmount_sub_paths(bundle: Path) -> None:
+    """Take the parts of volumes off again; a container that has started keeps its own."""
+    places = sub_path_places(bundle)
+    with suppress(FileNotFoundError):
+        for place in list(places.iterdir()):
+            unmount_all(place)
+    remove_tree(places)
+
+
 def _opened(place: Path, stack: ExitStack) -> int:
     descriptor = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     stack.callback(os.close, descriptor)
@@ -68,26 +99,3 @@ def unmount_everything_under(path: Path) -> None:
     for point in reversed(points):
         if point.path.startswith(prefix):
             unmount_all(Path(point.path))
-
-
-def remove_tree(path: Path) -> None:
-    """Delete a directory tree that holds no mounts any more; nothing is followed out of it."""
-    with suppress(FileNotFoundError):
-        shutil.rmtree(path)
-
-
-def disk_usage(path: Path) -> int:
-    """Bytes on disk below ``path``; what vanishes meanwhile does not count."""
-    total = 0
-    stack = [os.fspath(path)]
-    while stack:
-        try:
-            entries = list(os.scandir(stack.pop()))
-        except OSError:
-            continue
-        for entry in entries:
-            with suppress(OSError):
-                total += entry.stat(follow_symlinks=False).st_blocks * 512
-                if entry.is_dir(follow_symlinks=False):
-                    stack.append(entry.path)
-    return total

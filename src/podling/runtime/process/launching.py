@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from podling.runtime.base import ContainerSpec
+from podling.files.beneath import opened_beneath, path_of
+from podling.runtime.base import ContainerSpec, Mount, RuntimeFailure
 from podling.runtime.process import plan
 from podling.runtime.process.records import Launch
 
@@ -47,6 +49,21 @@ def user_of(launch: Launch, ours: plan.Identity) -> tuple[int, int, tuple[int, .
         return ours.uid, ours.gid, ()
     uid, gid, groups = launch.user
     return uid, gid, tuple(groups)
+
+
+def with_real_path(mount: Mount) -> Mount:
+    """Return the mount with its ``sub_path`` resolved to a path, which is all that a process can get.
+
+    Raises ``RuntimeFailure``.
+    """
+    if not mount.sub_path or mount.image:
+        return mount
+    try:
+        with opened_beneath(Path(mount.host_path), mount.sub_path) as found:
+            return replace(mount, host_path=path_of(found), sub_path="")
+    except OSError as error:
+        text = f'failed to prepare subPath for volumeMount at "{mount.container_path}"'
+        raise RuntimeFailure(text) from error
 
 
 def build(directory: Path, links: Sequence[tuple[object, str]], working_dir: Path) -> None:

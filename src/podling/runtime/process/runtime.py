@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import podling
 from podling import clock, ids
+from podling.files.trees import remove_tree
 from podling.runtime.base import (
     Container,
     ContainerEvent,
@@ -134,7 +134,7 @@ class ProcessRuntime:
         launch = launching.launch_of(
             spec, self._names.defaults(spec.image), self._identity, directory / "rootfs", record.hostname
         )
-        links = plan.links(spec.mounts)
+        links = plan.links([launching.with_real_path(mount) for mount in spec.mounts])
         stop_signal = spec.stop_signal or image.stop_signal or "SIGTERM"
         signal_number(stop_signal)  # refuse it now rather than at the end
         container = Container(
@@ -182,7 +182,7 @@ class ProcessRuntime:
             await member.link.close()
         # The record goes first: a half removed container must not come back after a restart.
         (member.directory / "container.json").unlink(missing_ok=True)
-        await in_thread(lambda: shutil.rmtree(member.directory, True))
+        await in_thread(lambda: remove_tree(member.directory))
         self._report(ContainerEventType.REMOVED, member.container.sandbox_id, container_id)
 
     async def list_containers(self, *, sandbox_id: str = "") -> tuple[Container, ...]:
@@ -269,7 +269,7 @@ class ProcessRuntime:
         container = records.load(directory / "container.json", Container)
         launch = records.load(directory / "launch.json", Launch)
         if container is None or launch is None or container.sandbox_id not in self._sandboxes:
-            await asyncio.to_thread(shutil.rmtree, directory, True)
+            await asyncio.to_thread(remove_tree, directory)
             return
         member = self._members[container.id] = Member(container, directory, launch.command[0], self._report)
         await member.adopt()
