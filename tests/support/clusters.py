@@ -22,6 +22,8 @@ from typing import Any
 import pytest
 import yaml
 
+from podling.files.trees import remove_tree
+
 PODLING = [sys.executable, "-m", "podling"]
 DEADLINE = "60s"
 
@@ -152,7 +154,7 @@ class RealCluster:
     def remove(self) -> None:
         """Take the cluster down and its directory away, whatever state it is in."""
         self.down()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        remove_tree(self.directory)
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from podling.cluster.identity import Identity, Place, Standing
 from podling.cluster.nodes import end_all_containers
 from podling.controllers.directory_provisioner import PROVISIONER
 from podling.controllers.volume_rules import PROVISIONED_BY
+from podling.files.trees import remove_tree
 from podling.machinery import codec
-from podling.runtime.oci.rootfs import remove_tree
 from podling.store.base import Store
 from podling.store.sqlite import SqliteStore
 

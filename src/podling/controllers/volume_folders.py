@@ -7,9 +7,10 @@ that its nodes share. ``NoFolders`` stands in where nothing is written at all (s
 from __future__ import annotations
 
 import asyncio
-import shutil
 from pathlib import Path
 from typing import Protocol
+
+from podling.files.trees import remove_tree
 
 
 class Folders(Protocol):
@@ -54,8 +55,8 @@ class VolumeFolders:
     def _remove(path: Path) -> None:
         if path.is_symlink():  # not ours: we make folders, and follow nothing out of our root
             path.unlink()
-        elif path.exists():
-            shutil.rmtree(path)
+        else:
+            remove_tree(path)
 
 
 class NoFolders:

@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -153,9 +154,21 @@ class TreeMeter:
         self._whole = 0
         self._so_far = 0
         self._counting: Iterator[int] | None = None
+        self._at_work = threading.Lock()
 
     def measure(self) -> int:
-        """Count on and return the bytes on disk. Raises ``OSError``."""
+        """Count on and return the bytes on disk.
+
+        Raises ``OSError``, also while another thread measures, which a file system may hold up for long.
+        """
+        if not self._at_work.acquire(blocking=False):
+            raise BlockingIOError(errno.EAGAIN, "is being measured already", str(self._path))
+        try:
+            return self._measure()
+        finally:
+            self._at_work.release()
+
+    def _measure(self) -> int:
         counting = self._counting or sizes(self._path)
         for _ in range(self._batches):
             size = next(counting, None)

@@ -11,11 +11,12 @@ A pod's directory belongs to its UID, so a new pod of the same name never sees a
 from __future__ import annotations
 
 import os
-import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from podling.api.core_v1 import Pod
+from podling.files.trees import remove_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class Directories:
         """Remove the logs of a pod, whatever it was called."""
         for name in _directories_in(self.logs):
             if name.endswith(f"_{uid}"):
-                shutil.rmtree(self.logs / name, ignore_errors=True)
+                with suppress(OSError):
+                    remove_tree(self.logs / name)
 
 
 def _directories_in(parent: Path) -> list[str]:

@@ -32,7 +32,7 @@ from podling.kubelet.eviction import (
 )
 from podling.kubelet.eviction_ranking import ContainerUse, PodUse, message, rank
 from podling.kubelet.image_gc import ImageCollector
-from podling.kubelet.local_storage import StorageUse, disk_volumes, excess, is_limited, tree_size
+from podling.kubelet.local_storage import StorageMeters, StorageUse, disk_volumes, excess, is_limited
 from podling.kubelet.node_usage import node_left
 from podling.kubelet.services import PodServices
 from podling.kubelet.status import Verdict
@@ -80,6 +80,7 @@ class EvictionManager:
             config.eviction_hard, config.eviction_soft, config.eviction_soft_grace_period
         )
         self._directories = services.directories
+        self._meters = StorageMeters()
         self._pressure = Pressure()
         self.conditions: frozenset[str] = frozenset()
         """The pressures that the node is under."""
@@ -111,6 +112,7 @@ class EvictionManager:
                 self._deps.recorder.event(pod, "Warning", "Evicted", text)
                 worker.kill(Verdict("Evicted", text), HARD_GRACE_SECONDS)
                 evicted.append(worker)
+        self._meters.forget_unused()
         return evicted
 
     async def _stats(self) -> dict[str, ContainerStats]:
@@ -131,9 +133,9 @@ class EvictionManager:
     def _measure(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse:
         uid = pod.metadata.uid or ""
         logs = self._directories.pod_logs(pod)
-        containers = {name: size + tree_size(logs / name) for name, size in layers.items()}
+        containers = {name: size + self._meters.size(logs / name) for name, size in layers.items()}
         volumes = {
-            name: tree_size(self._directories.volume(uid, EmptyDir.plugin_name, name))
+            name: self._meters.size(self._directories.volume(uid, EmptyDir.plugin_name, name))
             for name in disk_volumes(pod)
         }
         return StorageUse(containers, volumes)

@@ -7,12 +7,12 @@ them is evicted at once, however much room the node has left (``pkg/kubelet/evic
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from podling.api.core_v1 import Pod
+from podling.files.trees import TreeMeter
 from podling.machinery.pods import pod_limits
 from podling.machinery.quantity import value
 
@@ -63,13 +63,19 @@ def excess(pod: Pod, use: StorageUse) -> str:
     return ""
 
 
-def tree_size(path: Path) -> int:
-    """Bytes on disk below ``path``, as ``du`` counts them; nothing there is nothing used."""
-    size = 0
-    for directory, _, files in os.walk(path):
-        for name in files:
-            try:
-                size += os.lstat(os.path.join(directory, name)).st_blocks * 512
-            except FileNotFoundError:
-                continue
-    return size
+class StorageMeters:
+    """Measures what pods keep on disk, each tree for a bounded time a call (see ``TreeMeter``)."""
+
+    def __init__(self) -> None:
+        self._meters: dict[Path, TreeMeter] = {}
+        self._used: set[Path] = set()
+
+    def size(self, path: Path) -> int:
+        """Return the bytes on disk below ``path``. Raises ``OSError``."""
+        self._used.add(path)
+        return self._meters.setdefault(path, TreeMeter(path)).measure()
+
+    def forget_unused(self) -> None:
+        """Drop the meters of trees that were not measured since the last call."""
+        self._meters = {path: meter for path, meter in self._meters.items() if path in self._used}
+        self._used.clear()

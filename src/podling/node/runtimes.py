@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from podling.files.trees import remove_tree
 from podling.runtime.base import Runtime, RuntimeFailure
 from podling.runtime.images.store import ImageStore
 
@@ -88,7 +89,8 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
         from podling.network.pod_network import BridgeNetwork
 
         await BridgeNetwork(plan.state / "network", plan.identity).remove()
-        shutil.rmtree(plan.state, ignore_errors=True)
+        with suppress(OSError):
+            remove_tree(plan.state)
     return pods
 
 

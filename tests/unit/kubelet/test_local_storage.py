@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from podling.api.core_v1 import Pod
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.local_storage import StorageUse, excess, is_limited, tree_size
+from podling.kubelet.local_storage import StorageMeters, StorageUse, excess, is_limited
 from podling.runtime.sim import Scenario
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import SimNode, condition, pod, sim_node
@@ -79,8 +80,10 @@ def test_the_size_of_a_tree(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "file").write_bytes(b"x" * 8192)
     (tmp_path / "link").symlink_to("deep/file")
-    assert tree_size(tmp_path) == 8192
-    assert tree_size(tmp_path / "absent") == 0
+    meters = StorageMeters()
+    directory = (tmp_path / "deep").stat().st_blocks * 512
+    assert meters.size(tmp_path) == 8192 + directory
+    assert meters.size(tmp_path / "absent") == 0
 
 
 @pytest.fixture
@@ -107,3 +110,22 @@ async def test_a_pod_that_fills_its_scratch_volume_is_evicted(node: SimNode) -> 
     assert (found.status.phase, found.status.reason) == ("Failed", "Evicted")
     assert found.status.message == 'Usage of EmptyDir volume "scratch" exceeds the limit "64Ki". '
     assert condition(found, "DisruptionTarget") == "absent"
+
+
+async def test_pod_is_evicted_although_another_hides_in_long_names(node: SimNode) -> None:
+    mount = {"name": "scratch", "mountPath": "/scratch"}
+    containers = [{"name": "app", "image": "app:1", "volumeMounts": [mount]}]
+    volumes = [{"name": "scratch", "emptyDir": {"sizeLimit": "200Ki"}}]
+    for name in ("a-hides", "b-fills"):
+        await node.create(pod(name, containers=containers, volumes=volumes))
+    await node.pass_time(5)
+    for name in ("a-hides", "b-fills"):
+        uid = (await node.get(name)).metadata.uid or ""
+        here = os.open(node.deps.root_dir / "pods" / uid / "volumes/kubernetes.io~empty-dir/scratch", 0)
+        for _ in range(19 if name == "a-hides" else 0):
+            os.mkdir("d" * 200, dir_fd=here)
+            here = os.open("d" * 200, os.O_RDONLY, dir_fd=here)
+        size = 10 if name == "a-hides" else 400_000
+        os.write(os.open("f" * 250, os.O_CREAT | os.O_WRONLY, dir_fd=here), b"x" * size)
+    await node.pass_time(15)
+    assert (await node.get("b-fills")).status.reason == "Evicted"

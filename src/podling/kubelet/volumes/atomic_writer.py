@@ -8,12 +8,13 @@ which is atomic. Unchanged content is left alone (``pkg/volume/util/atomic_write
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from podling import clock, ids
+from podling.files.trees import remove_tree
 
 DATA = "..data"
 _NEW = "..data_tmp"
@@ -68,7 +69,8 @@ def write_payload(directory: Path, payload: Payload, group: int | None = None) -
     link.rename(directory / DATA)
     _link_names(directory, payload)
     if current is not None:
-        shutil.rmtree(current, ignore_errors=True)
+        with suppress(OSError):
+            remove_tree(current)
     return True
 
 

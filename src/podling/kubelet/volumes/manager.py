@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from podling.api.core_v1 import Container, Pod, Volume
+from podling.files.trees import remove_tree
 from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
@@ -156,7 +156,10 @@ class VolumeManager:
                 mounted = held.get(mount.name)
                 if mounted is not None and mounted.made_for_container and not sub_path(mount, environment):
                     await blocking_for_pod(uid, make_missing_directory, mounted.path)
-        return mounts_of(container, held, images, environment, write=self._deps.config.write_files)
+        find = partial(mounts_of, container, held, images, environment, write=self._deps.config.write_files)
+        if any(mount.sub_path or mount.sub_path_expr for mount in container.volume_mounts):
+            return await blocking_for_pod(uid, find)  # makes directories in what the pod shapes
+        return find()
 
     async def tear_down(self, uid: str) -> None:
         """Take the pod's volumes down and remove its directory. Raises ``OSError``."""
@@ -168,18 +171,10 @@ class VolumeManager:
 
 
 def _remove_pod_directory(path: Path) -> None:
-    """Unmount whatever is mounted below, deepest first, then remove. Never crosses into a mount."""
-    if not path.exists():
-        return
+    """Unmount the pod's volumes, then remove all that is left; what else is mounted inside stays."""
     volumes = path / "volumes"
     if volumes.exists():
         for plugin in volumes.iterdir():
             for volume in plugin.iterdir():
                 unmount(volume)
-    device = path.stat().st_dev
-    for directory, names, _ in os.walk(path):
-        for name in names:
-            found = Path(directory) / name
-            if not found.is_symlink() and found.stat().st_dev != device:
-                raise OSError(f"{found} is still mounted")
-    shutil.rmtree(path)
+    remove_tree(path)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
+
+from podling.files.trees import walk
 
 _DIRECTORY_BITS = 0o2000 | 0o110
 _GROUP_BITS = 0o660
+_PATH = os.O_PATH | os.O_CLOEXEC
 
 
 def set_ownership(root: Path, group: int, *, only_on_mismatch: bool = False) -> None:
@@ -22,10 +26,10 @@ def set_ownership(root: Path, group: int, *, only_on_mismatch: bool = False) -> 
     """
     if only_on_mismatch and _matches(root, group):
         return
-    for directory, names, files in os.walk(root):
-        for name in (*names, *files):
-            _own(Path(directory) / name, group)
-    _own(root, group)
+    for directory, name, _ in walk(root):
+        with suppress(FileNotFoundError):
+            _own(os.open(name, _PATH | os.O_NOFOLLOW, dir_fd=directory), group)
+    _own(os.open(root, _PATH), group)
 
 
 def _matches(root: Path, group: int) -> bool:
@@ -34,12 +38,17 @@ def _matches(root: Path, group: int) -> bool:
     return status.st_gid == group and status.st_mode & wanted == wanted
 
 
-def _own(path: Path, group: int) -> None:
-    os.chown(path, -1, group, follow_symlinks=False)
-    status = path.lstat()
-    if stat.S_ISLNK(status.st_mode):
-        return
-    mode = stat.S_IMODE(status.st_mode) | _GROUP_BITS
-    if stat.S_ISDIR(status.st_mode):
-        mode |= _DIRECTORY_BITS
-    path.chmod(mode)
+def _own(descriptor: int, group: int) -> None:
+    """Change what is open, and close it: its name may be another file's by now, which a container chose."""
+    try:
+        status = os.fstat(descriptor)
+        itself = f"/proc/self/fd/{descriptor}"
+        os.chown(itself, -1, group)
+        if stat.S_ISLNK(status.st_mode):
+            return
+        mode = stat.S_IMODE(status.st_mode) | _GROUP_BITS
+        if stat.S_ISDIR(status.st_mode):
+            mode |= _DIRECTORY_BITS
+        os.chmod(itself, mode)
+    finally:
+        os.close(descriptor)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from podling import ids
+from podling.files.trees import remove_tree
 from podling.runtime.images.formats import RunConfig
 from podling.runtime.images.records import ImageRecord
 from podling.runtime.platform import architecture
@@ -116,7 +116,7 @@ def _fill(place: Path, files: dict[str, str], links: dict[str, str], binds: tupl
     try:
         work.rename(place)
     except OSError:  # somebody made the same one meanwhile
-        shutil.rmtree(work)
+        remove_tree(work)
 
 
 def _top_links(machine: Path) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -28,6 +27,7 @@ from pathlib import Path
 import msgspec
 
 from podling import ids
+from podling.files.trees import remove_tree
 from podling.runtime.base import Credentials, Image, ImageFailure, NotFound
 from podling.runtime.images import archive, formats, names, records, registry
 from podling.runtime.images.host import HOST_IMAGE, build_host_image
@@ -85,7 +85,7 @@ class ImageStore:
             await registry.fetch(reference, remote, scratch)
             return await self._keep(archive.pulled(scratch, remote.manifest_digest), tags, digests)
         finally:
-            await asyncio.to_thread(shutil.rmtree, scratch, True)
+            await asyncio.to_thread(_remove, scratch)
 
     async def load(self, archive_path: Path, names_: Sequence[str] = ()) -> tuple[Image, ...]:
         tags = tuple(names.parse(name).full for name in names_)
@@ -100,7 +100,7 @@ class ImageStore:
                     raise ImageFailure(f"{archive_path} holds {len(images)} images, not one to rename")
                 return tuple([await self._take_in(found, tags) for found in images])
         finally:
-            await asyncio.to_thread(shutil.rmtree, scratch, True)
+            await asyncio.to_thread(_remove, scratch)
 
     async def remove_image(self, name: str) -> None:
         record = self._find(name)
@@ -246,7 +246,7 @@ class ImageStore:
             os.chmod(work, 0o700)
             work.rename(self._layer(diff_id).parent)
         finally:
-            shutil.rmtree(work, ignore_errors=True)
+            _remove(work)
 
     def _layer(self, diff_id: str) -> Path:
         return self.root / "layers" / diff_id.removeprefix("sha256:")[:32] / "files"
@@ -275,7 +275,7 @@ class ImageStore:
 
     def _read(self) -> dict[str, ImageRecord]:
         """What is on disk, with leftovers of an interrupted run removed."""
-        shutil.rmtree(self.root / "work", ignore_errors=True)
+        _remove(self.root / "work")
         for name in ("layers", "holders", "work"):
             (self.root / name).mkdir(parents=True, exist_ok=True, mode=0o700)
         catalog = Catalog()
@@ -313,7 +313,15 @@ class ImageStore:
             gone = [entry for entry in _directories(self.root / "layers") if entry.name not in keep]
             moved = [entry.rename(self.root / "work" / f"gone-{ids.hex_id(16)}") for entry in gone]
         for directory in moved:
-            shutil.rmtree(directory, ignore_errors=True)
+            _remove(directory)
+
+
+def _remove(path: Path) -> None:
+    """Remove a tree; what stays is found again at the next start."""
+    try:
+        remove_tree(path)
+    except OSError as error:
+        logger.warning("%s was not removed: %s", path, error)
 
 
 def _directories(path: Path) -> Iterable[Path]:

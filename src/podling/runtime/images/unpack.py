@@ -20,6 +20,7 @@ import tarfile
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
+from podling.files.trees import remove_tree
 from podling.runtime.base import ImageFailure
 
 WHITEOUT = ".wh."
@@ -152,7 +153,7 @@ class _Layer:
         if entry.isdir() and stat.S_ISDIR(mode.st_mode):
             return
         if stat.S_ISDIR(mode.st_mode):
-            shutil.rmtree(path)
+            remove_tree(Path(path))
             for known in [
                 known for known in self._directories if known == path or known.startswith(path + "/")
             ]:

@@ -56,6 +56,10 @@ class Host:
     def rootfs(self, container_id: str) -> Path:
         return self.bundle(container_id) / "rootfs"
 
+    def upper(self, container_id: str) -> Path:
+        """A container's writable layer."""
+        return self.root / "containers" / container_id / "upper"
+
     def place(self, sandbox_id: str) -> Place:
         return Place(self.state / "sandboxes" / sandbox_id)
 

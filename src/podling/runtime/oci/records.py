@@ -8,7 +8,7 @@ atomically; they are not forced to disk, since after a power cut no container ru
 from __future__ import annotations
 
 import logging
-import shutil
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from podling.files.trees import remove_tree
 from podling.runtime.base import Container, ContainerState, LinuxResources, NamespaceOptions, Sandbox
 
 logger = logging.getLogger(__name__)
@@ -161,7 +162,8 @@ class Records(Generic[R]):
             self._write(directory, data)
         except OSError:
             if record.id not in self._all:
-                shutil.rmtree(directory, ignore_errors=True)
+                with suppress(OSError):
+                    remove_tree(directory)
             raise
         self._all[record.id] = record
         return record
@@ -187,5 +189,9 @@ class Records(Generic[R]):
 
     def forget(self, id_: str) -> None:
         """Remove a record with its whole directory."""
-        shutil.rmtree(self.root / id_, ignore_errors=True)
         self._all.pop(id_, None)
+        try:
+            (self.root / id_ / RECORD).unlink(missing_ok=True)
+            remove_tree(self.root / id_)
+        except OSError as error:
+            logger.warning("the directory of %s was not removed: %s", id_, error)

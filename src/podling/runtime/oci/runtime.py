@@ -32,9 +32,9 @@ from podling.runtime.oci.detect import CgroupMode, Choice, choose, gather
 from podling.runtime.oci.events import ExitWatch
 from podling.runtime.oci.exec import exec_in_container
 from podling.runtime.oci.host import Host
+from podling.runtime.oci.layer_sizes import LayerSizes
 from podling.runtime.oci.lean_view import LeanView
 from podling.runtime.oci.port_forward import forward_port
-from podling.runtime.oci.rootfs import disk_usage
 from podling.runtime.oci.sandboxes import Sandboxes
 from podling.runtime.oci.sealed import SealedProgram
 from podling.runtime.oci.threads import in_thread
@@ -228,8 +228,11 @@ class OciRuntime:
         ]
         host, at = self._on.host, clock.now()
 
+        layers = self._on.layers
+
         def read() -> tuple[ContainerStats, ...]:
             result = []
+            sizes = layers.measure({record.id: host.upper(record.id) for record in records})
             for record in records:
                 usage = host.cgroups.usage(record.cgroup)
                 result.append(
@@ -240,7 +243,7 @@ class OciRuntime:
                         memory_bytes=usage.memory_bytes,
                         memory_working_set_bytes=usage.memory_working_set_bytes,
                         processes=usage.processes,
-                        writable_layer_bytes=disk_usage(host.root / "containers" / record.id / "upper"),
+                        writable_layer_bytes=sizes[record.id],
                     )
                 )
             return tuple(result)
@@ -260,6 +263,7 @@ class _Parts:
         self.sandboxes = Sandboxes(host, self.containers)
         self._watch = ExitWatch(host.exits, self.containers.ends.exit_file_appeared)
         self._version = ""
+        self.layers = LayerSizes()
 
     async def start(self) -> None:
         await asyncio.to_thread(leftovers.prepare_directories, self.host)
