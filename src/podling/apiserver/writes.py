@@ -12,6 +12,7 @@ unless the writer named the revision it means. A write that changes nothing stor
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,7 +23,7 @@ from msgspec import structs
 from podling import clock
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status, StatusDetails
 from podling.apiserver import deletion, metadata
-from podling.apiserver.admission.base import Chain, Operation, Request, release
+from podling.apiserver.admission.base import Chain, Operation, Request, release, release_later
 from podling.apiserver.contention import Contention
 from podling.apiserver.deletion import Outcome
 from podling.apiserver.kinds.base import Context, KindRules, View
@@ -102,6 +103,9 @@ class Writes:
                     metadata.with_owners_once(admitted, options.warnings, admitted=True), obj, options
                 )
             return await self._create_admitted(request, obj, options, context)
+        except asyncio.CancelledError:
+            release_later(request.releases)
+            raise
         finally:
             release(request.releases)
 
@@ -186,6 +190,9 @@ class Writes:
             if new == old:
                 return old
             return new if update.options.dry_run else await self._replace(resource, entry, new)
+        except asyncio.CancelledError:
+            release_later(update.releases)
+            raise
         finally:
             release(update.releases)
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from typing import Any
 
 import pytest
 
+from podling import clock
 from podling.api.core_v1 import Service
+from podling.apiserver.admission.registry import plugins_without_controllers
+from podling.apiserver.server import ApiServer
 from podling.machinery.errors import ApiError
+from podling.store.base import Encode, Entry
+from podling.store.memory import MemoryStore
 from podling.testing import ControlPlane
 from tests.support.manifests import obj
 
@@ -246,3 +252,36 @@ async def test_a_load_balancer_that_keeps_client_addresses_has_a_health_check(cl
     service = await create(cluster, "spec: {type: LoadBalancer, externalTrafficPolicy: Local}")
     assert (service.spec.health_check_node_port or 0) in range(30000, 32768)
     assert service.spec.allocate_load_balancer_node_ports is True
+
+
+class DetachedStore(MemoryStore):
+    """Writes take their time and are stored even if their writer is cancelled, as on a disk."""
+
+    async def put(self, key: str, encode: Encode, *, expect: int, memo: Any = None) -> Entry:
+        async def written() -> Entry:
+            await clock.sleep(0.01)
+            return await super(DetachedStore, self).put(key, encode, expect=expect, memo=memo)
+
+        return await asyncio.shield(asyncio.ensure_future(written()))
+
+
+async def test_cancelled_write_keeps_its_address_until_it_is_stored() -> None:
+    store = DetachedStore()
+    api = ApiServer(store, plugins_without_controllers())
+    await api.start()
+    client = api.client()
+    try:
+        wanted = "metadata: {{name: {}}}\nspec: {{clusterIP: 10.96.0.77}}"
+        first = asyncio.ensure_future(client.create(obj(Service, wanted.format("one"), PLAIN)))
+        await clock.sleep(0.001)
+        first.cancel()
+        for seconds in (0.0, 0.1):
+            await clock.sleep(seconds)
+            with pytest.raises(ApiError, match="provided IP is already allocated"):
+                await client.create(obj(Service, wanted.format("two"), PLAIN))
+        await client.delete(Service, "one", "default")
+        await clock.sleep(60)
+        assert (await client.create(obj(Service, wanted.format("two"), PLAIN))).metadata.uid
+    finally:
+        await api.stop()
+        await store.close()

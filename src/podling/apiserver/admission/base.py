@@ -11,6 +11,7 @@ Upstream counterpart: ``staging/src/k8s.io/apiserver/pkg/admission`` and ``plugi
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -42,6 +43,10 @@ class Operation(StrEnum):
     CONNECT = "CONNECT"
 
 
+UNSETTLED_SECONDS = 30.0
+"""How long a cancelled write may still be stored."""
+
+
 class Rounds:
     """Whether the plugins are asked a second time, because one that asks others changed the object.
 
@@ -63,6 +68,14 @@ def release(releases: list[Callable[[], object]]) -> None:
     """Call and forget all of ``Request.releases``."""
     while releases:
         releases.pop()()
+
+
+def release_later(releases: list[Callable[[], object]]) -> None:
+    """Release after a cancelled write, when it has been stored or never will be: a client that goes away
+    does not stop a write that is on its way to the disk."""
+    if releases:
+        asyncio.get_running_loop().call_later(UNSETTLED_SECONDS, release, releases.copy())
+        releases.clear()
 
 
 class Request(Struct, frozen=True, kw_only=True):
