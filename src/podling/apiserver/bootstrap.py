@@ -1,9 +1,9 @@
 """What a new cluster holds before anyone asks for anything: namespaces, roles, priority classes, and the
 Service under which pods find the server.
 
-Run at every start. What is missing is created; roles that ask to be kept up to date are; everything else
-belongs to the cluster's users from then on, but for what no cluster can be without: the namespaces and the
-Service come back when somebody deletes them.
+Run at every start. What is missing is created, and default roles and bindings get back what they lack;
+everything else belongs to the cluster's users from then on, but for what no cluster can be without: the
+namespaces and the Service come back when they are deleted.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ from podling.api.discovery_v1 import Endpoint as SliceEndpoint
 from podling.api.discovery_v1 import EndpointConditions, EndpointSlice
 from podling.api.discovery_v1 import EndpointPort as SlicePort
 from podling.api.meta_v1 import ObjectMeta
-from podling.api.rbac_v1 import ClusterRole
+from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podling.api.scheduling_v1 import PriorityClass
 from podling.apiserver.loops import keep_at
+from podling.apiserver.namespace_policy import namespace_bindings, namespace_roles
 from podling.apiserver.policy import bootstrap_bindings, bootstrap_roles
+from podling.apiserver.policy_reconciliation import reconciled_binding, reconciled_role
 from podling.apiserver.rest import Registry
 from podling.client.local import SYSTEM, Target, WriteOptions
 from podling.machinery import errors
@@ -67,6 +69,7 @@ class Endpoint:
     cluster_ip: str = "10.96.0.1"
     port: int = 6443
     address: str = ""
+    """The address that the server advertises."""
 
     @property
     def reachable(self) -> bool:
@@ -115,6 +118,8 @@ def initial_objects() -> Iterator[Any]:
         yield Namespace(metadata=ObjectMeta(name=name))
     yield from bootstrap_roles()
     yield from bootstrap_bindings()
+    yield from namespace_roles()
+    yield from namespace_bindings()
     for name, value, description in CRITICAL:
         yield PriorityClass(metadata=ObjectMeta(name=name), value=value, description=description)
 
@@ -157,16 +162,14 @@ async def _ensure(registry: Registry, obj: Any) -> Any:
         if not errors.is_not_found(error):
             raise
         return await registry.create(_collection(target), SYSTEM, obj, WriteOptions())
-    if isinstance(obj, ClusterRole) and stored.rules != obj.rules and _updates(stored):
-        wanted = structs.replace(stored, rules=obj.rules)
-        return await registry.update(target, SYSTEM, wanted, WriteOptions())
-    return stored
+    wanted = stored
+    if isinstance(obj, ClusterRole | Role):
+        wanted = reconciled_role(stored, obj)
+    elif isinstance(obj, ClusterRoleBinding | RoleBinding):
+        wanted = reconciled_binding(stored, obj)
+    return stored if wanted == stored else await registry.update(target, SYSTEM, wanted, WriteOptions())
 
 
 def _collection(target: Target) -> Target:
     """The collection that ``target`` is in."""
     return Target(target.resource, target.namespace)
-
-
-def _updates(stored: ClusterRole) -> bool:
-    return stored.metadata.annotations.get("rbac.authorization.kubernetes.io/autoupdate") == "true"

@@ -7,7 +7,7 @@ serves.
 from __future__ import annotations
 
 from podling.api.rbac_v1 import PolicyRule
-from podling.apiserver.policy_rules import ASK_ABOUT_RIGHTS, READ, RECORD_EVENTS, UPDATE, WRITE, rule
+from podling.apiserver.policy_rules import ASK_ABOUT_RIGHTS, EVENTS, READ, RECORD_EVENTS, UPDATE, WRITE, rule
 
 NODE_RULES = (
     *ASK_ABOUT_RIGHTS,
@@ -15,7 +15,7 @@ NODE_RULES = (
     rule(READ, "core", "services"),
     rule(("create", *READ), "core", "nodes"),
     rule(UPDATE, "core", "nodes/status nodes"),
-    RECORD_EVENTS,
+    rule(EVENTS, "core", "events"),
     rule(READ, "core", "pods"),
     rule(("create", "delete"), "core", "pods"),
     rule(UPDATE, "core", "pods/status"),
@@ -36,7 +36,8 @@ NODE_RULES = (
 _SCHEDULER = (
     RECORD_EVENTS,
     rule(("create",), "coordination.k8s.io", "leases"),
-    rule((*READ, *UPDATE), "coordination.k8s.io", "leases", "kube-scheduler"),
+    rule((*READ, "update"), "coordination.k8s.io", "leases", "kube-scheduler"),
+    rule((*READ, *WRITE), "coordination.k8s.io", "leasecandidates"),
     rule(READ, "core", "nodes namespaces replicationcontrollers services"),
     rule(("delete", *READ), "core", "pods"),
     rule(("create",), "core", "bindings pods/binding"),
@@ -61,10 +62,11 @@ _CONTROLLER_MANAGER = (
     rule((*READ, *WRITE), "*", "*"),
 )
 _PROXIER = (
-    rule(READ, "core", "services endpoints nodes"),
+    rule(("list", "watch"), "core", "services endpoints"),
+    rule(READ, "core", "nodes"),
     RECORD_EVENTS,
-    rule(READ, "discovery.k8s.io", "endpointslices"),
-    rule(READ, "networking.k8s.io", "servicecidrs"),
+    rule(("list", "watch"), "discovery.k8s.io", "endpointslices"),
+    rule(("list", "watch"), "networking.k8s.io", "servicecidrs"),
 )
 _VOLUME_SCHEDULER = (
     rule((*READ, *UPDATE), "core", "persistentvolumes"),

@@ -21,7 +21,7 @@ from podling.api.rbac_v1 import (
     Subject,
 )
 from podling.apiserver.component_roles import COMPONENT_ROLES
-from podling.apiserver.policy_rules import READ, UPDATE, WRITE, paths, rule
+from podling.apiserver.policy_rules import READ, WRITE, paths, rule
 
 LABELS = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 ANNOTATIONS = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
@@ -34,8 +34,8 @@ _WORKLOAD_STATUS = (
     "controllerrevisions daemonsets/status deployments/status replicasets/status statefulsets/status"
 )
 _CORE_OBJECTS = (
-    "configmaps endpoints persistentvolumeclaims replicationcontrollers replicationcontrollers/scale "
-    "serviceaccounts services"
+    "configmaps persistentvolumeclaims replicationcontrollers replicationcontrollers/scale serviceaccounts "
+    "services"
 )
 _NETWORKING = "ingresses networkpolicies"
 
@@ -43,7 +43,7 @@ _VIEW = (
     rule(
         READ,
         "core",
-        f"{_CORE_OBJECTS} persistentvolumeclaims/status pods pods/log pods/status "
+        f"{_CORE_OBJECTS} endpoints persistentvolumeclaims/status pods pods/log pods/status "
         "replicationcontrollers/status services/status bindings events limitranges namespaces "
         "namespaces/status resourcequotas resourcequotas/status",
     ),
@@ -57,10 +57,10 @@ _VIEW = (
 _EDIT = (
     rule(READ, "core", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"),
     rule(("impersonate",), "core", "serviceaccounts"),
-    rule(WRITE, "core", "pods pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"),
-    rule(("create",), "core", "pods/eviction serviceaccounts/token"),
-    rule(UPDATE, "core", "pods/resize pods/ephemeralcontainers"),
-    rule(WRITE, "core", f"{_CORE_OBJECTS} events"),
+    rule(WRITE, "core", "pods pods/attach pods/exec pods/portforward pods/proxy"),
+    rule(("create",), "core", "pods/eviction"),
+    rule(WRITE, "core", f"{_CORE_OBJECTS} events secrets services/proxy"),
+    rule(("create",), "core", "serviceaccounts/token"),
     rule(WRITE, "apps", _WORKLOADS),
     rule(WRITE, "autoscaling", "horizontalpodautoscalers"),
     rule(WRITE, "batch", "cronjobs jobs"),
@@ -68,6 +68,8 @@ _EDIT = (
     rule(WRITE, "networking.k8s.io", _NETWORKING),
     rule((*READ, *WRITE), "coordination.k8s.io", "leases"),
 )
+# Endpoints may not be written: through them one namespace could reach the services of another, or of the
+# node (CVE-2021-25740). Resizing and debugging pods needs a role of its own, as in Kubernetes.
 _ADMIN = (
     rule(("create",), "authorization.k8s.io", "localsubjectaccessreviews"),
     rule((*READ, *WRITE), RBAC, "roles rolebindings"),
@@ -163,10 +165,10 @@ _BINDINGS = (
 def bootstrap_roles() -> Iterator[ClusterRole]:
     """Every cluster role to begin with."""
     for name, rules in _PLAIN_ROLES.items():
-        yield ClusterRole(metadata=_meta(name), rules=rules)
+        yield ClusterRole(metadata=metadata(name), rules=rules)
     for name, rules in _AGGREGATED.items():
         label = {f"rbac.authorization.k8s.io/aggregate-to-{name}": "true"}
-        yield ClusterRole(metadata=_meta(f"system:aggregate-to-{name}", label), rules=rules)
+        yield ClusterRole(metadata=metadata(f"system:aggregate-to-{name}", label), rules=rules)
     # What may view is part of edit, and what may edit is part of admin: through labels, as upstream.
     rules = ()
     for name, above in (("view", "edit"), ("edit", "admin"), ("admin", "")):
@@ -174,24 +176,25 @@ def bootstrap_roles() -> Iterator[ClusterRole]:
         label = {f"rbac.authorization.k8s.io/aggregate-to-{above}": "true"} if above else {}
         chosen = LabelSelector(match_labels={f"rbac.authorization.k8s.io/aggregate-to-{name}": "true"})
         aggregation = AggregationRule(cluster_role_selectors=(chosen,))
-        yield ClusterRole(metadata=_meta(name, label), aggregation_rule=aggregation, rules=rules)
+        yield ClusterRole(metadata=metadata(name, label), aggregation_rule=aggregation, rules=rules)
 
 
 def bootstrap_bindings() -> Iterator[ClusterRoleBinding]:
     """Every cluster role binding to begin with."""
     for name, role, subjects in _BINDINGS:
         yield ClusterRoleBinding(
-            metadata=_meta(name),
+            metadata=metadata(name),
             role_ref=RoleRef(api_group=RBAC, kind="ClusterRole", name=role),
-            subjects=tuple(_subject(kind, who) for kind, who in subjects),
+            subjects=tuple(subject(kind, who) for kind, who in subjects),
         )
 
 
-def _subject(kind: str, name: str) -> Subject:
+def subject(kind: str, name: str) -> Subject:
     if kind == "ServiceAccount":
         return Subject(kind=kind, name=name, namespace="kube-system")
     return Subject(api_group=RBAC, kind=kind, name=name)
 
 
-def _meta(name: str, labels: dict[str, str] | None = None) -> ObjectMeta:
-    return ObjectMeta(name=name, labels={**LABELS, **(labels or {})}, annotations=ANNOTATIONS)
+def metadata(name: str, labels: dict[str, str] | None = None, namespace: str | None = None) -> ObjectMeta:
+    labels = {**LABELS, **(labels or {})}
+    return ObjectMeta(name=name, namespace=namespace, labels=labels, annotations=ANNOTATIONS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from podling.api.core_v1 import Binding, ComponentStatus
@@ -157,8 +158,9 @@ class ApiServer:
         self._keep_running("priority-and-fairness-config-producer", Keeping(self.client(), self.flows).run)
 
     async def announce(self, address: str, port: int) -> None:
-        """Tell the cluster where the server listens now (see ``bootstrap.Endpoint``)."""
-        self._endpoint = Endpoint(self._endpoint.cluster_ip, port, self._endpoint.address or address)
+        """Make the Service ``kubernetes`` lead to this port, and to this address if pods can reach it."""
+        found = Endpoint(self._endpoint.cluster_ip, port, address)
+        self._endpoint = found if found.reachable else replace(self._endpoint, port=port)
         await announce(self.registry, self._endpoint)
 
     async def stop(self) -> None:

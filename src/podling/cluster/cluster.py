@@ -19,6 +19,7 @@ from msgspec import structs
 from podling.apiserver.admission.registry import default_plugins, plugins_without_controllers
 from podling.apiserver.aggregation.authentication import FRONT, publish
 from podling.apiserver.app import HttpServer, Serving
+from podling.apiserver.bootstrap import Endpoint
 from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.pki import Pki
 from podling.apiserver.server import ApiServer
@@ -161,7 +162,7 @@ class Cluster:
         serving = Serving(
             host="0.0.0.0" if self.settings.runtime == "oci" else LOOPBACK,
             port=self.settings.port,
-            certificate=self._pki.server("apiserver", (primary_address(), LOOPBACK)),
+            certificate=self._pki.server("apiserver", (primary_address(), LOOPBACK, Endpoint().cluster_ip)),
             client_ca=self._pki.ca,
             checks=api.checks(),
         )
@@ -175,8 +176,7 @@ class Cluster:
             raise
         self._stack.push_async_callback(server.stop)
         self.port = server.port
-        if serving.host != LOOPBACK:
-            await api.announce(primary_address(), self.port)
+        await api.announce(primary_address(), self.port)
         self.directory.remember(structs.replace(self.settings, port=self.port))
         self._progress("API server", self.url)
         return api

@@ -78,6 +78,18 @@ async def test_what_no_cluster_can_be_without_comes_back(cluster: ControlPlane) 
     assert cluster.store.revision == before
 
 
+async def test_later_address_replaces_one_that_nothing_can_reach(cluster: ControlPlane) -> None:
+    """A server that listens on all addresses announces that first, then the one that pods can use."""
+    for address in ("0.0.0.0", "192.0.2.1", "127.0.0.1"):
+        await cluster.server.announce(address, 7000)
+    endpoints = await cluster.client.get(Endpoints, "kubernetes", "default")
+    assert endpoints.subsets[0].addresses[0].ip == "192.0.2.1"
+    await cluster.server.announce("192.0.2.2", 7001)
+    slice_ = await cluster.client.get(EndpointSlice, "kubernetes", "default")
+    assert (slice_.endpoints[0].addresses, slice_.ports[0].port) == (("192.0.2.2",), 7001)
+    assert slice_.metadata.labels["kubernetes.io/service-name"] == "kubernetes"
+
+
 async def test_a_loopback_address_is_no_endpoint(cluster: ControlPlane) -> None:
     await announce(cluster.backend, Endpoint(address="127.0.0.1"))
     assert (await cluster.client.list(Endpoints)).items == ()

@@ -13,6 +13,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from podling.apiserver.authn import Authenticator
+from podling.apiserver.bootstrap import Endpoint
 from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.pki import Pki
 from podling.sim.loop import EPOCH, run
@@ -70,6 +71,15 @@ def test_a_new_address_needs_a_new_certificate(pki: Pki) -> None:
     assert pki.server("apiserver", ["10.0.0.1"]).certificate.read_bytes() == before
     pair = pki.server("apiserver", ["10.0.0.2"])
     assert "10.0.0.2" in names(pair.certificate)
+
+
+def test_certificate_without_the_cluster_address_is_renewed_at_the_next_start(pki: Pki) -> None:
+    before = pki.server("apiserver", ["10.0.0.1", "127.0.0.1"]).certificate.read_bytes()
+    again = Pki(pki.folder)
+    pair = again.server("apiserver", ["10.0.0.1", "127.0.0.1", Endpoint().cluster_ip])
+    assert pair.certificate.read_bytes() != before
+    assert {"10.0.0.1", "127.0.0.1", "10.96.0.1"} <= names(pair.certificate)
+    assert again.ca_pem == pki.ca_pem, "clients trust it as before"
 
 
 def test_a_certificate_is_renewed_before_it_ends(pki: Pki) -> None:
