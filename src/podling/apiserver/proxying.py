@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import quote
 
 import aiohttp
@@ -18,7 +19,7 @@ from yarl import URL
 
 from podling import ids
 from podling.api.core_v1 import Pod, Service
-from podling.api.discovery_v1 import EndpointSlice
+from podling.api.discovery_v1 import Endpoint, EndpointSlice
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
 from podling.apiserver.requests import Parsed
@@ -26,6 +27,9 @@ from podling.machinery import errors
 
 CONNECT_SECONDS = 10.0
 SERVICE_NAME = "kubernetes.io/service-name"
+
+PodNamed = Callable[[str], Pod | None]
+"""Finds a pod of the service's namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +69,47 @@ def pod_address(pod: Pod, port: str) -> tuple[str, int]:
     return address, ports[0].container_port
 
 
-def service_addresses(service: Service, slices: Iterable[EndpointSlice], port: str) -> list[tuple[str, int]]:
-    """Every ready endpoint behind one port of a service. Raises 503 when there is none."""
+def service_addresses(
+    service: Service, slices: Iterable[EndpointSlice], port: str, pod_named: PodNamed | None = None
+) -> list[tuple[str, int]]:
+    """Return every ready endpoint behind one port of a service. Raises 503 when there is none.
+
+    An EndpointSlice may name any address. With ``pod_named`` only those are taken that pods of the service's
+    namespace have, so that a tenant who may write EndpointSlices cannot reach services of the node through
+    the server. Webhooks and APIServices, which only administrators write, go anywhere.
+    """
     name = service.metadata.name
-    known = service.spec.ports
-    chosen = [each for each in known if port in (each.name, str(each.port))] if port else list(known[:1])
-    if not chosen:
-        _no_port("service", name, port)
+    if port.isascii() and port.isdigit():
+        known = [each for each in service.spec.ports if str(each.port) == port]
+        if not known:
+            raise errors.service_unavailable(f'no service port {port} found for service "{name}"')
+        port = known[0].name or ""
     found: list[tuple[str, int]] = []
     for each in slices:
         if each.metadata.labels.get(SERVICE_NAME) != name:
             continue
-        numbers = [own.port for own in each.ports if (own.name or "") == (chosen[0].name or "") and own.port]
+        numbers = [own.port for own in each.ports if (own.name or "") == port and own.port]
         ready = [end for end in each.endpoints if end.conditions is None or end.conditions.ready is not False]
-        found += [(address, number) for end in ready for address in end.addresses for number in numbers]
+        found += [
+            (address, number)
+            for end in ready
+            for address in end.addresses
+            if pod_named is None or _is_pod_address(end, address, service.metadata.namespace, pod_named)
+            for number in numbers
+        ]
     if not found:
         raise errors.service_unavailable(f'no endpoints available for service "{name}"')
     return found
+
+
+def _is_pod_address(end: Endpoint, address: str, namespace: str | None, pod_named: PodNamed) -> bool:
+    """Return whether the endpoint names a pod of this namespace that has the address (upstream:
+    ``isValidAddress`` in ``pkg/registry/core/service/storage``)."""
+    ref = end.target_ref
+    if ref is None or ref.namespace != namespace or ref.kind not in (None, "", "Pod"):
+        return False
+    pod = pod_named(ref.name or "")
+    return pod is not None and any(each.ip == address for each in pod.status.pod_ips)
 
 
 def _no_port(kind: str, name: str | None, port: str) -> int:
@@ -107,6 +135,9 @@ class Proxy:
             await self._session.close()
             self._session = None
 
+    def _pod(self, namespace: str, name: str) -> Pod | None:
+        return self._objects.get(Pod, name, namespace)
+
     async def serve(self, request: web.BaseRequest, parsed: Parsed) -> web.StreamResponse:
         target = parsed.target
         wanted = destination(target.name)
@@ -120,7 +151,8 @@ class Proxy:
             if service is None:
                 raise errors.not_found("services", "", wanted.name)
             slices = await self._objects.list(EndpointSlice, target.namespace)
-            host, port = ids.choice(service_addresses(service, slices, wanted.port))
+            pods = partial(self._pod, target.namespace)
+            host, port = ids.choice(service_addresses(service, slices, wanted.port, pods))
         url = URL.build(
             scheme=wanted.scheme,
             host=host,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import (
     Container,
     ContainerPort,
+    ObjectReference,
     Pod,
     PodIP,
     PodSpec,
@@ -77,7 +79,7 @@ def test_the_server_does_not_speak_to_itself(address: str) -> None:
 
 
 SERVICE = Service(
-    metadata=ObjectMeta(name="web"),
+    metadata=ObjectMeta(name="web", namespace="default"),
     spec=ServiceSpec(ports=(ServicePort(name="http", port=80), ServicePort(name="admin", port=81))),
 )
 
@@ -86,24 +88,53 @@ def endpoints(*ready: bool, name: str = "web") -> EndpointSlice:
     return EndpointSlice(
         metadata=ObjectMeta(name=f"{name}-1", labels={"kubernetes.io/service-name": name}),
         endpoints=tuple(
-            Endpoint(addresses=(f"10.0.0.{number}",), conditions=EndpointConditions(ready=each))
+            Endpoint(
+                addresses=(f"10.0.0.{number}",),
+                conditions=EndpointConditions(ready=each),
+                target_ref=ObjectReference(kind="Pod", namespace="default", name=f"10.0.0.{number}"),
+            )
             for number, each in enumerate(ready)
         ),
         ports=(EndpointPort(name="http", port=8080), EndpointPort(name="admin", port=9090)),
     )
 
 
-@pytest.mark.parametrize(("port", "number"), [("", 8080), ("http", 8080), ("80", 8080), ("admin", 9090)])
+@pytest.mark.parametrize(("port", "number"), [("http", 8080), ("80", 8080), ("admin", 9090)])
 def test_ready_endpoints_of_a_service(port: str, number: int) -> None:
     slices = [endpoints(True, False, True), endpoints(True, name="other")]
-    assert service_addresses(SERVICE, slices, port) == [("10.0.0.0", number), ("10.0.0.2", number)]
+    assert service_addresses(SERVICE, slices, port, pod) == [("10.0.0.0", number), ("10.0.0.2", number)]
 
 
-def test_nobody_behind_a_service() -> None:
+def test_nothing_is_behind_a_service() -> None:
     with pytest.raises(ApiError, match='no endpoints available for service "web"'):
-        service_addresses(SERVICE, [endpoints(False)], "")
-    with pytest.raises(ApiError, match='no service port "x" found for service "web"'):
-        service_addresses(SERVICE, [endpoints(True)], "x")
+        service_addresses(SERVICE, [endpoints(False)], "http", pod)
+    for unknown in ("x", ""):
+        with pytest.raises(ApiError, match='no endpoints available for service "web"'):
+            service_addresses(SERVICE, [endpoints(True)], unknown, pod)
+    with pytest.raises(ApiError, match='no service port 99 found for service "web"'):
+        service_addresses(SERVICE, [endpoints(True)], "99", pod)
+
+
+REF = ObjectReference(kind="Pod", namespace="default", name="10.0.0.5")
+FORGED: list[tuple[ObjectReference | None, str]] = [
+    (None, "10.0.0.5"),
+    (structs.replace(REF, namespace="other"), "10.0.0.5"),
+    (structs.replace(REF, name="gone"), "10.0.0.5"),
+    (structs.replace(REF, kind="Node"), "10.0.0.5"),
+    (REF, "192.0.2.2"),
+    (REF, "127.0.0.1"),
+]
+
+
+@pytest.mark.parametrize(("ref", "address"), FORGED)
+def test_endpoint_that_is_no_pod_of_the_namespace_is_not_reached(
+    ref: ObjectReference | None, address: str
+) -> None:
+    """Who may write endpoints would reach services of the node otherwise."""
+    honest = endpoints(True)
+    forged = structs.replace(honest, endpoints=(Endpoint(addresses=(address,), target_ref=ref),))
+    with pytest.raises(ApiError, match="no endpoints available"):
+        service_addresses(SERVICE, [forged], "http", lambda name: None if name == "gone" else pod(name))
 
 
 def test_credentials_stay_here() -> None:
