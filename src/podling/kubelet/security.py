@@ -12,6 +12,7 @@ from podling.kubelet.failures import StartFailure
 from podling.kubelet.pod_spec import pod_text
 from podling.runtime.base import Security
 from podling.runtime.image_service import Image
+from podling.runtime.user_ids import id_number, is_number
 
 DEFAULT_MASKED_PATHS = (
     "/proc/asound",
@@ -84,13 +85,13 @@ def verify_non_root(pod: Pod, container: Container, image: Image) -> None:
             )
         return
     name = image.user.partition(":")[0]
-    if name and not name.isdigit():
+    if name and not is_number(name):
         raise StartFailure(
             "CreateContainerConfigError",
             f"container has runAsNonRoot and image has non-numeric user ({name}), "
             f"cannot verify user is non-root {about}",
         )
-    if not name or int(name) == 0:
+    if not name or id_number(name) == 0:
         raise StartFailure(
             "CreateContainerConfigError",
             f"container has runAsNonRoot and image will run as root {about}",

@@ -8,6 +8,8 @@ from podling.runtime.base import RuntimeFailure, Security
 from podling.runtime.oci.users import User, resolve_user
 
 PASSWD = """root:x:0:0:root:/root:/bin/sh
+1000:x:0:0:root by a number's name:/root:/bin/sh
+2147483648:x:0:0:the same beyond all numbers:/root:/bin/sh
 # a comment
 broken line
 www:x:33:34:www:/var/www:/bin/sh
@@ -15,6 +17,7 @@ short:x:40:41
 odd:x:not:numbers:::
 """
 GROUP = """root:x:0:
+1000:x:0:
 www:x:34:
 staff:x:50:root,www
 games:x:60:www
@@ -35,6 +38,11 @@ broken:x:none:www
         (Security(), "short", User(40, 41, (41,))),
         (Security(user="www"), "root", User(33, 34, (34, 50, 60))),
         (Security(user="1000"), "www", User(1000, 0, (0,))),
+        (Security(), "1000", User(1000, 0, (0,))),
+        (Security(), "1000:1000", User(1000, 1000, (1000,))),
+        (Security(), "www:1000", User(33, 1000, (50, 60, 1000))),
+        (Security(), "0033", User(33, 34, (34, 50, 60))),
+        (Security(), "2147483647", User(2147483647, 0, (0,))),
         (Security(user="1000", group=1000), "www", User(1000, 1000, (1000,))),
         (Security(group=7), "www", User(33, 7, (7, 50, 60))),
         (Security(supplemental_groups=(2000, 34)), "www", User(33, 34, (34, 50, 60, 2000))),
@@ -58,6 +66,10 @@ def test_an_image_without_files_has_root_and_numbers() -> None:
     ("wish", "message"),
     [
         ("nobody", "unable to find user nobody: no matching entries in passwd file"),
+        ("2147483648", "unable to find user 2147483648: no matching entries in passwd file"),
+        ("9" * 5000, f"unable to find user {'9' * 5000}: no matching entries in passwd file"),
+        ("²", "unable to find user ²: no matching entries in passwd file"),
+        ("www:4294967296", "unable to find group 4294967296: no matching entries in group file"),
         ("odd", "unable to find user odd: no matching entries in passwd file"),
         ("www:nogroup", "unable to find group nogroup: no matching entries in group file"),
     ],

@@ -1,8 +1,9 @@
-"""Whom a container runs as: names and numbers resolved in the image's own passwd and group files.
+"""The user of a container: names and numbers resolved in the image's own passwd and group files.
 
 The rules are those of the CRI: a user may be ``name``, ``uid``, ``name:group`` or ``uid:gid``; a number
-without an entry runs with group 0; a name without an entry is an error. With policy ``Merge`` the
-image's groups for that user join the pod's supplemental groups, with ``Strict`` they do not.
+is looked up by number only and without an entry runs with group 0; a name without an entry is an error.
+With policy ``Merge`` the image's groups for that user join the pod's supplemental groups, with ``Strict``
+they do not.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podling.runtime.base import RuntimeFailure, Security
+from podling.runtime.user_ids import id_number, is_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +48,23 @@ def resolve_user(security: Security, image_user: str, passwd: str, group: str) -
 
 def _find_user(name: str, passwd: str) -> _Entry:
     wanted = name or "0"
-    for fields in _lines(passwd, numbers=(2, 3)):
-        if wanted in (fields[2], fields[0]):
-            return _Entry(fields[0], int(fields[2]), int(fields[3]))
-    if wanted.isdigit():
-        return _Entry("root" if wanted == "0" else "", int(wanted), 0)
+    number = id_number(wanted)
+    if number is not None or not is_number(wanted):
+        for fields in _lines(passwd, numbers=(2, 3)):
+            uid = int(fields[2])
+            if uid == number or (number is None and fields[0] == wanted):
+                return _Entry(fields[0], uid, int(fields[3]))
+    if number is not None:
+        return _Entry("root" if number == 0 else "", number, 0)
     raise RuntimeFailure(f"unable to find user {wanted}: no matching entries in passwd file")
 
 
 def _find_group(name: str, group: str) -> int:
-    if name.isdigit():
-        return int(name)
+    number = id_number(name)
+    if number is not None:
+        return number
     for fields in _lines(group, numbers=(2,)):
-        if fields[0] == name:
+        if fields[0] == name and not is_number(name):
             return int(fields[2])
     raise RuntimeFailure(f"unable to find group {name}: no matching entries in group file")
 
@@ -76,5 +82,5 @@ def _lines(text: str, *, numbers: tuple[int, ...]) -> list[list[str]]:
     return [
         fields
         for fields in split
-        if len(fields) > numbers[-1] and all(fields[position].isdigit() for position in numbers)
+        if len(fields) > numbers[-1] and all(id_number(fields[position]) is not None for position in numbers)
     ]

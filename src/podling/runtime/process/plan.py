@@ -20,6 +20,7 @@ from podling.runtime.base import (
     RuntimeFailure,
     SandboxSpec,
 )
+from podling.runtime.user_ids import id_number, is_number
 
 ROOTFS_VARIABLE = "PODLING_ROOTFS"
 OWN_MOUNTS = "/var/run/secrets/kubernetes.io"
@@ -121,15 +122,14 @@ def identity(
     if not asked and group is None and not spec.security.supplemental_groups:
         return None
     name, _, group_name = asked.partition(":")
-    uid, gid = (
-        (int(name), ours.gid)
-        if name.isdigit()
-        else lookup.get(name, (-1, -1))
-        if name
-        else (ours.uid, ours.gid)
-    )
-    if group is None and group_name.isdigit():
-        group = int(group_name)
+    number = id_number(name)
+    uid, gid = (ours.uid, ours.gid)
+    if number is not None:
+        uid = number
+    elif name:
+        uid, gid = (-1, -1) if is_number(name) else lookup.get(name, (-1, -1))
+    if group is None:
+        group = id_number(group_name)
     if uid < 0:
         raise RuntimeFailure(
             f'container "{spec.name}" runs as user "{name}", whom this machine does not know'
