@@ -222,17 +222,12 @@ def test_a_life_that_is_over_is_drawn_with_its_hooks_verdicts_and_signals(cluste
 
 @pytest.mark.root
 def test_run_shows_each_warning_of_the_api_once(cluster: RealCluster, tmp_path: Path) -> None:
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "unforwarded"},
-        "spec": {"ports": [{"port": 80}]},
-    }
-    path = tmp_path / "service.json"
-    path.write_text(json.dumps(service))
-    done = cluster.podling("run", str(path))
+    paths = [tmp_path / f"{name}.json" for name in ("one", "two")]
+    for path in paths:
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": path.stem}}
+        path.write_text(json.dumps({**service, "spec": {"ports": [{"port": 80}]}}))
+    done = cluster.podling("run", *map(str, paths))
     assert done.code == 0
     line = one_line(done.err)
     assert line.startswith("Warning: spec.type: ClusterIP: this cluster has no service proxy yet")
-    assert cluster.podling("run", str(path)).err == ""
-    cluster.kubectl("delete", "service", "unforwarded")
+    cluster.kubectl("delete", "service", "one", "two")
