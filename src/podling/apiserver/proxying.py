@@ -24,6 +24,7 @@ from podling.apiserver.admission.base import Objects
 from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
 from podling.apiserver.requests import Parsed
 from podling.machinery import errors
+from podling.machinery.digits import is_number
 
 CONNECT_SECONDS = 10.0
 SERVICE_NAME = "kubernetes.io/service-name"
@@ -60,7 +61,7 @@ def pod_address(pod: Pod, port: str) -> tuple[str, int]:
         raise errors.bad_request(f"pod {pod.metadata.name} has no address")
     refuse_local(address)
     ports = [each for container in pod.spec.containers for each in container.ports]
-    if port.isdigit():
+    if is_number(port):
         return address, int(port)
     if port:
         ports = [each for each in ports if each.name == port]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from podling.api.meta_v1 import Status, StatusDetails
+from podling.machinery.digits import is_number
 from podling.machinery.errors import ApiError, failure
 
 _GENERIC = {
@@ -46,5 +47,5 @@ def error_of(code: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
         code, ("InternalError" if code >= 500 else "", f"the server responded with the status code {code}")
     )
     after = headers.get("Retry-After", "")
-    details = StatusDetails(retry_after_seconds=int(after)) if after.isdigit() else None
+    details = StatusDetails(retry_after_seconds=int(after)) if is_number(after) else None
     return failure(code, reason, message, details)

@@ -20,6 +20,7 @@ from podling.client.base import Unreachable
 from podling.client.http_errors import error_of
 from podling.client.kubeconfig import Connection
 from podling.client.warnings import WarningHandler, parse_warnings
+from podling.machinery.digits import is_number
 
 if TYPE_CHECKING:
     import aiohttp
@@ -158,6 +159,6 @@ def ssl_context(connection: Connection) -> tls.SSLContext:
 def _retry_after(code: int, headers: Mapping[str, str]) -> float | None:
     """Seconds until the server wants the request again; None if it does not."""
     after = headers.get("Retry-After", "")
-    if (code == 429 or code >= 500) and after.isdigit():
+    if (code == 429 or code >= 500) and is_number(after):
         return float(after)
     return None

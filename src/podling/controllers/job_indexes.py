@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from podling.api.batch_v1 import SuccessPolicyRule
 from podling.api.core_v1 import Pod
+from podling.machinery.digits import is_number
 from podling.machinery.numbers import natural
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -25,7 +26,7 @@ def parse(text: str | None, completions: int) -> set[int]:
     found: set[int] = set()
     for part in (text or "").split(","):
         first, dash, last = part.partition("-")
-        if first.isdigit() and (not dash or last.isdigit()):
+        if is_number(first) and (not dash or is_number(last)):
             found.update(range(int(first), min(int(last if dash else first), completions - 1) + 1))
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podling.api.core_v1 import Container
+from podling.machinery.digits import is_number
 
 
 class UnknownPort(Exception):
@@ -13,7 +14,7 @@ def resolve_port(port: int | str | None, container: Container) -> int:
     """The number that ``port`` stands for. Raises ``UnknownPort``."""
     if isinstance(port, str):
         named = next((found.container_port for found in container.ports if found.name == port), None)
-        if named is None and port.isdigit():
+        if named is None and is_number(port):
             named = int(port)
         if named is None:
             raise UnknownPort(f"couldn't find port: {port}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+from podling.machinery.digits import is_number
 from podling.runtime.base import RuntimeFailure
 
 KILLED_BASE = 128
@@ -13,7 +14,7 @@ KILLED_BASE = 128
 def signal_number(name: str) -> int:
     """The number of the signal ``name``; raises ``RuntimeFailure`` for one that does not exist."""
     text = name.strip().upper().removeprefix("SIG")
-    if text.isdigit() and 1 <= int(text) <= signal.NSIG - 1:
+    if is_number(text) and 1 <= int(text) <= signal.NSIG - 1:
         return int(text)
     for edge, base, sign in (("RTMIN", _realtime("SIGRTMIN"), 1), ("RTMAX", _realtime("SIGRTMAX"), -1)):
         rest = text.removeprefix(edge)
@@ -21,7 +22,7 @@ def signal_number(name: str) -> int:
             continue
         if not rest:
             return base
-        if rest[1:].isdigit() and rest[0] == ("+" if sign > 0 else "-"):
+        if is_number(rest[1:]) and rest[0] == ("+" if sign > 0 else "-"):
             return base + sign * int(rest[1:])
     number = getattr(signal, f"SIG{text}", None)
     if isinstance(number, signal.Signals):

@@ -19,6 +19,7 @@ from aiohttp import web
 from yarl import URL
 
 from podling import clock
+from podling.machinery.digits import is_number
 from podling.streaming.hangup import HangupWatch
 
 BUFFERED_MAX = 256 * 1024
@@ -250,4 +251,4 @@ async def open_upgrade(
 async def _body(reader: asyncio.StreamReader, headers: Mapping[str, str]) -> bytes:
     """The body of a refusal, which servers send with its length."""
     length = headers.get("content-length", "0")
-    return await reader.readexactly(min(int(length), HEAD_MAX)) if length.isdigit() else b""
+    return await reader.readexactly(min(int(length), HEAD_MAX)) if is_number(length) else b""

@@ -71,6 +71,12 @@ def test_an_image_without_files_has_root_and_numbers() -> None:
         ("²", "unable to find user ²: no matching entries in passwd file"),
         ("www:4294967296", "unable to find group 4294967296: no matching entries in group file"),
         ("odd", "unable to find user odd: no matching entries in passwd file"),
+        ("²", "unable to find user ²: no matching entries in passwd file"),
+        ("١", "unable to find user ١: no matching entries in passwd file"),
+        ("2147483648", "unable to find user 2147483648: no matching entries in passwd file"),
+        ("9" * 5000, f"unable to find user {'9' * 5000}: no matching entries in passwd file"),
+        ("www:²", "unable to find group ²: no matching entries in group file"),
+        ("www:2147483648", "unable to find group 2147483648: no matching entries in group file"),
         ("www:nogroup", "unable to find group nogroup: no matching entries in group file"),
     ],
 )
@@ -78,3 +84,10 @@ def test_a_name_that_is_nobodys_is_an_error(wish: str, message: str) -> None:
     with pytest.raises(RuntimeFailure) as caught:
         resolve_user(Security(), wish, PASSWD, GROUP)
     assert str(caught.value) == message
+
+
+def test_entries_without_usable_numbers_are_passed_over() -> None:
+    passwd = "web:x:²:0::/:/bin/sh\nbig:x:2147483648:0::/:/bin/sh\nweb:x:7:8::/:/bin/sh\n"
+    assert resolve_user(Security(), "web", passwd, "staff:x:²:web\n") == User(7, 8, (8,))
+    with pytest.raises(RuntimeFailure, match="unable to find user big"):
+        resolve_user(Security(), "big", passwd, "")

@@ -22,6 +22,7 @@ from podling.runtime.oci import linux
 from podling.runtime.oci.capabilities import container_capabilities
 from podling.runtime.oci.host import Host
 from podling.runtime.oci.mounts import check_propagation, parse_mountinfo
+from podling.runtime.oci.proc_mounts import check_mounts_over_proc
 from podling.runtime.oci.records import ContainerRecord, SandboxRecord
 from podling.runtime.oci.rootfs import mount_beneath, mount_image, mount_rootfs, sub_path_places
 from podling.runtime.oci.sandbox import joined_namespaces
@@ -60,6 +61,7 @@ def prepare(
     directory, bundle, rootfs = _directories(host, record, image)
     spec = replace(spec, mounts=_with_sources(spec.mounts, images, bundle))
     _check_propagation(spec.mounts)
+    check_mounts_over_proc(spec.mounts, rootfs)
     user = resolve_user(
         spec.security,
         image.config.user or "",
