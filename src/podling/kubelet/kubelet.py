@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from podling import clock
@@ -60,8 +60,6 @@ from podling.supervisor import Supervisor, Work
 logger = logging.getLogger(__name__)
 
 RUNTIME_CHECK_SECONDS = 5.0
-MIRROR_SECONDS = 1.0
-"""How often the pictures of static pods in the API are compared with the pods."""
 _WAKING_EVENTS = (ContainerEventType.EXITED, ContainerEventType.SANDBOX_STOPPED)
 """Others are the kubelet's own doing: the worker that did it knows, and would not rest if it were woken."""
 
@@ -110,9 +108,12 @@ class Kubelet:
         )
         directory = config.static_pod_path
         self._static = (
-            StaticPods(directory, deps.node_name, deps.complete_pod, self._workers.set_static)
+            StaticPods(directory, deps.node_name, deps.complete_pod, self._set_static)
             if directory is not None
             else None
+        )
+        self._mirrors = MirrorPods(
+            deps.client, self._pods, self._static_pods, self._running_static_pods, lambda: self._agent.node
         )
 
     def _wire(self) -> PodServices:
@@ -172,9 +173,9 @@ class Kubelet:
             "kubelet/log-rotation": self._log_rotation.run,
             "kubelet/ready": self._become_ready,
         }
+        tasks["kubelet/mirrors"] = self._keep_mirrors
         if self._static is not None:
             tasks["kubelet/static"] = self._static.run
-            tasks["kubelet/mirrors"] = self._keep_mirrors
         return tasks
 
     async def _become_ready(self) -> None:
@@ -258,11 +259,17 @@ class Kubelet:
         return service_variables(pod, self._known_services.values())
 
     async def _keep_mirrors(self) -> None:
-        """Keep a mirror pod of each static pod in the API."""
-        mirrors = MirrorPods(self._deps.client)
         await self._agent.ready.wait()
-        await self._pods.synced()
-        while True:
-            held = {(p.metadata.namespace or "", p.metadata.name or ""): p for p in self._pods.values()}
-            await mirrors.keep(self._workers.static, held, self._agent.node)
-            await clock.sleep(MIRROR_SECONDS)
+        await self._mirrors.run()
+
+    def _static_pods(self) -> Iterable[Pod] | None:
+        """Return the static pods that the node is to run, None until they are known."""
+        return self._workers.static.values() if self._static is None or self._static.known else None
+
+    def _running_static_pods(self) -> Iterable[Pod]:
+        pods = (worker.record.pod for worker in self._workers.values())
+        return (pod for pod in pods if is_static(pod))
+
+    def _set_static(self, pods: Mapping[str, Pod]) -> None:
+        self._workers.set_static(pods)
+        self._mirrors.changed()

@@ -1,27 +1,34 @@
 """Mirror pods: what the API shows of a node's static pods.
 
-The API cannot change a static pod; it holds a picture of it, owned by the node, with the static pod's
-hash. A picture that is missing or of an older hash is made anew; one whose static pod is gone is removed
-(``pkg/kubelet/pod/mirror_client.go``).
+The API cannot change a static pod; it holds a mirror of it, owned by the node, with the static pod's hash.
+A mirror that is missing or of an older hash is created anew. One whose static pod has ended, or never was
+there, is deleted (``pkg/kubelet/pod/mirror_client.go``, ``HandlePodCleanups``).
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
+from podling import clock
 from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
-from podling.client.base import Client, Unreachable
+from podling.client.base import Client, Key, Unreachable, key_of
+from podling.client.informer import Informer
 from podling.kubelet.static_pods import HASH_ANNOTATION
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
 from podling.machinery.pods import MIRROR_ANNOTATION, is_mirror
 
 logger = logging.getLogger(__name__)
 
+MIRRORS = "mirrors"
+"""The informer's index of mirror pods, and its only value."""
+RETRY_SECONDS = 1.0
+
 
 def mirror_of(pod: Pod, node: Node) -> Pod:
-    """The picture of a static pod."""
+    """Return the mirror pod of a static pod."""
     metadata = pod.metadata
     owner = OwnerReference(
         api_version="v1",
@@ -43,8 +50,8 @@ def mirror_of(pod: Pod, node: Node) -> Pod:
     )
 
 
-def pictures(pod: Pod, mirror: Pod) -> bool:
-    """Whether ``mirror`` is the picture of this very static pod, and to stay."""
+def mirrors(mirror: Pod, pod: Pod) -> bool:
+    """Return whether ``mirror`` is the mirror of this very static pod, and not being deleted."""
     return (
         is_mirror(mirror)
         and mirror.metadata.annotations[MIRROR_ANNOTATION] == pod.metadata.annotations[HASH_ANNOTATION]
@@ -53,30 +60,78 @@ def pictures(pod: Pod, mirror: Pod) -> bool:
 
 
 class MirrorPods:
-    """Keeps one node's pictures true."""
+    """Keeps the mirror pods of one node: those of its static pods, and no others.
 
-    def __init__(self, client: Client) -> None:
+    Args:
+        pods: the API's pods of the node.
+        static: the static pods that the node is to run, None until they are known.
+        running: the static pods that it runs; a mirror stays until its pod has ended.
+        node: the node as the API holds it.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        pods: Informer[Pod],
+        static: Callable[[], Iterable[Pod] | None],
+        running: Callable[[], Iterable[Pod]],
+        node: Callable[[], Node],
+    ) -> None:
         self._client = client
+        self._pods = pods
+        self._static = static
+        self._running = running
+        self._node = node
+        self._changed = asyncio.Event()
+        pods.add_indexer(MIRRORS, lambda pod: (MIRRORS,) if is_mirror(pod) else ())
+        pods.add_handler(self._saw, lambda _, new: self._saw(new), self._saw)
 
-    async def keep(self, static: Mapping[str, Pod], held: Mapping[tuple[str, str], Pod], node: Node) -> None:
-        """Make and remove pictures; ``held`` are the API's pods of this node by namespace and name."""
-        wanted = {_name(pod): pod for pod in static.values()}
-        for name, mirror in held.items():
-            if is_mirror(mirror) and not (name in wanted and pictures(wanted[name], mirror)):
-                await self._remove(mirror)
-        for name, pod in wanted.items():
-            found = held.get(name)
-            if found is None or (is_mirror(found) and not pictures(pod, found)):
-                await self._make(mirror_of(pod, node))
+    def changed(self) -> None:
+        """Compare soon: static pods came or went."""
+        self._changed.set()
 
-    async def _make(self, mirror: Pod) -> None:
+    def _saw(self, pod: Pod) -> None:
+        if is_mirror(pod):
+            self._changed.set()
+
+    async def run(self) -> None:
+        """Compare whenever something changed, and every second until all is as it should be."""
+        await self._pods.synced()
+        while True:
+            self._changed.clear()
+            settled = await self._compare()
+            await clock.wait_for(self._changed, None if settled else RETRY_SECONDS)
+
+    async def _compare(self) -> bool:
+        """Create and delete mirrors; return whether nothing was missing or too many."""
+        static = self._static()
+        if static is None:
+            return False
+        wanted = {key_of(pod): pod for pod in static}
+        ending = {key_of(pod) for pod in self._running() if not _is_wanted(pod, wanted)}
+        settled = not ending
+        for mirror in self._pods.by_index(MIRRORS, MIRRORS):
+            key = key_of(mirror)
+            if key not in ending and not (key in wanted and mirrors(mirror, wanted[key])):
+                await self._delete(mirror)
+                settled = False
+        for key, pod in wanted.items():
+            found = self._pods.get(key)
+            if key in ending or (found is not None and mirrors(found, pod)):
+                continue
+            settled = False
+            if found is None or is_mirror(found):
+                await self._create(mirror_of(pod, self._node()))
+        return settled
+
+    async def _create(self, mirror: Pod) -> None:
         try:
             await self._client.create(mirror)
         except (ApiError, Unreachable) as error:
             if not is_already_exists(error):
-                logger.warning("mirror pod %s cannot be made: %s", mirror.metadata.name, error)
+                logger.warning("mirror pod %s cannot be created: %s", mirror.metadata.name, error)
 
-    async def _remove(self, mirror: Pod) -> None:
+    async def _delete(self, mirror: Pod) -> None:
         metadata = mirror.metadata
         try:
             await self._client.delete(
@@ -84,8 +139,9 @@ class MirrorPods:
             )
         except (ApiError, Unreachable) as error:
             if not is_not_found(error):
-                logger.warning("mirror pod %s cannot be removed: %s", metadata.name, error)
+                logger.warning("mirror pod %s cannot be deleted: %s", metadata.name, error)
 
 
-def _name(pod: Pod) -> tuple[str, str]:
-    return pod.metadata.namespace or "", pod.metadata.name or ""
+def _is_wanted(pod: Pod, wanted: Mapping[Key, Pod]) -> bool:
+    found = wanted.get(key_of(pod))
+    return found is not None and found.metadata.uid == pod.metadata.uid

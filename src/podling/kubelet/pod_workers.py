@@ -14,6 +14,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Node, Pod
+from podling.client.base import Key, key_of
 from podling.kubelet.admission import Occupant, Waiting, admit, occupant
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.eviction import refuses
@@ -23,7 +24,13 @@ from podling.kubelet.services import PodServices
 from podling.kubelet.status import Verdict
 from podling.kubelet.worker import PodWorker
 from podling.kubelet.worker_state import Syncing
-from podling.machinery.pods import MIRROR_ANNOTATION, is_critical, is_mirror, is_static
+from podling.machinery.pods import (
+    MIRROR_ANNOTATION,
+    SOURCE_ANNOTATION,
+    is_critical,
+    is_mirror,
+    is_static,
+)
 from podling.supervisor import Supervisor
 
 PREEMPTION_GRACE_SECONDS = 0
@@ -50,7 +57,8 @@ class PodWorkers(Mapping[str, PodWorker]):
         self._supervisor = Supervisor()
         self._services: PodServices | None = None
         self.static: Mapping[str, Pod] = {}
-        """The static pods that there are to be, by UID."""
+        """The static pods that the node is to run, by UID."""
+        self._mirrors: dict[Key, Pod] = {}
 
     def begin(self, services: PodServices) -> None:
         """Workers made from now on work with these."""
@@ -82,9 +90,11 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     def added(self, pod: Pod) -> None:
         if is_mirror(pod):
-            self._bound.statuses.saw_mirror(pod.metadata.annotations[MIRROR_ANNOTATION], pod)
+            self._mirrors[key_of(pod)] = pod
+            self._match_mirror(key_of(pod))
             return
         self._bound.statuses.saw(pod)
+        pod = with_source(pod)
         uid = pod.metadata.uid or ""
         if uid in self._workers:
             self._workers[uid].update(pod)
@@ -98,18 +108,32 @@ class PodWorkers(Mapping[str, PodWorker]):
             return
         self._bound.statuses.saw(new)
         if concerns_worker(old, new):
-            worker.update(new)
+            worker.update(with_source(new))
         else:
-            worker.record.pod = new
+            worker.record.pod = with_source(new)
 
     def removed(self, pod: Pod) -> None:
         if is_mirror(pod):
+            self._mirrors.pop(key_of(pod), None)
             return
         uid = pod.metadata.uid or ""
         self._bound.statuses.forget(uid)
         worker = self._workers.get(uid)
         if worker is not None:
             worker.removed()
+
+    def _match_mirror(self, key: Key) -> None:
+        """Let the mirror pod of this name take the status of the static pod that it mirrors.
+
+        The name counts as well as the hash: anybody who may create pods can write any hash.
+        """
+        mirror = self._mirrors.get(key)
+        if mirror is None:
+            return
+        uid = mirror.metadata.annotations[MIRROR_ANNOTATION]
+        worker = self._workers.get(uid)
+        if worker is not None and is_static(worker.record.pod) and key_of(worker.record.pod) == key:
+            self._bound.statuses.saw_mirror(uid, mirror)
 
     # From files.
 
@@ -127,6 +151,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         for pod in self.static.values():
             if _full_name(pod) not in running:
                 self._start(pod, resumed=False)
+                self._match_mirror(key_of(pod))
 
     def _end_static(self, worker: PodWorker) -> None:
         pod = worker.record.pod
@@ -200,6 +225,18 @@ async def _remove_ended(worker: PodWorker) -> None:
     """Tell the worker of a static pod that the pod is gone: the API server does not know of it."""
     await worker.ended(None)
     worker.removed()
+
+
+def with_source(pod: Pod) -> Pod:
+    """Return a pod of the API that does not pass for a static one, whatever its annotations say.
+
+    Kubernetes writes the source of every pod (``pkg/kubelet/config/config.go``): static pods are critical,
+    and tolerate every NoExecute taint.
+    """
+    if pod.metadata.annotations.get(SOURCE_ANNOTATION, "api") == "api":
+        return pod
+    annotations = {**pod.metadata.annotations, SOURCE_ANNOTATION: "api"}
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=annotations))
 
 
 def concerns_worker(old: Pod, new: Pod) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Pod
@@ -18,12 +19,13 @@ from podling.client.local import Backend, LocalClient, User
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.static_pods import BadManifest, static_pod
+from podling.machinery.pods import is_critical
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.base import ContainerState
 from podling.runtime.sim import Scenario, SimRuntime
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
-from tests.support.kubelet_node import NODE, SimNode, sim_node
+from tests.support.kubelet_node import NODE, SimNode, pod, sim_node
 
 MANIFEST = """
 apiVersion: v1
@@ -340,3 +342,66 @@ async def test_its_containers_are_restarted_as_any_others(node: SimNode, files: 
     found = await node.get("proxy-node-1")
     assert found.status.phase == "Running"
     assert found.status.container_statuses[0].restart_count == 1
+
+
+async def test_mirror_outlasts_its_static_pod(node: SimNode, files: Path) -> None:
+    (files / "proxy.yaml").write_text(STUBBORN.replace("IMAGE", "proxy:1"))
+    await node.pass_time(5)
+    (files / "proxy.yaml").unlink()
+    await node.pass_time(10)
+    assert (await node.get("proxy-node-1")).metadata.deletion_timestamp is None
+    await node.pass_time(15)
+    assert not await node.exists("proxy-node-1")
+
+
+async def test_mirror_survives_a_restart_of_the_kubelet(node: SimNode, files: Path) -> None:
+    write(files)
+    await node.pass_time(5)
+    before = await node.get("proxy-node-1")
+    await node.restart()
+    await node.pass_time(10)
+    assert (await node.get("proxy-node-1")).metadata.uid == before.metadata.uid
+
+
+def false_mirror(name: str, hash_: str) -> Pod:
+    made = pod(name)
+    annotations = {"kubernetes.io/config.mirror": hash_}
+    return structs.replace(made, metadata=structs.replace(made.metadata, annotations=annotations))
+
+
+@pytest.mark.parametrize("static", [True, False])
+async def test_mirror_that_a_user_creates_is_deleted(
+    cluster: ControlPlane, tmp_path: Path, files: Path, static: bool
+) -> None:
+    path = files if static else None
+    config = KubeletConfig(node_addresses=("192.168.0.10",), write_files=False, static_pod_path=path)
+    async with sim_node(cluster, tmp_path, Scenario(), config) as node:
+        await node.create(false_mirror("false", "hash"))
+        await node.pass_time(3)
+        assert not await node.exists("false")
+        assert await node.runtime.list_sandboxes() == ()
+
+
+async def test_false_mirror_does_not_take_the_status_of_another_pod(node: SimNode) -> None:
+    script = {"runs": [{"seconds": 30, "exitCode": 3}]}
+    await node.create(pod(script=script, restartPolicy="Never"))
+    await node.pass_time(5)
+    victim = await node.get()
+    assert victim.status.phase == "Running"
+    for _ in range(10):
+        await node.create(false_mirror("false", victim.metadata.uid or ""))
+        await node.pass_time(3)
+    await node.pass_time(5)
+    assert (await node.get()).status.phase == "Failed"
+
+
+async def test_annotation_does_not_make_a_pod_static(node: SimNode, files: Path) -> None:
+    made = pod("pretender")
+    annotations = {"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "x"}
+    await node.create(structs.replace(made, metadata=structs.replace(made.metadata, annotations=annotations)))
+    await node.pass_time(5)
+    write(files)
+    await node.pass_time(10)
+    assert (await node.get("pretender")).status.phase == "Running"
+    (held,) = [found for found in node.kubelet.pod_view.pods() if found.metadata.name == "pretender"]
+    assert not is_critical(held)
