@@ -10,7 +10,6 @@ from podling.api.core_v1 import Container, Pod, PodSecurityContext, SeccompProfi
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.failures import StartFailure
 from podling.kubelet.pod_spec import pod_text
-from podling.machinery.digits import is_number
 from podling.runtime.base import Security
 from podling.runtime.image_service import Image
 from podling.runtime.user_ids import id_number, is_number
