@@ -1,0 +1,198 @@
+"""Each background task of each component fails with an unexpected exception, and the cluster goes on.
+
+The tasks are found, not listed: a call in the source that starts a task which no test here runs is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from podling import clock
+from podling.api.apps_v1 import Deployment
+from podling.api.coordination_v1 import Lease
+from podling.api.core_v1 import Event, Pod
+from podling.api.meta_v1 import ObjectMeta
+from podling.api.scheduling_v1 import PriorityClass
+from podling.apiserver.node_references import NodeReferences
+from podling.cluster.components import run_components
+from podling.controllers.volume_folders import NoFolders
+from podling.kubelet.config import KubeletConfig
+from podling.machinery import codec
+from podling.machinery.scheme import resource_of
+from podling.runtime.sim import Scenario
+from podling.runtime.values import SandboxSpec
+from podling.store.base import WriteFailed
+from podling.store.memory import MemoryStore
+from podling.testing import ControlPlane, memory_cluster
+from tests.support.failing_tasks import FailingTasks, sites
+from tests.support.kubelet_node import NODE, SimNode, pod, sim_node
+
+pytestmark = [pytest.mark.usefixtures("failures_expected"), pytest.mark.slow]
+
+NEEDS_REAL_CLUSTER = ("cluster/cluster.py", "node/node.py", "runtime/oci/ends.py")
+"""Files whose tasks ``tests/e2e/test_supervised_tasks_of_a_cluster.py`` runs."""
+
+FAULTS = [
+    RecursionError("maximum recursion depth exceeded"),
+    OverflowError("Python int too large to convert to C long"),
+    OSError(errno.EMFILE, "Too many open files"),
+    OSError(errno.ENOSPC, "No space left on device"),
+    WriteFailed("the write was not saved: database or disk is full"),
+]
+
+SHORT_LIVED = {"kubelet/status", "apiserver/feed", "kubelet/probe", "kubelet/pod"}
+
+MANIFEST = """
+apiVersion: v1
+kind: Pod
+metadata: {name: proxy}
+spec: {containers: [{name: app, image: proxy}]}
+"""
+
+
+def deployment(name: str) -> Deployment:
+    container = {
+        "name": "app",
+        "image": "app:1",
+        "readinessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 1},
+    }
+    labels = {"app": name}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [container], "automountServiceAccountToken": False},
+    }
+    plain = {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template},
+    }
+    return msgspec.convert(plain, Deployment)
+
+
+@asynccontextmanager
+async def control_plane(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[None]:
+    """Run scheduler and controllers, which must not end by themselves."""
+    components = asyncio.create_task(run_components(plane.client_for, "", NoFolders(tmp_path)))
+    try:
+        yield
+        assert not components.done()
+    finally:
+        components.cancel()
+        await asyncio.gather(components, return_exceptions=True)
+
+
+async def assert_works(node: SimNode, name: str) -> None:
+    """Everything that a cluster is for happens: pods are made, placed, run, probed and told of."""
+    client = node.client
+    await client.create(deployment(name))
+    await node.pass_time(60)
+    found = await client.get(Deployment, name, "default")
+    assert (found.status.ready_replicas, found.status.updated_replicas) == (2, 2)
+    pods = (await client.list(Pod, "default", label_selector=f"app={name}")).items
+    events = (await client.list(Event, "default")).items
+    for each in pods:
+        reasons = {event.reason for event in events if event.involved_object.name == each.metadata.name}
+        assert {"Scheduled", "Pulled", "Created", "Started"} <= reasons
+    lease = await client.get(Lease, NODE, "kube-node-lease")
+    assert lease.spec.renew_time is not None
+    assert clock.now() - lease.spec.renew_time < timedelta(seconds=20)
+    static = await client.get(Pod, f"proxy-{NODE}", "default")
+    assert static.status.phase == "Running"
+    await client.delete(Deployment, name, "default")
+    await node.pass_time(90)
+    assert not (await client.list(Pod, "default", label_selector=f"app={name}")).items
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__ + str(fault)[:10])
+async def test_every_task_may_fail_once(
+    fault: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = FailingTasks(monkeypatch, fault)
+    files = tmp_path / "manifests"
+    files.mkdir()
+    (files / "proxy.yaml").write_text(MANIFEST)
+    async with memory_cluster() as plane:
+        plane.server.show_itself()
+        config = KubeletConfig(
+            node_addresses=("192.168.0.10",),
+            capacity={"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi"},
+            write_files=False,
+            static_pod_path=files,
+        )
+        async with control_plane(plane, tmp_path), sim_node(plane, tmp_path, Scenario(), config) as node:
+            await node.pass_time(60)
+            await assert_works(node, "first-runs-failed")
+            await run_the_rare_tasks(node, tmp_path)
+            before = {task for task in tasks.long_lived() if task[0] not in SHORT_LIVED}
+            for name, subject in sorted(before):
+                tasks.fail(name, subject)
+                await node.pass_time(2)
+            await node.pass_time(30)
+            after = {task for task in tasks.long_lived() if task[0] not in SHORT_LIVED}
+            assert before - after == set()
+            await assert_works(node, "all-failed-once")
+    forgotten = {site for site in sites() - tasks.sites if site[0] not in NEEDS_REAL_CLUSTER}
+    assert not forgotten, "these tasks are not run here, so their failure is not tried"
+
+
+async def run_the_rare_tasks(node: SimNode, tmp_path: Path) -> None:
+    """Run what the life of a Deployment does not need."""
+    await end_orphan(node, tmp_path)
+    await end_static_pod(node, tmp_path / "manifests" / "proxy.yaml")
+    await preempt(node)
+    await overrun_references()
+
+
+async def end_orphan(node: SimNode, tmp_path: Path) -> None:
+    orphan = SandboxSpec(pod_uid="gone", pod_name="gone", pod_namespace="default", log_directory=tmp_path)
+    await node.runtime.run_sandbox(orphan)
+    await node.pass_time(30)
+    assert "gone" not in [sandbox.pod_name for sandbox in await node.runtime.list_sandboxes()]
+
+
+async def end_static_pod(node: SimNode, file: Path) -> None:
+    file.unlink()  # noqa: ASYNC240
+    await node.pass_time(60)
+    assert not await node.exists(f"proxy-{NODE}")
+    file.write_text(MANIFEST)  # noqa: ASYNC240
+
+
+async def preempt(node: SimNode) -> None:
+    await node.client.create(PriorityClass(metadata=ObjectMeta(name="high"), value=1000))
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "3"}}}
+    await node.create(pod("low", containers=[container], nodeName=None))
+    await node.pass_time(10)
+    await node.create(pod("high", containers=[container], nodeName=None, priorityClassName="high"))
+    await node.pass_time(90)
+    assert (await node.get("high")).status.phase == "Running"
+    assert not await node.exists("low")
+    await node.delete("high")
+    await node.pass_time(60)
+
+
+async def overrun_references() -> None:
+    """More pods change than a watch can hold: the references are read again, in a task."""
+    store = MemoryStore(watch_capacity=2)
+    references = NodeReferences(store)
+    await references.load()
+    for number in range(300):
+        new = pod(f"web-{number}", volumes=[{"name": "v", "configMap": {"name": f"cm-{number}"}}])
+        key = resource_of(Pod).key("default", f"web-{number}")
+        await store.put(key, partial(_encoded, new), expect=0)
+    references.catch_up()
+    await clock.sleep(5)
+    assert references.has(NODE, "configmaps", "default", "cm-4")
+    references.close()
+    await store.close()
+
+
+def _encoded(obj: Pod, revision: int) -> bytes:
+    return codec.encode(obj)
