@@ -11,10 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 from podling import clock
+from podling.machinery import errors
 from podling.machinery.histograms import REQUEST_SECONDS, Histogram, counters, gauges, histograms
 from podling.machinery.scheme import group_versions
 from podling.machinery.text_cache import cached_by_text
-from podling.store.base import Conflict, Encode, Entry, Store, StoreError
+from podling.store.base import Conflict, Encode, Entry, Store, StoreClosed, StoreError, Watch, WriteFailed
 
 CLUSTER = "etcd-0"
 _NAMES = ("operation", "group", "resource")
@@ -24,12 +25,12 @@ _Key = tuple[str, str]
 
 
 class MeteredStore:
-    """A ``Store`` that counts its writes; all else is the store's own."""
+    """A ``Store`` that counts its writes and fails with the API's errors; all else is the store's own."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.get, self.peek, self.list, self.count = store.get, store.peek, store.list, store.count
-        self.watch, self.compact, self.close = store.watch, store.compact, store.close
+        self.compact, self.close = store.compact, store.close
         self._durations: dict[_Key, Histogram] = {}
         self._failed: dict[_Key, int] = {}
 
@@ -55,7 +56,7 @@ class MeteredStore:
             return await self._store.put(key, encode, expect=expect, memo=memo)
         except StoreError as error:
             self._note_failure(operation, key, error)
-            raise
+            raise _status_error(error) from error
         finally:
             self._observe(operation, key, started)
 
@@ -65,9 +66,15 @@ class MeteredStore:
             return await self._store.delete(key, expect=expect, encode=encode)
         except StoreError as error:
             self._note_failure("delete", key, error)
-            raise
+            raise _status_error(error) from error
         finally:
             self._observe("delete", key, started)
+
+    def watch(self, prefix: str, *, after: int) -> Watch:
+        try:
+            return self._store.watch(prefix, after=after)
+        except StoreClosed as error:
+            raise _status_error(error) from error
 
     def _observe(self, operation: str, key: str, started: float) -> None:
         kind = (operation, _kind(key))
@@ -94,6 +101,19 @@ class MeteredStore:
         size = {(CLUSTER,): self._store.size_bytes}
         text = "What the store takes on disk."
         yield gauges("apiserver_storage_size_bytes", text, ("storage_cluster_id",), size)
+
+
+def _status_error(error: StoreError) -> Exception:
+    """A failure of the storage as the API reports it.
+
+    As upstream when etcd has no space left (``etcdserver: mvcc: database space exceeded``): code 500, no
+    reason, and the message is the storage's own (``responsewriters.ErrorToAPIStatus``).
+    """
+    if isinstance(error, WriteFailed):
+        return errors.failure(500, "", str(error))
+    if isinstance(error, StoreClosed):
+        return errors.service_unavailable("the API server is shutting down")
+    return error
 
 
 _PREFIX = "/registry/"
