@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,10 @@ def kubeconfig(server: str, ca_pem: bytes, credentials: KeyPair, *, user: str, n
 
 
 def write_kubeconfig(path: Path, content: bytes) -> None:
-    """Write a kubeconfig for its owner's eyes only."""
+    """Write a kubeconfig that only its owner can read. One that is there already is left as it is."""
+    with suppress(FileNotFoundError):
+        if path.read_bytes() == content and path.stat().st_mode & 0o777 == 0o600:
+            return
     path.parent.mkdir(parents=True, exist_ok=True)
     write_private(path, content)
 

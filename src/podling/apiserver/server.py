@@ -8,11 +8,12 @@ every watcher has minutes to come back.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from podling.api.core_v1 import Binding, ComponentStatus
+from podling.api.core_v1 import Binding, ComponentStatus, Namespace
 from podling.apiserver.admission.base import Chain, Plugin
 from podling.apiserver.admission.policy_status import Kinds, PolicyStatus
 from podling.apiserver.aggregation.backend import Backend
@@ -46,9 +47,12 @@ from podling.apiserver.store_metrics import MeteredStore
 from podling.apiserver.task_metrics import SupervisedTasks
 from podling.apiserver.tokens import Tokens
 from podling.client.local import SYSTEM, LocalClient, Target, User, WriteOptions
+from podling.machinery.errors import ApiError
 from podling.machinery.scheme import Resource, by_path, resource_of
 from podling.store.base import Store
 from podling.supervisor import Supervisor, Work
+
+log = logging.getLogger(__name__)
 
 
 class ApiServer:
@@ -119,8 +123,8 @@ class ApiServer:
         """Fill a new cluster, and begin to forget history."""
         await self.authorizer.load()
         await self.catalogue.load()
-        await bootstrap(self.registry)
-        await announce(self.registry, self._endpoint)
+        await self.write_now_or_later("bootstrap", partial(bootstrap, self.registry))
+        await self.write_now_or_later("announcement", lambda: announce(self.registry, self._endpoint))
         client, kinds = self.client(), Kinds(self._support.by_path, self._support.resource)
         self._keep_running("compaction", Compaction(self.store).run)
         self._keep_running("start-apiextensions-controllers", Lifecycle(client, self.catalogue).run)
@@ -129,6 +133,19 @@ class ApiServer:
         self._keep_running(
             "start-kubernetes-service-controller", partial(keep, self.registry, lambda: self._endpoint)
         )
+
+    async def write_now_or_later(self, name: str, work: Work) -> None:
+        """Run ``work``, which writes what a started server needs.
+
+        A cluster that ran before starts without, as on a full disk; ``work`` then runs until it succeeds.
+        """
+        try:
+            await work()
+        except ApiError as error:
+            if self.store.peek(resource_of(Namespace).key("", "default")) is None:
+                raise
+            log.warning("%s: %s", name, error)
+            self._supervisor.keep_running(f"apiserver/{name}", work)
 
     def _keep_running(self, name: str, work: Work) -> None:
         self._loops[name] = self._supervisor.keep_running(f"apiserver/{name}", work)
@@ -161,7 +178,7 @@ class ApiServer:
         """Make the Service ``kubernetes`` lead to this port, and to this address if pods can reach it."""
         found = Endpoint(self._endpoint.cluster_ip, port, address)
         self._endpoint = found if found.reachable else replace(self._endpoint, port=port)
-        await announce(self.registry, self._endpoint)
+        await self.write_now_or_later("announcement", lambda: announce(self.registry, self._endpoint))
 
     async def stop(self) -> None:
         await self._supervisor.close()

@@ -34,6 +34,7 @@ from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
 from podling.cluster.nodes import node_plans
 from podling.controllers.selection import enabled_names
 from podling.controllers.volume_folders import NoFolders, VolumeFolders
+from podling.machinery.errors import ApiError
 from podling.node.machine import primary_address
 from podling.node.node import Node
 from podling.runtime.base import RuntimeFailure
@@ -85,7 +86,7 @@ class Cluster:
         except RuntimeFailure as error:
             await self.stop()
             raise StartFailure(f"{error}; 'podling doctor' says what to do") from error
-        except (StoreError, OSError) as error:
+        except (ApiError, StoreError, OSError) as error:
             await self.stop()
             raise StartFailure(str(error)) from error
         except BaseException:
@@ -154,7 +155,8 @@ class Cluster:
             front=self._pki.client(FRONT, FRONT),
         )
         await api.start()
-        await publish(api.client(), self._pki.ca_pem.decode())
+        published = partial(publish, api.client(), self._pki.ca_pem.decode())
+        await api.write_now_or_later("authentication-configuration", published)
         api.show_itself()
         self._stack.push_async_callback(api.stop)
         connector = HttpsNodeConnector(self._pki.ca, self._pki.kubelet_client())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ import msgspec
 
 from podling.cluster import identity
 from podling.cluster.identity import Identity, Place, Standing
+
+logger = logging.getLogger(__name__)
 
 LOCK_RETRY_TEXT = "stop it first ('podling down --data-dir {path}'), or name another --data-dir"
 
@@ -142,7 +145,13 @@ class DataDirectory:
             return ClusterSettings()
 
     def remember(self, settings: ClusterSettings) -> None:
-        _replace(self.path / "cluster.json", msgspec.json.encode(settings))
+        """Record the settings of this run. A full disk must not keep a cluster from starting."""
+        if settings == self.settings():
+            return
+        try:
+            _replace(self.path / "cluster.json", msgspec.json.encode(settings))
+        except OSError as error:
+            logger.warning("the cluster's settings could not be recorded: %s", error)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -160,7 +169,8 @@ class DataDirectory:
             try:
                 yield
             finally:
-                pid_file.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    pid_file.unlink(missing_ok=True)
 
     def running_pid(self) -> int:
         """The process that runs this cluster now, 0 if none does.
