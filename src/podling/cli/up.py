@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +22,7 @@ import click
 
 from podling import clock
 from podling.cli.options import Failure, data_directory_option
+from podling.cli.own_log import OwnLog
 from podling.cluster.directory import (
     ClusterSettings,
     DataDirectory,
@@ -29,6 +31,7 @@ from podling.cluster.directory import (
     open_private,
 )
 from podling.cluster.memory import settle
+from podling.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from podling.cluster.cluster import Cluster
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 6443
 RUNTIMES = ("oci", "process", "sim")
 READY_LINE = "ready"
+FAILURE = "failed: "
+NOT_READY = "\nThe cluster runs, but not every node is Ready yet; 'podling status' says more."
 
 T = TypeVar("T")
 
@@ -107,7 +112,8 @@ def up(
             if last.runtime and last.runtime != settings.runtime:
                 _end_other_runtime(directory, last, progress)
             _run(directory, settings, kubeconfig, progress)
-    except (DirectoryInUse, DirectoryUnusable) as error:
+    except (DirectoryInUse, DirectoryUnusable, Failure) as error:
+        progress.failed(str(error))
         raise Failure(str(error)) from error
 
 
@@ -120,20 +126,30 @@ class Progress:
     def __call__(self, step: str, detail: str = "") -> None:
         seconds = clock.monotonic() - STARTED
         line = f"{seconds:7.2f}s  {click.style(f'{step:<14}', bold=True)} {detail}"
-        click.echo(line)
-        sys.stdout.flush()
+        self._echo(line)
         if self._parent:
             self._parent.write(line + "\n")
 
     def ready(self, lines: list[str]) -> None:
         """The cluster is up: say what to type next and let the parent go."""
-        for line in lines:
-            click.echo(line)
-        sys.stdout.flush()
+        self._echo(*lines)
         if self._parent:
             self._parent.write("\n".join([*lines, READY_LINE, ""]))
             self._parent.close()
             self._parent = None
+
+    def failed(self, text: str) -> None:
+        """Tell the parent why the cluster does not start: on a full disk it is not in the log."""
+        if self._parent:
+            self._parent.write(f"{FAILURE}{text}\n")
+
+    @staticmethod
+    def _echo(*lines: str) -> None:
+        # The log of a detached cluster may be on a full disk, which must not end the cluster.
+        with suppress(OSError):
+            for line in lines:
+                click.echo(line)
+            sys.stdout.flush()
 
 
 def _name_directory_in_command_line(directory: DataDirectory) -> None:
@@ -237,13 +253,25 @@ async def _serve(cluster: Cluster, kubeconfig: Path | None, progress: Progress) 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     await cluster.start()
+    supervisor = Supervisor()
+    supervisor.keep_running("log-rotation", OwnLog(cluster.directory.log).run)
     try:
-        written = cluster.write_kubeconfig(kubeconfig)
-        await cluster.nodes_ready(stop)
-        progress.ready(_next_steps(cluster, written))
+        try:
+            written = cluster.write_kubeconfig(kubeconfig)
+        except OSError as error:
+            progress("kubeconfig", f"could not be written: {error.strerror or error}")
+            written = kubeconfig or cluster.directory.kubeconfig
+
+            async def write_later() -> None:
+                cluster.write_kubeconfig(kubeconfig)
+
+            supervisor.keep_running("kubeconfig", write_later)
+        ready = await cluster.nodes_ready(stop)
+        progress.ready(_next_steps(cluster, written) if ready else [NOT_READY])
         settle()
         await cluster.run_until(stop)
     finally:
+        await supervisor.close()
         await cluster.stop()
 
 
@@ -277,8 +305,11 @@ def _detach(directory: DataDirectory) -> None:
             last = text.rstrip("\n")
             if last == READY_LINE:
                 return
-            click.echo(last)
+            if not last.startswith(FAILURE):
+                click.echo(last)
     child.wait()
+    if last.startswith(FAILURE):
+        raise Failure(last.removeprefix(FAILURE))
     raise Failure(_last_words(directory.log))
 
 

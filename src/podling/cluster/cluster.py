@@ -48,6 +48,9 @@ Progress = Callable[[str, str], None]
 
 LOOPBACK = "127.0.0.1"
 
+READY_SECONDS = 60.0
+"""How long ``up`` waits for its nodes to be Ready."""
+
 
 class StartFailure(Exception):
     """The cluster cannot start; the text is one line that says what to do."""
@@ -93,18 +96,22 @@ class Cluster:
             await self.stop()
             raise
 
-    async def nodes_ready(self, stop: asyncio.Event) -> None:
-        """Wait until every node is Ready, or until ``stop``."""
+    async def nodes_ready(self, stop: asyncio.Event) -> bool:
+        """Wait until every node is Ready, ``stop``, or too long; return whether they are Ready.
+
+        A node may be unable to become Ready for now, as on a full disk, where its status cannot be written.
+        """
         ready = asyncio.create_task(self._all_ready())
         stopped = asyncio.create_task(stop.wait())
         watched = [ready, stopped, *self._running()]
-        await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(watched, timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         self._raise_failures()
         stopped.cancel()
         if ready.done():
             self._progress("ready", ", ".join(node.plan.name for node in self._nodes) or "without nodes")
-        else:
-            ready.cancel()
+            return True
+        ready.cancel()
+        return False
 
     async def _all_ready(self) -> None:
         await asyncio.gather(*(node.ready() for node in self._nodes))

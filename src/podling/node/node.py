@@ -12,6 +12,7 @@ import ssl
 from contextlib import AsyncExitStack
 from functools import partial
 
+from podling.api import core_v1
 from podling.apiserver.pki import KeyPair, Pki
 from podling.client.base import Client
 from podling.client.events import EventRecorder
@@ -21,6 +22,7 @@ from podling.kubelet.deps import KubeletDeps, Recorder
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.lives import LIVES, LifeRecorder
 from podling.kubelet.server import KubeletServer
+from podling.machinery.errors import ApiError
 from podling.node.runtimes import NodePlan, make_runtime
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.images.store import ImageStore
@@ -57,8 +59,7 @@ class Node:
         recording.keep_running("events", recorder.run, plan.name)
         self._stack.push_async_callback(recorder.close)
         context = _server_context(self._pki.node_server(plan.name, (plan.address,)), self._pki.ca)
-        server = KubeletServer(context, host=plan.address)
-        port = await server.listen()
+        server, port = await self._listen(context)
         self._stack.push_async_callback(server.close)
         config = KubeletConfig(
             cgroup_root=f"/podling-{plan.identity}",
@@ -75,6 +76,29 @@ class Node:
         self._stack.push_async_callback(running.close)
         work = partial(self._run_kubelet, server, deps)
         self.task = running.keep_running("kubelet", work, plan.name)
+
+    async def _listen(self, context: ssl.SSLContext) -> tuple[KubeletServer, int]:
+        """Start the kubelet's server, on the port that the API server knows if that is free.
+
+        On a full disk another port could not be written into the Node, and exec would not reach the node.
+        """
+        for port in (await self._last_port(), 0):
+            server = KubeletServer(context, host=self.plan.address, port=port)
+            try:
+                return server, await server.listen()
+            except OSError:
+                await server.close()
+                if not port:
+                    raise
+        raise AssertionError("port 0 is any free port")
+
+    async def _last_port(self) -> int:
+        try:
+            found = await self._client.get(core_v1.Node, self.plan.name)
+        except ApiError:
+            return 0
+        endpoint = found.status.daemon_endpoints and found.status.daemon_endpoints.kubelet_endpoint
+        return endpoint.port if endpoint else 0
 
     def _make_kubelet(self, server: KubeletServer, deps: KubeletDeps) -> Kubelet:
         self._kubelet = Kubelet(deps)

@@ -1,0 +1,62 @@
+"""Rotation of a detached cluster's own log, so that it cannot fill the disk of its data directory.
+
+The log is the process' standard output and error. Sizes and numbers are those of container logs
+(``containerLogMaxSize``, ``containerLogMaxFiles``).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from podling import clock
+
+CHECK_SECONDS = 10.0
+MAX_BYTES = 10 * 1024 * 1024
+MAX_FILES = 5
+
+
+class OwnLog:
+    """The log of this process at ``path``."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def run(self) -> None:
+        """Rotate until cancelled."""
+        while True:
+            self.rotate()
+            await clock.sleep(CHECK_SECONDS)
+
+    def rotate(self) -> bool:
+        """Begin a new file if the present one is large enough; return whether it was."""
+        if not self._is_ours() or os.fstat(sys.stdout.fileno()).st_size < MAX_BYTES:
+            return False
+        for number in range(MAX_FILES - 1, 0, -1):
+            older = self._numbered(number)
+            if older.exists():
+                older.replace(self._numbered(number + 1))
+        self._path.replace(self._numbered(1))
+        self._numbered(MAX_FILES).unlink(missing_ok=True)
+        self._reopen()
+        return True
+
+    def _is_ours(self) -> bool:
+        """Whether standard output goes to the log: without ``--detach`` it does not."""
+        try:
+            return os.path.samestat(os.fstat(sys.stdout.fileno()), os.stat(self._path))
+        except (OSError, ValueError):
+            return False
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
+
+    def _reopen(self) -> None:
+        """Point standard output and error at a new file, which only its owner can read."""
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                os.dup2(descriptor, stream.fileno())
+        finally:
+            os.close(descriptor)
