@@ -19,10 +19,12 @@ import pytest
 from podling import clock
 from podling.api.apps_v1 import Deployment
 from podling.api.coordination_v1 import Lease
-from podling.api.core_v1 import Event, Pod
+from podling.api.core_v1 import Event, Namespace, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
+from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.node_references import NodeReferences
+from podling.apiserver.server import ApiServer
 from podling.cluster.components import run_components
 from podling.controllers.volume_folders import NoFolders
 from podling.kubelet.config import KubeletConfig
@@ -34,11 +36,12 @@ from podling.store.base import WriteFailed
 from podling.store.memory import MemoryStore
 from podling.testing import ControlPlane, memory_cluster
 from tests.support.failing_tasks import FailingTasks, sites
+from tests.support.full_store import FullStore
 from tests.support.kubelet_node import NODE, SimNode, pod, sim_node
 
 pytestmark = [pytest.mark.usefixtures("failures_expected"), pytest.mark.slow]
 
-NEEDS_REAL_CLUSTER = ("cluster/cluster.py", "node/node.py", "runtime/oci/ends.py")
+NEEDS_REAL_CLUSTER = ("cli/up.py", "cluster/cluster.py", "node/node.py", "runtime/oci/ends.py")
 """Files whose tasks ``tests/e2e/test_supervised_tasks_of_a_cluster.py`` runs."""
 
 FAULTS = [
@@ -149,6 +152,7 @@ async def run_the_rare_tasks(node: SimNode, tmp_path: Path) -> None:
     await end_static_pod(node, tmp_path / "manifests" / "proxy.yaml")
     await preempt(node)
     await overrun_references()
+    await start_without_storage()
 
 
 async def end_orphan(node: SimNode, tmp_path: Path) -> None:
@@ -191,6 +195,26 @@ async def overrun_references() -> None:
     await clock.sleep(5)
     assert references.has(NODE, "configmaps", "default", "cm-4")
     references.close()
+    await store.close()
+
+
+async def start_without_storage() -> None:
+    """An API server that starts on a full disk writes later, in a task."""
+    store = FullStore()
+    key = resource_of(Namespace).key("", "kube-public")
+    for full in (False, True):
+        server = ApiServer(store, plugins_without_controllers())
+        if full:
+            held = store.peek(key)
+            assert held is not None
+            await store.delete(key, expect=held.revision)
+            store.full = True
+        await server.start()
+        await clock.sleep(1)
+        store.full = False
+        await clock.sleep(15)
+        assert store.peek(key) is not None
+        await server.stop()
     await store.close()
 
 
