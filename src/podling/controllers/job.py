@@ -23,11 +23,11 @@ from podling.api.core_v1 import Pod
 from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers import job_accounting as accounting
-from podling.controllers import job_indexes, job_rules
+from podling.controllers import job_rules
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import Children
 from podling.controllers.conditions import find, is_true, with_condition
-from podling.controllers.job_accounting import Account, is_indexed, tracked
+from podling.controllers.job_accounting import Account, Later, is_indexed, tracked
 from podling.controllers.job_pods import release, template_pod
 from podling.controllers.job_rules import Backoff, Step, Verdict
 from podling.controllers.ownership import controller_of
@@ -142,7 +142,7 @@ class JobController(Controller):
                 step = self._plan(job, pods, active, accounted, backoff, now)
                 step, failure = await self._carry_out(job, pods, step)
         status = self._status(job, pods, accounted, step, now)
-        status = self._with_conditions(job, status, verdict, now)
+        status = self._with_conditions(job, status, verdict, accounted.later, now)
         if status != job.status:
             await write_status(self.client, structs.replace(job, status=status))
             self._tell(job, status)
@@ -175,9 +175,9 @@ class JobController(Controller):
         if not accounting.per_index(job):
             wait = job_rules.backoff_seconds(backoff, now)
             return Step(wait=wait) if wait > 0 else step
-        waits = {}
+        waits, own = {}, accounting.by_index(pods)
         for index in step.indexes:
-            failures, ignored, last = accounting.index_history(job, pods, index)
+            failures, ignored, last = accounting.index_history(job, own.get(index, ()))
             waits[index] = job_rules.backoff_seconds(Backoff(failures + ignored, last), now)
         due = tuple(index for index, wait in waits.items() if wait <= 0)
         later = min((wait for wait in waits.values() if wait > 0), default=None)
@@ -187,11 +187,11 @@ class JobController(Controller):
         """Create or delete; returns what of ``step`` was done, and what went wrong."""
         if step.delete:
             return step, await self._delete(job, step.delete, counted=False)
-        created = []
+        created, own = [], accounting.by_index(pods) if step.indexes else {}
 
         async def create(number: int) -> None:
             index = step.indexes[number] if step.indexes else None
-            history = accounting.index_history(job, pods, index) if index is not None else (0, 0, None)
+            history = accounting.index_history(job, own.get(index, ()) if index is not None else ())
             pod = template_pod(job, index, failures=history[0], ignored=history[1])
             created.append(await self._control.create(pod, job))
             self._children.wrote(key_of(job), created[-1])
@@ -217,7 +217,8 @@ class JobController(Controller):
 
     def _status(self, job: Job, pods: list[Pod], accounted: Account, step: Step, now: datetime) -> JobStatus:
         """The numbers of the status after ``step``."""
-        active = [pod for pod in pods if is_active(pod) and pod not in step.delete]
+        doomed = {pod.metadata.uid for pod in step.delete}
+        active = [pod for pod in pods if is_active(pod) and pod.metadata.uid not in doomed]
         left_to_end = [pod for pod in step.delete if pod.spec.node_name]
         started = job.status.start_time
         if not job.spec.suspend and (started is None or is_true(job.status.conditions, SUSPENDED)):
@@ -230,22 +231,19 @@ class JobController(Controller):
             succeeded=accounted.succeeded or None,
             failed=accounted.failed or None,
             uncounted_terminated_pods=accounted.uncounted,
-            completed_indexes=(job_indexes.render(accounted.completed_indexes) or None)
-            if is_indexed(job)
-            else None,
-            failed_indexes=job_indexes.render(accounted.failed_indexes)
-            if accounting.per_index(job)
-            else None,
+            completed_indexes=(str(accounted.completed_indexes) or None) if is_indexed(job) else None,
+            failed_indexes=str(accounted.failed_indexes) if accounting.per_index(job) else None,
             start_time=started,
         )
 
     def _with_conditions(
-        self, job: Job, status: JobStatus, verdict: Verdict | None, now: datetime
+        self, job: Job, status: JobStatus, verdict: Verdict | None, later: Later, now: datetime
     ) -> JobStatus:
         if verdict is None:
             return structs.replace(status, conditions=_suspension(job, status, now))
         first, last = (SUCCESS_TARGET, COMPLETE) if verdict.succeeded else (FAILURE_TARGET, FAILED)
-        waiting = status.active or status.terminating or status.uncounted_terminated_pods != _NOTHING
+        uncounted = status.uncounted_terminated_pods != _NOTHING or not later.is_empty
+        waiting = status.active or status.terminating or uncounted
         decided = is_true(job.status.conditions, first)
         condition = JobCondition(
             type=last if decided and not waiting else first,

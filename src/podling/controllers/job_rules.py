@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 
 from podling.api.batch_v1 import Job
 from podling.api.core_v1 import Pod
-from podling.controllers import job_indexes
 from podling.controllers.job_accounting import (
     Account,
     finished_at,
@@ -19,7 +18,7 @@ from podling.controllers.job_accounting import (
     per_index,
     replaces_failed_only,
 )
-from podling.controllers.job_indexes import index_of
+from podling.controllers.job_indexes import Indexes, index_of, rule_met
 
 PODS_PER_STEP_MAX = 500
 BACKOFF_SECONDS_INITIAL = 10.0
@@ -53,7 +52,7 @@ def next_step(
     if completions is None:
         want = len(active) if accounted.all_succeeded else parallelism
     else:
-        left = completions - accounted.all_succeeded - len(accounted.failed_indexes)
+        left = completions - accounted.all_succeeded - len(accounted.all_failed_indexes)
         want = max(0, min(left, parallelism))
     doomed = _to_remove(job, ordered, accounted, max(0, len(active) - want))
     if doomed:
@@ -64,9 +63,9 @@ def next_step(
     missing = min(missing, PODS_PER_STEP_MAX)
     if not is_indexed(job):
         return Step(create=missing)
-    taken = {index for pod in active if (index := index_of(pod)) is not None}
-    taken |= accounted.completed_indexes | accounted.failed_indexes
-    indexes = job_indexes.first_free(taken, missing, completions or 0)
+    taken = Indexes.of(index for pod in active if (index := index_of(pod)) is not None)
+    taken = taken | accounted.all_completed_indexes | accounted.all_failed_indexes
+    indexes = taken.free(missing, completions or 0)
     return Step(create=len(indexes), indexes=tuple(indexes))
 
 
@@ -74,15 +73,16 @@ def _to_remove(job: Job, ordered: Sequence[Pod], accounted: Account, surplus: in
     """Pods without a place first (no index, one too high, done, or taken already), then the cheapest."""
     if not is_indexed(job):
         return list(ordered[:surplus])
-    done = accounted.completed_indexes | accounted.failed_indexes
-    misplaced, seen = [], set(done)
-    for pod in reversed(ordered):  # of several pods for one index the dearest stays
+    done = accounted.all_completed_indexes | accounted.all_failed_indexes
+    misplaced: list[Pod] = []
+    placed: dict[int, Pod] = {}
+    for pod in reversed(ordered):  # of several pods for one index the one that ranks last for deletion stays
         index = index_of(pod)
-        if index is None or index >= (job.spec.completions or 0) or index in seen:
+        if index is None or index >= (job.spec.completions or 0) or index in done or index in placed:
             misplaced.append(pod)
         else:
-            seen.add(index)
-    others = [pod for pod in ordered if pod not in misplaced]
+            placed[index] = pod
+    others = list(placed.values())[::-1]
     return [*misplaced, *others[: max(0, surplus - len(misplaced))]]
 
 
@@ -127,11 +127,11 @@ def _restarted_too_often(job: Job, pods: Iterable[Pod], limit: int) -> bool:
 
 
 def _indexes_failed(job: Job, accounted: Account) -> Verdict | None:
-    limit, failed = job.spec.max_failed_indexes, len(accounted.failed_indexes)
+    limit, failed = job.spec.max_failed_indexes, len(accounted.all_failed_indexes)
     if limit is not None and failed > limit:
         message = "Job has exceeded the specified maximal number of failed indexes"
         return Verdict(False, "MaxFailedIndexesExceeded", message)
-    if failed and failed + len(accounted.completed_indexes) >= (job.spec.completions or 0):
+    if failed and failed + len(accounted.all_completed_indexes) >= (job.spec.completions or 0):
         return Verdict(False, "FailedIndexes", "Job has failed indexes")
     return None
 
@@ -153,8 +153,8 @@ def early_success(job: Job, accounted: Account) -> Verdict | None:
     """Whether the success policy ends the job while pods still run."""
     if job.spec.success_policy is None or not is_indexed(job):
         return None
-    succeeded = set(accounted.completed_indexes)
-    number = job_indexes.rule_met(job.spec.success_policy.rules, succeeded, job.spec.completions or 0)
+    rules, completions = job.spec.success_policy.rules, job.spec.completions or 0
+    number = rule_met(rules, accounted.all_completed_indexes, completions)
     return Verdict(True, "SuccessPolicy", f"Matched rules at index {number}") if number is not None else None
 
 

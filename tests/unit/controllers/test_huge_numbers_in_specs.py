@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from podling.api.apps_v1 import ReplicaSet, ReplicaSetSpec
-from podling.api.batch_v1 import CronJob, CronJobSpec, JobTemplateSpec
+from podling.api.batch_v1 import CronJob, CronJobSpec, JobTemplateSpec, SuccessPolicy, SuccessPolicyRule
 from podling.api.core_v1 import (
     Event,
     Pod,
@@ -59,6 +59,13 @@ HUGE: dict[str, ApiObject] = {
     "Job without completions": job(parallelism=INT32_MAX, completions=None),
     "indexed Job": job(
         parallelism=100_000, completions=100_000, completion_mode="Indexed", backoff_limit=INT32_MAX
+    ),
+    "indexed Job with a success policy": job(
+        parallelism=100_000,
+        completions=INT32_MAX,
+        completion_mode="Indexed",
+        backoff_limit=INT32_MAX,
+        success_policy=SuccessPolicy(rules=(SuccessPolicyRule(succeeded_indexes=f"0-{INT32_MAX - 1}"),)),
     ),
     "CronJob": cron_job(),
 }

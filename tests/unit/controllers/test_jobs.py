@@ -22,7 +22,7 @@ from podling.api.core_v1 import Pod
 from podling.controllers.conditions import find
 from podling.controllers.job import JobController
 from podling.controllers.job_accounting import FINALIZER
-from podling.controllers.job_indexes import INDEX, parse, render, rule_met
+from podling.controllers.job_indexes import INDEX, Indexes, rule_met
 from podling.controllers.job_rules import Backoff, backoff_seconds
 from podling.controllers.manager import ControllerManager
 from podling.sim.loop import EPOCH
@@ -317,13 +317,13 @@ async def test_nothing_is_counted_twice_when_the_controller_restarts_at_any_time
     [(set(), ""), ({3}, "3"), ({1, 2}, "1,2"), ({1, 2, 3}, "1-3"), ({0, 2, 3, 4, 7, 8}, "0,2-4,7,8")],
 )
 def test_indexes_are_written_short(indexes: set[int], text: str) -> None:
-    assert render(indexes) == text
-    assert parse(text, 100) == indexes
+    assert str(Indexes.of(indexes)) == text
+    assert Indexes.parse(text, 100) == Indexes.of(indexes)
 
 
 def test_indexes_beyond_the_end_are_left_out() -> None:
-    assert parse("1,3-9", 5) == {1, 3, 4}
-    assert parse("oops,2", 5) == {2}
+    assert Indexes.parse("1,3-9", 5) == Indexes.of({1, 3, 4})
+    assert Indexes.parse("oops,2", 5) == Indexes.of({2})
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_indexes_beyond_the_end_are_left_out() -> None:
     ],
 )
 def test_success_rules(rule: SuccessPolicyRule, met: bool) -> None:
-    assert (rule_met([rule], {0, 2}, 5) == 0) is met
+    assert (rule_met([rule], Indexes.of({0, 2}), 5) == 0) is met
 
 
 @pytest.mark.parametrize(
