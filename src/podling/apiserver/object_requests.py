@@ -32,7 +32,8 @@ from podling.client.local import ListOptions, Patch, Target, User, WriteOptions
 from podling.machinery import codec, errors, intake, tables
 from podling.machinery.custom import CustomObject, CustomResource, is_custom
 from podling.machinery.mismatch import Mismatch
-from podling.machinery.scheme import type_of
+from podling.machinery.scheme import Resource, type_of
+from podling.store.base import Entry
 
 WATCH_SECONDS_MIN = 1800
 WATCH_SECONDS_MAX = 3600
@@ -97,7 +98,8 @@ class ObjectRequests:
             return await self._answer(request, target, await self._registry.get(target, user), wanted)
         entry = self._registry.authorized_entry(target, user)
         if target.resource.storage:
-            entry = entry_of(await self._registry.get(target, user))
+            await self._registry.reads.prepare(target.resource, [entry])
+        entry = self._registry.reads.shown_entry(target.resource, entry)
         if wanted is PLAIN:
             return await reply(request, entry.value)
         check_form(wanted, target.resource, listed=False)
@@ -117,13 +119,20 @@ class ObjectRequests:
         renderer = self._renderer(target, wanted, request.query)
         selected = await self._registry.select(target, user, request_options.list_options(request.query))
         entries = selected.entries
-        if target.resource.storage:
-            entries = tuple(entry_of(self._registry.reads.shown(target.resource, entry)) for entry in entries)
+        if target.resource.storage or isinstance(target.resource, CustomResource):
+            entries = await self._shown(target.resource, entries)
         pieces = renderer.pieces(entries, selected.metadata, clock.now())
         begun = list(islice(pieces, 2))
         if whole and len(begun) == 1:
             self._lists.keep(target, selected.revision, begun[0])
         return await replies.reply_pieces(request, chain(begun, pieces), wanted.media_type)
+
+    async def _shown(self, resource: Resource, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Entries as a list of ``resource`` has them."""
+        shown: list[Entry] = []
+        async for block in listing.in_turns(entries):
+            shown.extend(self._registry.reads.shown_entry(resource, entry) for entry in block)
+        return tuple(shown)
 
     async def _watch(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""), streamed=True)
@@ -163,11 +172,7 @@ class ObjectRequests:
             self._metrics.sent(resource.group, resource.version, resource.plural, len(ready))
             await self._registry.reads.prepare(resource, [each.entry for each in ready])
             for each in ready:
-                entry = (
-                    entry_of(self._registry.reads.shown(resource, each.entry))
-                    if resource.storage
-                    else each.entry
-                )
+                entry = self._registry.reads.shown_entry(resource, each.entry)
                 lines.append(renderer.event(each.type, entry, now, first=first))
                 first, size = False, size + len(lines[-1])
                 if size >= SENT_BYTES:

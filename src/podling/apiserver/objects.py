@@ -2,15 +2,21 @@
 
 An entry's ``memo`` holds what was derived from its bytes. Whoever writes an object hands the memo
 over with it, so that decoding happens only for what was read back from disk.
+
+Custom objects are completed when they are decoded: pruned and defaulted by the schema of the version that they
+are stored in. When their definition has changed since, that is done again at the next read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, structs
 
 from podling.machinery import codec
+from podling.machinery.custom import NO_SCHEMAS, CustomResource, ObjectSchema
+from podling.machinery.errors import ApiError
 from podling.store.base import Entry
 
 
@@ -22,6 +28,10 @@ class Stored(Struct, eq=False, gc=False):
     """The object as lists have it, once somebody has asked for one."""
     metadata_bytes: bytes | None = None
     """The object as ``PartialObjectMetadata``, once somebody has asked for it."""
+    schemas: Mapping[str, ObjectSchema] | None = None
+    """The schemas that a custom object was completed by; None where there is nothing to complete."""
+    completed_bytes: bytes | None = None
+    """The JSON of ``object``, if completion has made it another than the stored one."""
     _forms: dict[str, Any] | None = None
 
     @property
@@ -37,9 +47,10 @@ class Writing:
 
     __slots__ = ("memo", "object")
 
-    def __init__(self, obj: Any) -> None:
+    def __init__(self, obj: Any, *, converted: bool = False) -> None:
+        """``converted``: a custom object that comes from another version, and was not completed in this one."""
         self.object = obj
-        self.memo = Stored()
+        self.memo = Stored(schemas=NO_SCHEMAS if converted else _schemas(type(obj)))
 
     def encode(self, revision: int) -> bytes:
         obj = with_revision(self.object, revision)
@@ -54,17 +65,43 @@ def with_revision(obj: Any, revision: int) -> Any:
 
 
 def stored(entry: Entry, kind: type[Any]) -> Stored:
-    """What is known of ``entry``, decoding it if nobody has yet."""
+    """Return what is known of ``entry``; decode it if that was not done yet, or by another definition."""
     memo: Stored | None = entry.memo
-    if memo is None:
-        memo = entry.memo = Stored(codec.decode(entry.value, kind))
+    if memo is None or not (memo.schemas is None or _is_current(memo, kind)):
+        memo = entry.memo = _decoded(entry, kind)
     return memo
+
+
+def _schemas(kind: type[Any]) -> Mapping[str, ObjectSchema] | None:
+    resource: CustomResource | None = getattr(kind, "custom_resource", None)
+    return None if resource is None else resource.schemas
+
+
+def _is_current(memo: Stored, kind: type[Any]) -> bool:
+    """Whether a custom object was completed as ``kind`` has it. A kind without schemas takes any form."""
+    wanted = _schemas(kind)
+    return not wanted or memo.schemas is wanted
+
+
+def _decoded(entry: Entry, kind: type[Any]) -> Stored:
+    obj, schemas = codec.decode(entry.value, kind), _schemas(kind)
+    schema = schemas.get(obj.api_version.rpartition("/")[2]) if schemas else None
+    if schema is None:
+        return Stored(obj, schemas=schemas)
+    try:
+        content = schema.completed(obj.content)
+    except ApiError:
+        content = schema.pruned(obj.content)  # too large with defaults: a read shows what there is
+    if content == obj.content:
+        return Stored(obj, schemas=schemas)
+    obj = structs.replace(obj, content=content)
+    return Stored(obj, schemas=schemas, completed_bytes=codec.encode(obj))
 
 
 def object_of(entry: Entry, kind: type[Any]) -> Any:
     """The object in ``entry``; shared, never to be changed."""
     memo: Stored | None = entry.memo
-    return memo.object if memo is not None else stored(entry, kind).object
+    return memo.object if memo is not None and memo.schemas is None else stored(entry, kind).object
 
 
 def entry_of(obj: Any) -> Entry:

@@ -61,17 +61,28 @@ class Reads:
             key = target.resource.key(target.namespace, obj.metadata.name or "")
             entry = self._store.peek(key)
             if entry is not None and entry.memo is not None and entry.memo.object is obj:
-                return entry.value
+                return entry.memo.completed_bytes or entry.value
         return codec.encode(obj)
 
     def shown(self, resource: Resource, entry: Entry) -> Any:
         """A stored entry as an object of ``resource``."""
         memo = stored(entry, resource.storage_resource.type)
-        if resource.storage and isinstance(memo.object, CustomObject):
-            form = memo.forms.get(resource.group_version)
-            if form is not None:
-                return form
-        return shown_form(resource, memo.object)
+        if not resource.storage or not isinstance(memo.object, CustomObject):
+            return shown_form(resource, memo.object)
+        form = memo.forms.get(resource.group_version)
+        if form is None:
+            form = memo.forms[resource.group_version] = shown_form(resource, memo.object)
+        return form
+
+    def shown_entry(self, resource: Resource, entry: Entry) -> Entry:
+        """A stored entry as answers about ``resource`` have it: often the entry itself."""
+        if resource.storage:
+            return entry_of(self.shown(resource, entry))
+        if isinstance(resource, CustomResource):
+            memo = stored(entry, resource.type)
+            if memo.completed_bytes is not None:
+                return Entry(entry.key, memo.completed_bytes, entry.revision, entry.create_revision, memo)
+        return entry
 
     async def prepare(self, resource: Resource, entries: Sequence[Entry]) -> None:
         """Have ready what ``shown`` needs of others: the versions that a webhook makes."""

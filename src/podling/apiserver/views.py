@@ -14,7 +14,7 @@ from msgspec import structs
 
 from podling.api import core_v1, events_v1
 from podling.apiserver.autoscaler_views import autoscaler_in, autoscaler_out
-from podling.machinery.custom import CustomObject
+from podling.machinery.custom import CustomObject, CustomResource
 from podling.machinery.scheme import Resource
 
 
@@ -41,9 +41,16 @@ def shown_form(resource: Resource, obj: Any) -> Any:
 
 
 def _in_version(obj: CustomObject, resource: Resource) -> CustomObject:
-    """A custom object in another version: the same but for its name."""
-    version = resource.group_version
-    return obj if obj.api_version == version else structs.replace(obj, api_version=version)
+    """A custom object in another version: what that version's schema has of it, under its name."""
+    if obj.api_version == resource.group_version:
+        return obj
+    return pruned_for(resource, structs.replace(obj, api_version=resource.group_version))
+
+
+def pruned_for(resource: Resource, obj: CustomObject) -> CustomObject:
+    """A custom object that was converted to the version of ``resource``, with what that version has."""
+    schema = resource.schema if isinstance(resource, CustomResource) else None
+    return obj if schema is None else structs.replace(obj, content=schema.pruned(obj.content))
 
 
 def _event_in(event: events_v1.Event) -> core_v1.Event:

@@ -28,12 +28,12 @@ from podling.apiserver.contention import Contention
 from podling.apiserver.deletion import Outcome
 from podling.apiserver.kinds.base import Context, KindRules, View
 from podling.apiserver.large_requests import Turns
-from podling.apiserver.objects import Writing, object_of
+from podling.apiserver.objects import Writing, object_of, stored
 from podling.apiserver.ownership import only_later, recorded, undamaged
 from podling.apiserver.reads import Reads
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
-from podling.machinery.custom import CustomObject
+from podling.machinery.custom import CustomObject, CustomResource
 from podling.machinery.errors import ApiError
 from podling.machinery.fields import FieldError, Path, invalid
 from podling.machinery.scheme import Resource
@@ -161,9 +161,23 @@ class Writes:
             if present is not None:
                 raise Conflict(key, 0, present.revision)
             return new
-        writing = Writing(await self._reads.conversion.converted(new, resource.storage_resource))
-        await self._store.put(key, writing.encode, expect=0, memo=writing.memo)
-        return _written(new, writing)
+        writing = await self._writing(resource, new)
+        entry = await self._store.put(key, writing.encode, expect=0, memo=writing.memo)
+        return self._written(resource, new, entry)
+
+    async def _writing(self, resource: Resource, new: Any) -> Writing:
+        """``new`` on its way into the store, in the version that is stored."""
+        kept = await self._reads.conversion.converted(new, resource.storage_resource)
+        return Writing(kept, converted=kept is not new)
+
+    def _written(self, resource: Resource, new: Any, entry: Entry) -> Any:
+        """What was stored, in the version of the request."""
+        kept = object_of(entry, resource.storage_resource.type)
+        if not isinstance(new, CustomObject) or new.api_version == kept.api_version:
+            return kept
+        if self._reads.conversion.by_webhook(resource):
+            return structs.replace(new, metadata=kept.metadata)
+        return self._reads.shown(resource, entry)
 
     async def change(self, update: Update, change: Change) -> Any:
         """Store what ``change`` makes of the object, deciding again when another writer was faster."""
@@ -187,7 +201,7 @@ class Writes:
         self._check_revision(update, wanted, old)
         try:
             new = await self._prepared(update, wanted, old)
-            if new == old:
+            if new == old and not self._is_outdated(resource, entry):
                 return old
             return new if update.options.dry_run else await self._replace(resource, entry, new)
         except asyncio.CancelledError:
@@ -195,6 +209,14 @@ class Writes:
             raise
         finally:
             release(update.releases)
+
+    def _is_outdated(self, resource: Resource, entry: Entry) -> bool:
+        """Whether a custom object is stored otherwise than it would be now: any write brings it up to date."""
+        if not isinstance(resource, CustomResource):
+            return False
+        memo = stored(entry, resource.storage_resource.type)
+        version = resource.storage_resource.group_version
+        return memo.completed_bytes is not None or memo.object.api_version != version
 
     def _check_revision(self, update: Update, wanted: Any, old: Any) -> None:
         """409 when the writer means another revision; 422 when it has to name one and does not."""
@@ -258,9 +280,9 @@ class Writes:
         if deletion.ends_with_update(new, self._rules_for(resource)):
             last = await self._reads.conversion.converted(new, resource.storage_resource)
             return await self._remove(entry, last)
-        writing = Writing(await self._reads.conversion.converted(new, resource.storage_resource))
-        await self._store.put(entry.key, writing.encode, expect=entry.revision, memo=writing.memo)
-        return _written(new, writing)
+        writing = await self._writing(resource, new)
+        entry = await self._store.put(entry.key, writing.encode, expect=entry.revision, memo=writing.memo)
+        return self._written(resource, new, entry)
 
     async def _remove(self, entry: Entry, last: Any) -> Any:
         writing = Writing(last)
@@ -348,14 +370,6 @@ def _request(
         warnings=options.warnings,
         options=None if operation is Operation.CONNECT else options,
     )
-
-
-def _written(new: Any, writing: Writing) -> Any:
-    """What was stored, in the version of the request."""
-    kept = writing.memo.object
-    if isinstance(new, CustomObject) and new.api_version != kept.api_version:
-        return structs.replace(new, metadata=kept.metadata)
-    return kept
 
 
 def _refuse(resource: Resource, obj: Any, found: Sequence[FieldError]) -> None:

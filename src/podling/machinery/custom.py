@@ -11,7 +11,7 @@ What a schema says about the data is its maker's (``ObjectSchema``); without one
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar, cast
@@ -41,6 +41,17 @@ class ObjectSchema(Protocol):
     def unknown_fields(self, plain: dict[str, Any]) -> list[str]:
         """The paths of the fields that the schema does not have."""
         ...
+
+    def pruned(self, content: dict[str, Any]) -> dict[str, Any]:
+        """``content`` without the fields that the schema does not have and the nulls that it refuses."""
+        ...
+
+    def completed(self, content: dict[str, Any]) -> dict[str, Any]:
+        """``content`` pruned, with the schema's defaults. Shares nothing with ``content``."""
+        ...
+
+
+NO_SCHEMAS: Mapping[str, ObjectSchema] = MappingProxyType({})
 
 
 class CustomObject(Struct, frozen=True, kw_only=True, eq=False):
@@ -93,6 +104,9 @@ class CustomResource(Resource):
 
     own_list_kind: str = ""
     schema: ObjectSchema | None = None
+    schemas: Mapping[str, ObjectSchema] = field(default_factory=lambda: NO_SCHEMAS)
+    """The schemas of all versions of the definition, by version: stored objects may be of any. All resources
+    of one definition share this mapping, so its identity tells by which definition an object was read."""
 
     @cached_property
     def type(self) -> type[Any]:
@@ -142,6 +156,7 @@ def version_resource(
     version: CustomResourceDefinitionVersion,
     schema: ObjectSchema | None = None,
     storage: Resource | None = None,
+    schemas: Mapping[str, ObjectSchema] = NO_SCHEMAS,
 ) -> CustomResource:
     """One version of what ``definition`` adds, under the names that were accepted."""
     spec = definition.spec
@@ -159,6 +174,7 @@ def version_resource(
         storage=storage,
         own_list_kind=names.list_kind or "",
         schema=schema,
+        schemas=schemas,
     )
 
 

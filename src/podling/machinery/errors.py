@@ -158,6 +158,11 @@ def too_large(why: str) -> ApiError:
     return failure(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
+def storage_too_large() -> ApiError:
+    """500: the object is larger than the storage takes; the words are those of etcd."""
+    return failure(500, "", "etcdserver: request is too large")
+
+
 def expired(message: str) -> ApiError:
     """410: the revision asked for is gone; list again."""
     return failure(410, "Expired", message)

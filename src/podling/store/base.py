@@ -24,6 +24,10 @@ Encode = Callable[[int], bytes]
 """Makes the value once the revision is known, because objects carry their revision inside."""
 
 
+VALUE_BYTES_MAX = 1536 * 1024
+"""How large a value may be: the default of etcd (``--max-request-bytes``)."""
+
+
 class StoreError(Exception):
     """Base of everything a store raises on purpose."""
 

@@ -65,7 +65,7 @@ async def test_a_conflict_is_no_fault_of_the_store() -> None:
         ("update", "apps", "deployments"): 1,
     }
     full = MeteredStore(Full())
-    with pytest.raises(WriteFailed):
+    with pytest.raises(ApiError, match="disk is full"):
         await full.put("/registry/example.com/widgets/default/w", lambda revision: b"", expect=0)
     assert samples([full], "etcd_request_errors_total") == {("create", "example.com", "widgets"): 1}
 

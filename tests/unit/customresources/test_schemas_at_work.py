@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from podling.apiserver.customresources import values
-from podling.apiserver.customresources.structural import RootSchema, schema_of
+from podling.apiserver.customresources.completion import RootSchema
+from podling.apiserver.customresources.structural import schema_of
+from podling.machinery.errors import ApiError
 from podling.machinery.formats import matches
 
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}
@@ -51,6 +54,12 @@ def fields(**properties: Any) -> dict[str, Any]:
             id="embedded",
         ),
         pytest.param(
+            {**OPEN, "type": "array", "items": fields(a=fields(b=STRING))},
+            [{"a": {"b": "x", "c": 1}, "d": 1}],
+            [{"a": {"b": "x"}, "d": 1}],
+            id="items of a preserving list",
+        ),
+        pytest.param(
             fields(p={"x-kubernetes-int-or-string": True}), {"p": "80%"}, {"p": "80%"}, id="int or string"
         ),
     ],
@@ -82,6 +91,28 @@ def test_unknown_fields_are_told_with_their_places() -> None:
             id="null is allowed",
         ),
         pytest.param(fields(a=STRING), {"a": None}, {}, id="null without a default goes"),
+        pytest.param(fields(a=OPEN), {"a": None}, {}, id="null of any type goes"),
+        pytest.param(
+            {"type": "object", "additionalProperties": {**STRING, "default": "x"}},
+            {"a": None, "b": ""},
+            {"a": "x", "b": ""},
+            id="null in a map",
+        ),
+        pytest.param(
+            {"type": "object", "additionalProperties": STRING}, {"a": None}, {}, id="null in a map goes"
+        ),
+        pytest.param(
+            fields(l={"type": "array", "items": {**STRING, "default": "x"}}),
+            {"l": [None, ""]},
+            {"l": ["x", ""]},
+            id="null item",
+        ),
+        pytest.param(
+            fields(l={"type": "array", "items": STRING}),
+            {"l": [None]},
+            {"l": [None]},
+            id="null item without a default stays",
+        ),
         pytest.param(
             fields(a={**fields(b={**INTEGER, "default": 1}), "default": {}}),
             {},
@@ -108,6 +139,24 @@ def test_defaults_are_not_shared() -> None:
     first, second = root.completed({"spec": {}}), root.completed({"spec": {}})
     first["spec"]["a"]["x"].append(2)
     assert second == {"spec": {"a": {"x": [1]}}}
+
+
+def test_defaults_are_bounded_by_the_size_of_a_stored_object() -> None:
+    item = fields(**{f"f{number}": {**STRING, "default": "x" * 1000} for number in range(100)})
+    root = spec({"type": "array", "items": item})
+    assert len(root.completed({"spec": [{}] * 10})["spec"]) == 10
+    started = time.process_time()
+    with pytest.raises(ApiError, match="etcdserver: request is too large"):
+        root.completed({"spec": [{}] * 100_000})
+    assert time.process_time() - started < 2, "was two minutes and 21 GB"
+
+
+def test_fields_without_defaults_cost_nothing() -> None:
+    """A schema of many fields and a list of many items once multiplied."""
+    root = spec({"type": "array", "items": fields(**{f"f{number}": STRING for number in range(10_000)})})
+    started = time.process_time()
+    root.completed({"spec": [{}] * 100_000})
+    assert time.process_time() - started < 5, "was minutes"
 
 
 WRONG: list[tuple[dict[str, Any], Any, str]] = [

@@ -116,7 +116,7 @@ def _type_of(resource: Resource) -> Type:
     from podling.apiserver.cel.shape_types import type_of_kind
     from podling.apiserver.cel.types import DYN, Field
     from podling.apiserver.customresources.schema_types import schema_type
-    from podling.apiserver.customresources.structural import RootSchema
+    from podling.apiserver.customresources.completion import RootSchema
 
     if not isinstance(resource, CustomResource):
         return type_of_kind(resource.type)

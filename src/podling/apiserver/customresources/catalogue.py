@@ -7,12 +7,13 @@ gone with its definition. A definition that is not established is known but not 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.apiserver.customresources.rules import CustomRules, served_version
+from podling.apiserver.customresources.completion import RootSchema
+from podling.apiserver.customresources.rules import CustomRules, ServedVersion, schema_of_version
 from podling.apiserver.customresources.versions import priority
 from podling.apiserver.kinds.base import KindRules
 from podling.apiserver.objects import object_of
@@ -32,29 +33,37 @@ class Served:
     """One definition: a resource and its rules for each of its versions."""
 
     definition: CustomResourceDefinition
+    schemas: Mapping[str, RootSchema]
+    """The schemas of every version, served or not."""
     resources: tuple[CustomResource, ...] = ()
     """The served versions, the preferred one first; empty until the definition is established."""
     rules: dict[str, CustomRules] = field(default_factory=dict)
     """The rules of every version, served or not."""
 
 
-def serve(definition: CustomResourceDefinition) -> Served:
-    """A definition made ready. Pure."""
+def serve(definition: CustomResourceDefinition, before: Served | None = None) -> Served:
+    """Return a definition made ready. Pure.
+
+    ``before``: the same definition earlier; with the same versions it keeps its schemas, so that objects need
+    not be read again.
+    """
     versions = definition.spec.versions
-    made = {version.name: served_version(definition, version) for version in versions}
+    known = before.schemas if before is not None and before.definition.spec.versions == versions else {}
+    schemas = known or {version.name: schema_of_version(version) for version in versions}
+    made = {version.name: ServedVersion(definition, version, schemas[version.name]) for version in versions}
     rules = {name: CustomRules(each) for name, each in made.items()}
     if not is_established(definition):
-        return Served(definition, rules=rules)
+        return Served(definition, schemas, rules=rules)
     stored = next(version for version in versions if version.storage)
     storage = None
     if len(versions) > 1 or definition.status.stored_versions != (stored.name,):
-        storage = version_resource(definition, stored, made[stored.name].schema)
+        storage = version_resource(definition, stored, schemas[stored.name], schemas=schemas)
     resources = [
-        version_resource(definition, version, made[version.name].schema, storage)
+        version_resource(definition, version, schemas[version.name], storage, schemas)
         for version in sorted(versions, key=lambda each: priority(each.name))
         if version.served
     ]
-    return Served(definition, tuple(resources), rules)
+    return Served(definition, schemas, tuple(resources), rules)
 
 
 class Catalogue:
@@ -147,7 +156,7 @@ class Catalogue:
             definition = object_of(event.entry, CustomResourceDefinition)
             gone = event.type is EventType.DELETE
             if not gone:
-                self._served[event.entry.key] = serve(definition)
+                self._served[event.entry.key] = serve(definition, before)
             if before is not None and (gone or _differs(before.definition, definition)):
                 old.extend(before.resources)
         self._index()

@@ -2,7 +2,7 @@
 
 Requests work on objects in the version that they name; the store keeps the storage version. So what is read
 is converted once on its way out (and remembered with the stored revision), and what is written once on
-its way in. Without a webhook a version is nothing but a name.
+its way in. Without a webhook versions differ in name and schema alone.
 Upstream: ``apiextensions-apiserver/pkg/apiserver/conversion``.
 """
 
@@ -22,6 +22,7 @@ from podling.api.apiextensions_v1 import (
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.kinds import checks
 from podling.apiserver.objects import Stored, stored
+from podling.apiserver.views import pruned_for, shown_form
 from podling.apiserver.webhook_calls import WebhookFailed, ask, locate
 from podling.machinery import codec, errors
 from podling.machinery.custom import CustomObject, CustomResource
@@ -65,9 +66,13 @@ class Conversion:
             return obj
         webhook = self._webhook(resource)
         if webhook is None:
-            return structs.replace(obj, api_version=resource.group_version)
+            return shown_form(resource, obj)
         (made,) = await self._review(webhook, resource, [obj])
         return made
+
+    def by_webhook(self, resource: Resource) -> bool:
+        """Whether it takes a webhook to convert objects of ``resource``."""
+        return self._webhook(resource) is not None
 
     def _webhook(self, resource: Resource) -> CustomResourceConversion | None:
         """How the versions of ``resource`` are converted, if that takes a webhook."""
@@ -112,7 +117,8 @@ class Conversion:
             address, client.ca_bundle or "", msgspec.json.encode(review), seconds=TIMEOUT_SECONDS
         )
         plain = _accepted(msgspec.json.decode(answer), review, len(objects))
-        return [_checked(old, plain[at], resource, at) for at, old in enumerate(objects)]
+        made = [_checked(old, plain[at], resource, at) for at, old in enumerate(objects)]
+        return [pruned_for(resource, each) for each in made]
 
 
 def _lacks(memo: Stored, version: str) -> bool:

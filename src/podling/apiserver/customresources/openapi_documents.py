@@ -13,7 +13,8 @@ from typing import Any, cast
 import msgspec
 
 from podling.api import autoscaling_v1, core_v1, meta_v1
-from podling.apiserver.customresources.structural import INT_OR_STRING, PRESERVE, RootSchema
+from podling.apiserver.customresources.completion import RootSchema
+from podling.apiserver.customresources.structural import INT_OR_STRING, PRESERVE
 from podling.machinery import openapi, openapi_paths
 from podling.machinery.custom import HEAD, CustomResource, is_custom
 

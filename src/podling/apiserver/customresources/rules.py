@@ -20,10 +20,11 @@ from podling.api.apiextensions_v1 import (
 from podling.api.autoscaling_v1 import Scale, ScaleSpec, ScaleStatus
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.customresources import object_checks, printing, values
+from podling.apiserver.customresources.completion import RootSchema
 from podling.apiserver.customresources.json_paths import JsonPath
 from podling.apiserver.customresources.names import TERMINATING, is_true
 from podling.apiserver.customresources.schema_rules import SchemaRules
-from podling.apiserver.customresources.structural import RootSchema, schema_of
+from podling.apiserver.customresources.structural import schema_of
 from podling.apiserver.customresources.versions import priority
 from podling.apiserver.kinds.base import Context, KindRules, View
 from podling.apiserver.kinds.scales import SCALES
@@ -49,12 +50,11 @@ class ServedVersion:
     schema: RootSchema
 
 
-def served_version(
-    definition: CustomResourceDefinition, version: CustomResourceDefinitionVersion
-) -> ServedVersion:
+def schema_of_version(version: CustomResourceDefinitionVersion) -> RootSchema:
+    """Return the schema of a version; one that knows no fields for a version without."""
     found = version.schema.open_apiv3_schema if version.schema is not None else None
     plain = {} if found is None else codec.to_plain(found)
-    return ServedVersion(definition, version, RootSchema(schema_of(plain)))
+    return RootSchema(schema_of(plain))
 
 
 def full_plain(obj: CustomObject) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from podling.api.meta_v1 import ObjectMeta
+import msgspec
+
 from podling.machinery.custom import DEDUCED, HEAD
-from podling.machinery.plain import copied
-from podling.machinery.shapes import Kind, Shape, fields_of
+from podling.machinery.shapes import Kind, Shape
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
@@ -26,6 +26,15 @@ LIST_TYPE = "x-kubernetes-list-type"
 LIST_KEYS = "x-kubernetes-list-map-keys"
 MAP_TYPE = "x-kubernetes-map-type"
 RULES = "x-kubernetes-validations"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Default:
+    """A default: its value, its size in bytes of JSON, and whether null may stand in its place."""
+
+    value: Any
+    size: int
+    nullable: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +73,18 @@ class Schema:
     def part(self, name: str) -> Schema | None:
         """The schema of a field; None for one that is not described."""
         return self.properties.get(name, self.values)
+
+    @cached_property
+    def defaults(self) -> tuple[tuple[str, Default], ...]:
+        """The fields that have a default, and the default."""
+        found = ((name, each.default) for name, each in self.properties.items())
+        return tuple((name, default) for name, default in found if default is not None)
+
+    @cached_property
+    def default(self) -> Default | None:
+        """The value that takes the place of a missing one."""
+        value = self.plain.get("default")
+        return None if value is None else Default(value, len(msgspec.json.encode(value)), self.nullable)
 
     @cached_property
     def shape(self) -> Shape:
@@ -118,118 +139,3 @@ _SCALARS = {
     "number": Kind.NUMBER,
     "boolean": Kind.BOOLEAN,
 }
-
-
-def pruned(
-    value: Any, schema: Schema | None, dropped: list[str], path: str = "", *, root: bool = False
-) -> Any:
-    """``value`` without what the schema does not have; ``dropped`` gets the paths of what went.
-
-    ``root``: the value is an object of the API, whose head is kept whatever the schema says.
-    """
-    if isinstance(value, dict):
-        return {
-            name: item
-            for name, item in (
-                (
-                    name,
-                    _pruned_field(name, item, schema, dropped, f"{path}.{name}" if path else name, root=root),
-                )
-                for name, item in value.items()
-            )
-            if item is not _GONE
-        }
-    if isinstance(value, list):
-        items = None if schema is None else schema.items
-        if schema is not None and schema.preserves and items is None:
-            return value
-        return [
-            pruned(item, items, dropped, f"{path}[{index}]", root=items is not None and items.embedded)
-            for index, item in enumerate(value)
-        ]
-    return value
-
-
-_GONE: Any = object()
-
-
-def _pruned_field(
-    name: str, item: Any, schema: Schema | None, dropped: list[str], path: str, *, root: bool
-) -> Any:
-    if root and name in HEAD:
-        embedded = path != name and name == "metadata" and isinstance(item, dict)
-        return _pruned_metadata(item, dropped, path) if embedded else item
-    if schema is not None:
-        part = schema.properties.get(name)
-        if part is None and (schema.values is not None or schema.any_values):
-            part = schema.values
-        elif part is None and schema.preserves:
-            return item
-        elif part is None:
-            dropped.append(path)
-            return _GONE
-        return pruned(item, part, dropped, path, root=part is not None and part.embedded)
-    dropped.append(path)
-    return _GONE
-
-
-def _pruned_metadata(item: dict[str, Any], dropped: list[str], path: str) -> dict[str, Any]:
-    """The metadata of an object inside of another, which no schema can widen."""
-    known = fields_of(ObjectMeta)
-    dropped += [f"{path}.{name}" for name in item if name not in known]
-    return {name: value for name, value in item.items() if name in known}
-
-
-def defaulted(value: Any, schema: Schema) -> Any:
-    """``value`` with the defaults of what is not there, and without nulls that may not be.
-
-    Changes ``value`` in place: it must be the caller's own.
-    """
-    if isinstance(value, dict):
-        for name, part in schema.properties.items():
-            default = part.plain.get("default")
-            missing = name not in value or (value[name] is None and not part.nullable)
-            if missing and default is not None:
-                value[name] = copied(default)
-        for name in list(value):
-            inner = schema.part(name)
-            if inner is None:
-                continue
-            if value[name] is None and not inner.nullable:
-                default = inner.plain.get("default")
-                if default is None:
-                    if inner.type or inner.int_or_string:
-                        del value[name]
-                    continue
-                value[name] = copied(default)
-            value[name] = defaulted(value[name], inner)
-    elif isinstance(value, list) and schema.items is not None:
-        items, default = schema.items, schema.items.plain.get("default")
-        for index, item in enumerate(value):
-            if item is None and not items.nullable and default is not None:
-                value[index] = copied(default)
-            value[index] = defaulted(value[index], items)
-    return value
-
-
-@dataclass(frozen=True, eq=False)
-class RootSchema:
-    """The schema of whole objects: ``machinery.custom.ObjectSchema``."""
-
-    root: Schema
-
-    @property
-    def shape(self) -> Shape:
-        return self.root.shape
-
-    def unknown_fields(self, plain: dict[str, Any]) -> list[str]:
-        dropped: list[str] = []
-        pruned(plain, self.root, dropped, root=True)
-        return dropped
-
-    def completed(self, content: dict[str, Any]) -> dict[str, Any]:
-        """The content of an object as it is kept: pruned and defaulted. Shares nothing with ``content``."""
-        kept: dict[str, Any] = defaulted(copied(pruned(content, self.root, [], root=True)), self.root)
-        for name in HEAD:
-            kept.pop(name, None)
-        return kept
