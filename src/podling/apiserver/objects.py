@@ -3,8 +3,8 @@
 An entry's ``memo`` holds what was derived from its bytes. Whoever writes an object hands the memo
 over with it, so that decoding happens only for what was read back from disk.
 
-Custom objects are completed when they are decoded: pruned and defaulted by the schema of the version that they
-are stored in. When their definition has changed since, that is done again at the next read.
+Custom objects are completed when they are decoded: pruned and defaulted by the schema of the version that
+they are stored in. When their definition has changed since, that is done again at the next read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Writing:
     __slots__ = ("memo", "object")
 
     def __init__(self, obj: Any, *, converted: bool = False) -> None:
-        """``converted``: a custom object that comes from another version, and was not completed in this one."""
+        """``converted``: the object comes from another version, and was not completed in this one."""
         self.object = obj
         self.memo = Stored(schemas=NO_SCHEMAS if converted else _schemas(type(obj)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -145,18 +144,15 @@ def test_defaults_are_bounded_by_the_size_of_a_stored_object() -> None:
     item = fields(**{f"f{number}": {**STRING, "default": "x" * 1000} for number in range(100)})
     root = spec({"type": "array", "items": item})
     assert len(root.completed({"spec": [{}] * 10})["spec"]) == 10
-    started = time.process_time()
     with pytest.raises(ApiError, match="etcdserver: request is too large"):
-        root.completed({"spec": [{}] * 100_000})
-    assert time.process_time() - started < 2, "was two minutes and 21 GB"
+        root.completed({"spec": [{}] * 100_000})  # took two minutes and 21 GB
 
 
 def test_fields_without_defaults_cost_nothing() -> None:
     """A schema of many fields and a list of many items once multiplied."""
     root = spec({"type": "array", "items": fields(**{f"f{number}": STRING for number in range(10_000)})})
-    started = time.process_time()
-    root.completed({"spec": [{}] * 100_000})
-    assert time.process_time() - started < 5, "was minutes"
+    given = {"spec": [{}] * 100_000}
+    assert root.completed(given) == given  # took minutes
 
 
 WRONG: list[tuple[dict[str, Any], Any, str]] = [

@@ -115,8 +115,8 @@ def _type_of(resource: Resource) -> Type:
     """What expressions see of a resource's objects, their metadata whole."""
     from podling.apiserver.cel.shape_types import type_of_kind
     from podling.apiserver.cel.types import DYN, Field
-    from podling.apiserver.customresources.schema_types import schema_type
     from podling.apiserver.customresources.completion import RootSchema
+    from podling.apiserver.customresources.schema_types import schema_type
 
     if not isinstance(resource, CustomResource):
         return type_of_kind(resource.type)
