@@ -178,3 +178,92 @@ async def test_who_signs_the_tokens_of_accounts(ask: Asker) -> None:
     algorithms = configuration["id_token_signing_alg_values_supported"]
     claims = jwt.decode(token, key, algorithms, audience="me", issuer=configuration["issuer"])
     assert claims["sub"] == "system:serviceaccount:default:a"
+
+
+FAILURE = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
+ERRORS = [
+    (
+        ("GET", f"{MAPS}/none"),
+        404,
+        FAILURE + b'"message":"configmaps \\"none\\" not found",'
+        b'"reason":"NotFound","details":{"name":"none","kind":"configmaps"},"code":404}\n',
+    ),
+    (
+        ("GET", "/api/v1/nothings"),
+        404,
+        FAILURE + b'"message":"the server could not find the requested resource",'
+        b'"reason":"NotFound","details":{},"code":404}\n',
+    ),
+    (
+        ("PUT", MAPS),
+        405,
+        FAILURE + b'"message":"the server does not allow this method on the requested resource",'
+        b'"reason":"MethodNotAllowed","details":{},"code":405}\n',
+    ),
+    (("GET", "/apis/nothing.example.com/v1/things"), 404, b"404 page not found\n"),
+    (("GET", "/nowhere"), 404, b"404 page not found\n"),
+]
+
+
+@pytest.mark.parametrize(("request_line", "code", "body"), ERRORS)
+async def test_error_bodies_equal_those_of_kubernetes(
+    ask: Asker, request_line: tuple[str, str], code: int, body: bytes
+) -> None:
+    answer = await ask(*request_line)
+    assert (answer.code, answer.body) == (code, body)
+
+
+async def test_conflict_equals_what_python_client_expects(ask: Asker) -> None:
+    await ask("POST", MAPS, config_map("mock-2"))
+    assert (await ask("POST", MAPS, config_map("mock-2"))).body == (
+        FAILURE + b'"message":"configmaps \\"mock-2\\" already exists",'
+        b'"reason":"AlreadyExists","details":{"name":"mock-2",'
+        b'"kind":"configmaps"},"code":409}\n'
+    )
+
+
+async def test_error_for_unknown_credential_is_status_line(ask: Asker) -> None:
+    answer = await ask("GET", MAPS, Authorization="Bearer wrong")
+    assert (answer.code, answer.body) == (
+        401,
+        FAILURE + b'"message":"Unauthorized","reason":"Unauthorized","code":401}\n',
+    )
+
+
+async def test_error_is_indented_when_no_accepted_form_is_served(ask: Asker) -> None:
+    answer = await ask("GET", f"{MAPS}/none", Accept="text/html")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.body.startswith(b'{\n  "kind": "Status",\n  "apiVersion": "v1",\n  "metadata": {},\n')
+    assert answer.body.endswith(b"\n}")
+
+
+async def test_error_as_yaml_names_its_keys_in_order(ask: Asker) -> None:
+    answer = await ask("GET", f"{MAPS}/none", Accept="application/yaml")
+    assert answer.headers["content-type"] == "application/yaml"
+    assert answer.body.decode() == (
+        "apiVersion: v1\ncode: 404\ndetails:\n  kind: configmaps\n  name: none\nkind: Status\n"
+        'message: configmaps "none" not found\nmetadata: {}\nreason: NotFound\nstatus: Failure\n'
+    )
+
+
+async def test_deletion_answers_status_in_order_of_go(ask: Asker) -> None:
+    made = json.loads((await ask("POST", MAPS, config_map("gone"))).body)
+    uid = made["metadata"]["uid"]
+    assert (await ask("DELETE", f"{MAPS}/gone")).body == (
+        b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"gone",'
+        b'"kind":"configmaps","uid":"' + uid.encode() + b'"}}\n'
+    )
+
+
+@pytest.mark.parametrize("path", [NAMESPACE, MAPS, f"{MAPS}?limit=1", "/api", "/apis/apps", "/api/v1"])
+async def test_compact_json_of_objects_ends_with_one_newline(ask: Asker, path: str) -> None:
+    body = (await ask("GET", path)).body
+    assert body.endswith(b"}\n")
+    assert body.count(b"\n") == 1
+
+
+async def test_documents_that_are_no_objects_are_indented(ask: Asker) -> None:
+    for path in ("/version", "/"):
+        body = (await ask("GET", path)).body
+        assert body.startswith(b'{\n  "')
+        assert body.endswith(b"\n}")

@@ -19,7 +19,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from podling import clock
 from podling.apiserver import impersonation, issuer
-from podling.apiserver.aggregation.backend import AGGREGATOR
+from podling.apiserver.aggregation.backend import AGGREGATOR, UNAVAILABLE
 from podling.apiserver.aggregation.services import External
 from podling.apiserver.authn import ANONYMOUS, Authenticator
 from podling.apiserver.authz import refusal
@@ -30,7 +30,7 @@ from podling.apiserver.metrics import Labels, RequestMetrics, path_labels, store
 from podling.apiserver.object_requests import ObjectRequests
 from podling.apiserver.options import check_timeout, flag
 from podling.apiserver.pki import KeyPair
-from podling.apiserver.replies import reply, reply_error
+from podling.apiserver.replies import reply, reply_error, reply_text
 from podling.apiserver.request_info import attributes_of
 from podling.apiserver.requests import Parsed, parse_path, verb_of
 from podling.apiserver.server import ApiServer
@@ -223,7 +223,7 @@ class HttpServer:
         """What another server answers, to whoever may ask it."""
         user = self._authorized(request)
         if not external.available:
-            raise errors.service_unavailable("service unavailable")
+            return await reply_text(request, UNAVAILABLE, code=503)
         return await self._api.aggregation.backend.serve(request, external.service, user)
 
     async def _document(self, request: Request) -> web.StreamResponse:

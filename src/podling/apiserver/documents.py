@@ -16,9 +16,9 @@ from podling import clock
 from podling.apiserver import discovery, issuer, metrics
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.exchange import CACHE_CONTROL, Request
-from podling.apiserver.health import PLAIN, TEXT, Check, Health
+from podling.apiserver.health import Check, Health
 from podling.apiserver.negotiation import clauses, media_type_of
-from podling.apiserver.replies import reply
+from podling.apiserver.replies import NEWLINE, TEXT, reply, reply_object, reply_text
 from podling.apiserver.request_info import attributes_of
 from podling.machinery import errors
 from podling.machinery.custom import CustomResource
@@ -29,7 +29,7 @@ KEPT = timedelta(days=365)
 OPENAPI_MEDIA = "application/json"
 OPENAPI_JSON_CLAUSES = ("", "*/*", "application/*", "application/json")
 VARIES = {"Vary": "Accept"}
-LOST = b"404 page not found\n"
+LOST = "404 page not found"
 GET_ONLY = ("api", "version")
 """Where paths below are routed by resource and method; elsewhere any method is answered."""
 SLASH_MAY_FOLLOW = ("api", "apis", "version")
@@ -155,7 +155,7 @@ class Documents:
         return await _negotiated(request, discovery.resources(group, version, self._custom()))
 
     async def _version(self, request: Request) -> web.StreamResponse:
-        return await reply(request, msgspec.json.encode(discovery.version()))
+        return await _raw(request, discovery.version())
 
     async def _paths(self, request: Request) -> web.StreamResponse:
         found = ["/api", "/api/v1", "/apis"]
@@ -163,7 +163,7 @@ class Documents:
             found += [f"/apis/{each.name}", *(f"/apis/{version.group_version}" for version in each.versions)]
         found += [*self._health.paths(), "/metrics", "/metrics/slis"]
         found += ["/openapi/v2", "/openapi/v3", "/version", *issuer.MEDIA_TYPES]
-        return await reply(request, msgspec.json.encode({"paths": sorted(found)}))
+        return await _raw(request, {"paths": sorted(found)})
 
     async def _openapi_v2(self, request: Request) -> web.StreamResponse:
         from podling.machinery.openapi_proto import ASKED_AS
@@ -216,12 +216,17 @@ class Documents:
 async def _negotiated(request: Request, document: Any) -> web.StreamResponse:
     """A document of discovery, as JSON or as YAML. Raises 406."""
     media_type = media_type_of(request.headers.get("Accept", ""))
-    return await reply(request, msgspec.json.encode(document), media_type=media_type)
+    return await reply_object(request, msgspec.json.encode(document), media_type=media_type)
+
+
+async def _raw(request: Request, document: Any) -> web.StreamResponse:
+    """Answer with what is no object of the API: always indented (apiserver ``WriteRawJSON``)."""
+    return await reply(request, msgspec.json.format(msgspec.json.encode(document), indent=2))
 
 
 async def lost(request: Request) -> web.StreamResponse:
     """The answer for a path that leads nowhere."""
-    return await reply(request, LOST, code=404, media_type=TEXT, headers=PLAIN)
+    return await reply_text(request, LOST, code=404)
 
 
 def _openapi_media(request: Request, protobuf: Sequence[str]) -> str:
@@ -266,7 +271,7 @@ def _etag(body: bytes) -> str:
 
 @lru_cache(maxsize=4)
 def _aggregated(custom: tuple[Resource, ...], *, core: bool, version: str) -> bytes:
-    return msgspec.json.encode(discovery.aggregated(custom, core=core, version=version))
+    return msgspec.json.encode(discovery.aggregated(custom, core=core, version=version)) + NEWLINE
 
 
 @lru_cache(maxsize=1)

@@ -79,12 +79,12 @@ class Answer(web.StreamResponse):
     """The answer to a usual request, when it is nothing but a body: head and body in one write.
 
     The general way of ``web.Response`` through headers that may be anything takes longer than reading an
-    object. ``request`` must be usual.
+    object. ``request`` must be usual. ``end`` follows the body.
     """
 
-    def __init__(self, request: Request, body: bytes, code: int, media_type: str) -> None:
+    def __init__(self, request: Request, body: bytes, code: int, media_type: str, end: bytes = b"") -> None:
         # What the base keeps is for the general way, which is not gone here.
-        self._said = body, code, media_type
+        self._said = body, code, media_type, end
         self._asked: Request | None = request
         self._last = False
 
@@ -110,7 +110,7 @@ class Answer(web.StreamResponse):
         transport = asked.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
-        transport.write(self._head(asked.flow) + self._said[0])
+        transport.write(b"".join((self._head(asked.flow), self._said[0], self._said[3])))
         if transport.get_write_buffer_size() > WAITS_FROM_BYTES:
             await asked.writer.drain()
         return None
@@ -119,13 +119,13 @@ class Answer(web.StreamResponse):
         """Everything has been said."""
 
     def _head(self, flow: tuple[str, str] | None) -> bytes:
-        body, code, media_type = self._said
+        body, code, media_type, end = self._said
         more = "Connection: close\r\n" if self._last else ""
         if flow is not None:
             more += f"{FLOW_SCHEMA}: {flow[0]}\r\n{PRIORITY_LEVEL}: {flow[1]}\r\n"
         return (
             f"HTTP/1.1 {code} {_phrase(code)}\r\nDate: {rfc822_formatted_time()}\r\n"
-            f"Content-Type: {media_type}\r\nContent-Length: {len(body)}\r\n"
+            f"Content-Type: {media_type}\r\nContent-Length: {len(body) + len(end)}\r\n"
             f"{AUDIT_ID}: {_new_audit_id()}\r\n{CACHE_CONTROL}: {NOT_KEPT}\r\n{more}\r\n"
         ).encode()
 

@@ -14,15 +14,13 @@ from typing import Any
 from aiohttp import web
 
 from podling.apiserver.exchange import Request
-from podling.apiserver.replies import reply
+from podling.apiserver.replies import NO_SNIFFING, TEXT, reply
 from podling.machinery.histograms import counters, gauges
 
 Check = Callable[[], str]
 """A health check: empty when all is well, else what is wrong."""
 
 ENDPOINTS = ("healthz", "livez", "readyz")
-TEXT = "text/plain; charset=utf-8"
-PLAIN = {"X-Content-Type-Options": "nosniff"}
 PING = "ping"
 _SUCCESS, _ERROR = "success", "error"
 
@@ -56,7 +54,7 @@ class Health:
             body, code = "ok", 500 if failed else 200
             if failed or "verbose" in request.query:
                 body = "".join([*lines, f"{endpoint} check {'failed' if failed else 'passed'}\n"])
-        return await reply(request, body.encode(), code=code, media_type=TEXT, headers=PLAIN)
+        return await reply(request, body.encode(), code=code, media_type=TEXT, headers=NO_SNIFFING)
 
     def _lines(self, endpoint: str, excluded: set[str]) -> tuple[list[str], bool]:
         """A line for each check, and whether any of them failed."""

@@ -22,7 +22,7 @@ from podling.apiserver.metrics import RequestMetrics
 from podling.apiserver.negotiation import ACCEPTED, JSON, PLAIN, Form, Wanted, check_form, negotiate
 from podling.apiserver.objects import entry_of
 from podling.apiserver.patching import check_named
-from podling.apiserver.replies import reply
+from podling.apiserver.replies import reply, reply_object
 from podling.apiserver.representations import Renderer
 from podling.apiserver.requests import Parsed
 from podling.apiserver.rest import Registry
@@ -33,6 +33,7 @@ from podling.machinery import codec, errors, intake, tables
 from podling.machinery.custom import CustomObject, CustomResource, is_custom
 from podling.machinery.mismatch import Mismatch
 from podling.machinery.scheme import Resource, type_of
+from podling.machinery.status_json import status_json
 from podling.store.base import Entry
 
 WATCH_SECONDS_MIN = 1800
@@ -101,10 +102,10 @@ class ObjectRequests:
             await self._registry.reads.prepare(target.resource, [entry])
         entry = self._registry.reads.shown_entry(target.resource, entry)
         if wanted is PLAIN:
-            return await reply(request, entry.value)
+            return await reply_object(request, entry.value)
         check_form(wanted, target.resource, listed=False)
         body = self._renderer(target, wanted, request.query).one(entry, clock.now())
-        return await reply(request, body, media_type=wanted.media_type)
+        return await reply_object(request, body, media_type=wanted.media_type)
 
     async def _list(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""))
@@ -114,7 +115,7 @@ class ObjectRequests:
             self._registry.authorize(user, "list", target)
             found = self._lists.find(target, self._registry.store.revision)
             if found is not None:
-                return await reply(request, found)
+                return await reply_object(request, found)
         check_form(wanted, target.resource, listed=True)
         renderer = self._renderer(target, wanted, request.query)
         selected = await self._registry.select(target, user, request_options.list_options(request.query))
@@ -144,7 +145,7 @@ class ObjectRequests:
             if not errors.is_expired(error):
                 raise
             # Too old a start is told as an event, where clients look for it.
-            return await reply(request, b'{"type":"ERROR","object":' + codec.encode(error.status) + b"}\n")
+            return await reply(request, b'{"type":"ERROR","object":' + status_json(error.status) + b"}\n")
         response = replies.streamed(request, JSON)
         self._watches[watch] = None
         if self._closed:
@@ -239,7 +240,7 @@ class ObjectRequests:
         found = await self._registry.delete_collection(target, user, selected, options, warnings)
         renderer = self._renderer(target, wanted, request.query)
         body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
-        return await reply(request, body, media_type=wanted.media_type)
+        return await reply_object(request, body, media_type=wanted.media_type)
 
     async def _body(self, request: Request, kind: type[Any], options: WriteOptions) -> Any:
         """The object in the body of a request; what is wrong with it that is no error becomes warnings."""
@@ -274,10 +275,10 @@ class ObjectRequests:
         own = view.body if view else (target.resource.type, CustomObject)
         shows_itself = not target.subresource or isinstance(obj, own)
         if wanted.form is Form.OBJECT or isinstance(obj, Status) or not shows_itself:
-            body = codec.encode(obj) if isinstance(obj, Status) else self._registry.reads.json_of(target, obj)
+            body = status_json(obj) if isinstance(obj, Status) else self._registry.reads.json_of(target, obj)
         else:
             body = self._renderer(target, wanted, request.query).one(entry_of(obj), clock.now())
-        return await reply(request, body, code=code, media_type=wanted.media_type)
+        return await reply_object(request, body, code=code, media_type=wanted.media_type)
 
     def _renderer(self, target: Target, wanted: Wanted, query: Mapping[str, str]) -> Renderer:
         """Makes answers about ``target``, which may be a view of its object."""

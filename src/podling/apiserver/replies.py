@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from itertools import chain, islice
 
 import msgspec
@@ -13,12 +12,15 @@ from aiohttp import web
 
 from podling import clock
 from podling.apiserver.exchange import Answer, Request
-from podling.apiserver.negotiation import JSON, YAML, negotiate, warning_headers
-from podling.machinery import codec
+from podling.apiserver.negotiation import JSON, YAML, media_type_of, warning_headers
 from podling.machinery.errors import ApiError
+from podling.machinery.status_json import status_json
 
 GZIP_FROM_BYTES = 128 * 1024
 GZIP_LEVEL = 1
+NEWLINE = b"\n"
+TEXT = "text/plain; charset=utf-8"
+NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 GZIP_WINDOW = 31
 """zlib's window size that writes a gzip header."""
 STUCK_SECONDS = 60.0
@@ -57,16 +59,21 @@ async def reply(
     code: int = 200,
     media_type: str = JSON,
     headers: Mapping[str, str] | None = None,
+    end: bytes = b"",
 ) -> web.StreamResponse:
-    """An answer with a body, in ``media_type`` (bodies are made as JSON), compressed if that pays."""
+    """Answer with a body in ``media_type`` (bodies are made as JSON), compressed if that pays.
+
+    ``end`` follows compact JSON and nothing else.
+    """
     if media_type == YAML:
-        body = msgspec.yaml.encode(msgspec.json.decode(body))
+        body, end = msgspec.yaml.encode(msgspec.json.decode(body), order="sorted"), b""
     elif media_type == JSON and wants_pretty(request):
-        body = msgspec.json.format(body, indent=2)
+        body, end = msgspec.json.format(body, indent=2), b""
     warned = _warnings(request)
     zipped = len(body) >= GZIP_FROM_BYTES and "gzip" in request.headers.get("Accept-Encoding", "")
     if request.is_usual and not (headers or warned or zipped):
-        return Answer(request, body, code, media_type)
+        return Answer(request, body, code, media_type, end)
+    body += end
     response = web.Response(body=body, status=code, headers={"Content-Type": media_type, **(headers or {})})
     for warning in warned:
         response.headers.add("Warning", warning)
@@ -77,12 +84,24 @@ async def reply(
     return response
 
 
+async def reply_object(
+    request: Request, body: bytes, *, code: int = 200, media_type: str = JSON
+) -> web.StreamResponse:
+    """Answer with an object of the API. Its compact JSON ends with a newline (Go's ``json.Encoder``)."""
+    return await reply(request, body, code=code, media_type=media_type, end=NEWLINE)
+
+
+async def reply_text(request: Request, text: str, *, code: int) -> web.StreamResponse:
+    """Answer with a line of plain text, as Go's ``http.Error`` does."""
+    return await reply(request, f"{text}\n".encode(), code=code, media_type=TEXT, headers=NO_SNIFFING)
+
+
 async def reply_pieces(request: Request, pieces: Iterator[bytes], media_type: str) -> web.StreamResponse:
     """An answer that comes in pieces: sent piece by piece, at its reader's pace, if there are several."""
     begun = list(islice(pieces, 2))
     plain = media_type == JSON and request.method == "GET" and not wants_pretty(request)
     if len(begun) == 1 or not plain:
-        return await reply(request, b"".join([*begun, *pieces]), media_type=media_type)
+        return await reply_object(request, b"".join([*begun, *pieces]), media_type=media_type)
     response = streamed(request, media_type)
     compressor = None
     long = sum(map(len, begun)) >= GZIP_FROM_BYTES
@@ -92,7 +111,7 @@ async def reply_pieces(request: Request, pieces: Iterator[bytes], media_type: st
         response.headers["Vary"] = "Accept-Encoding"
     try:
         await response.prepare(request)
-        for piece in chain(begun, pieces):
+        for piece in chain(begun, pieces, (NEWLINE,)):
             sent = piece if compressor is None else await asyncio.to_thread(compressor.compress, piece)
             async with asyncio.timeout(STUCK_SECONDS):
                 await response.write(sent)
@@ -104,14 +123,17 @@ async def reply_pieces(request: Request, pieces: Iterator[bytes], media_type: st
 
 
 async def reply_error(request: Request, error: ApiError) -> web.StreamResponse:
-    """An error as the ``Status`` that it carries; as JSON for who accepts nothing that is served."""
-    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
-    media_type, accept = JSON, request.headers.get("Accept", "")
-    if YAML in accept:
-        with suppress(ApiError):
-            media_type = negotiate(accept).media_type
-    body = codec.encode(error.status)
-    return await reply(request, body, code=error.code, media_type=media_type, headers=headers)
+    """Answer with the ``Status`` of an error; with indented JSON if the client accepts no form of it.
+
+    Source: apiserver ``responsewriters.ErrorNegotiated``.
+    """
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after else {}
+    body, end = status_json(error.status), NEWLINE
+    try:
+        media_type = media_type_of(request.headers.get("Accept", ""))
+    except ApiError:
+        media_type, body, end = JSON, msgspec.json.format(body, indent=2), b""
+    return await reply(request, body, code=error.code, media_type=media_type, headers=headers, end=end)
 
 
 def _gzip(body: bytes) -> bytes:

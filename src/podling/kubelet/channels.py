@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from podling.api.meta_v1 import Status, StatusCause, StatusDetails
+from podling.machinery.status_json import status_json
 from podling.streaming.websocket import NORMAL, Part, WebSocketError
 
 STDIN: Final = 0
@@ -158,5 +159,5 @@ def failure_status(text: str) -> Status:
 def status_payload(version: int, status: Status) -> bytes:
     """What goes out on the error channel: from version 4 on the ``Status``, before only a failure's text."""
     if version >= 4:
-        return msgspec.json.encode(status)
+        return status_json(status, typed=False)
     return b"" if status.status == "Success" else (status.message or "").encode()

@@ -178,7 +178,9 @@ def server_timeout(resource: str, group: str, operation: str, retry_after_second
         f"The {operation} operation against {qualified(resource, group)} "
         "could not be completed at this time, please try again."
     )
-    details = StatusDetails(group=group or None, kind=resource, retry_after_seconds=retry_after_seconds)
+    details = StatusDetails(
+        group=group or None, kind=resource, retry_after_seconds=retry_after_seconds or None
+    )
     return failure(500, "ServerTimeout", message, details)
 
 

@@ -314,8 +314,11 @@ async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         client = api.client()
         await register(client, pki, 1)
         assert await condition(client, "False") == ("False", "FailedDiscoveryCheck")
-        code, answer = await get(f"{url}/apis/far.example.com/v1/stars", "root")
-        assert (code, answer["message"]) == (503, "service unavailable")
+        stars = f"{url}/apis/far.example.com/v1/stars"
+        headers = {"Authorization": "Bearer root"}
+        async with aiohttp.ClientSession() as session, session.get(stars, headers=headers) as answer:
+            said = (answer.status, answer.headers["Content-Type"], await answer.read())
+        assert said == (503, "text/plain; charset=utf-8", b"service unavailable\n")
 
 
 @real

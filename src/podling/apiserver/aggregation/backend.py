@@ -21,10 +21,13 @@ from podling.apiserver.admission.base import Objects
 from podling.apiserver.pki import KeyPair
 from podling.client.local import User
 from podling.machinery import errors
+from podling.machinery.errors import ApiError
 
 if TYPE_CHECKING:
     import aiohttp
     from aiohttp import web
+
+    from podling.apiserver.exchange import Request
 
 CHECK_TIMEOUT_SECONDS = 5.0
 CONNECT_SECONDS = 10.0
@@ -35,6 +38,7 @@ OURS = ("x-remote-user", "x-remote-uid", "x-remote-group", "impersonate-")
 """Headers that only we may write: a client that sends them must not be believed."""
 
 
+UNAVAILABLE = "service unavailable"
 AGGREGATOR = User("system:kube-aggregator", ("system:masters",))
 """Who asks when nobody in particular does."""
 
@@ -118,27 +122,33 @@ class Backend:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.service_unavailable(f"error trying to reach service: {error}") from None
 
-    async def serve(self, request: web.BaseRequest, service: APIService, user: User) -> web.StreamResponse:
-        """Pass a request on, as ``user``. Raises 503 when nobody answers."""
+    async def serve(self, request: Request, service: APIService, user: User) -> web.StreamResponse:
+        """Pass a request on, as ``user``. Answer 503 as text when the server cannot be reached.
+
+        Source: kube-aggregator ``handler_proxy.go``, which writes no ``Status``.
+        """
         import aiohttp
 
         from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
         from podling.apiserver.proxying import relay
+        from podling.apiserver.replies import reply_text
 
-        headers = [*without_ours(forwarded(request.headers)), *user_headers(user)]
-        if wants_upgrade(request):
-            url, name = await self._place(service, request.raw_path)
-            try:
-                context = self._context(service)
-                return await pass_upgrade(request, url, context, headers, server_name=name)
-            except OSError as error:
-                raise errors.internal(f"error dialing backend: {error}") from None
-        data = request.content if request.can_read_body else None
         try:
             place = await self._place(service, request.raw_path)
+        except ApiError:
+            return await reply_text(request, UNAVAILABLE, code=503)
+        headers = [*without_ours(forwarded(request.headers)), *user_headers(user)]
+        if wants_upgrade(request):
+            try:
+                context = self._context(service)
+                return await pass_upgrade(request, place[0], context, headers, server_name=place[1])
+            except OSError as error:
+                return await reply_text(request, f"error dialing backend: {error}", code=503)
+        data = request.content if request.can_read_body else None
+        try:
             answer = await self._send(service, request.method, place, headers, None, data)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise errors.service_unavailable(f"error trying to reach service: {error}") from None
+            return await reply_text(request, f"error trying to reach service: {error}", code=503)
         return await relay(request, answer)
 
     async def _send(
@@ -176,7 +186,7 @@ class Backend:
         name, namespace = ref.name or "", ref.namespace or ""
         found = self._objects.get(Service, name, namespace)
         if found is None:
-            raise errors.service_unavailable("service unavailable")
+            raise errors.service_unavailable(UNAVAILABLE)
         slices = await self._objects.list(EndpointSlice, namespace)
         host, port = ids.choice(service_addresses(found, slices, str(ref.port or DEFAULT_PORT)))
         return f"https://{host}:{port}{path}", f"{name}.{namespace}.svc"
