@@ -6,8 +6,8 @@ message. What comes out is what the same client would have sent as JSON, so ever
 shared.
 
 Field numbers are data (``protobuf_fields.json``, written by ``tools/gen_protobuf.py``), loaded with the
-first such body. A number that is not there comes from a newer client; it is reported like an unknown
-field, never dropped in silence.
+first such body. A number that is not in the table comes from an older or a newer client. It is skipped without
+a word, as in Kubernetes: field validation looks at JSON and YAML only.
 """
 
 from __future__ import annotations
@@ -22,16 +22,25 @@ from importlib import resources
 from typing import Any
 
 from podling.machinery import errors
-from podling.machinery.codec import Body
+from podling.machinery.codec import Body, read_body
 from podling.machinery.scheme import module_of, split_group_version
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\x00"
-MAX_DEPTH = 100
+MAX_DEPTH = 300
 
 _META = "k8s.io.apimachinery.pkg.apis.meta.v1."
+_EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
+_OWN_PACKAGES = {
+    "apiextensions.k8s.io/v1": _EXTENSIONS,
+    "apiregistration.k8s.io/v1": "k8s.io.kube_aggregator.pkg.apis.apiregistration.v1.",
+}
+"""The packages of group versions that are not in ``k8s.io.api``."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ZERO_TIME = -62135596800
+"""The seconds of Go's zero time, which JSON writes as null: the first moment of year 1."""
 _INTEGER_BITS = 64
+_FIRST_TAG = 1 << 3
 
 Field = tuple[str, str, str]
 """(JSON name, type, how): how is "", "pointer", "repeated" or "inline" (its fields belong to the parent)."""
@@ -61,16 +70,16 @@ def read_protobuf(data: bytes) -> Body:
         envelope = dict(_raw_fields(data[len(MAGIC) :]))
         about = {number: value.decode() for number, value in _raw_fields(envelope.get(1, b""))}
         version, kind = about.get(1, ""), about.get(2, "")
-        unknown: list[str] = []
-        plain = _message(_message_name(version, kind), envelope.get(2, b""), "", unknown)
-    except (Malformed, UnicodeDecodeError, AttributeError, TypeError) as error:
+        plain = _message(_message_name(version, kind), envelope.get(2, b""))
+    except (ValueError, OverflowError, AttributeError, TypeError, struct.error) as error:
         raise errors.bad_request(f"the body of the request is not protobuf: {error}") from None
-    return Body({"apiVersion": version, "kind": kind, **plain}, tuple(unknown))
+    return Body({"apiVersion": version, "kind": kind, **plain})
 
 
 def _message_name(api_version: str, kind: str) -> str:
     """The full name of a kind's message."""
-    for name in (f"{_META}{kind}", f"k8s.io.api.{_package(api_version)}.{kind}"):
+    package = _OWN_PACKAGES.get(api_version) or f"k8s.io.api.{_package(api_version)}."
+    for name in (_META + kind, package + kind):
         if name in _tables():
             return name
     raise Malformed(f'no kind "{kind}" is registered for version "{api_version}"')
@@ -81,8 +90,8 @@ def _package(api_version: str) -> str:
     return module_of(group, version).rpartition(".")[2].removesuffix(f"_{version}") + f".{version}"
 
 
-def _message(name: str, data: bytes, path: str, unknown: list[str], depth: int = 0) -> Any:
-    """One message as plain data; ``unknown`` collects what no table knows."""
+def _message(name: str, data: bytes, depth: int = 0) -> Any:
+    """One message as plain data. Numbers that its table does not have are skipped."""
     special = _SPECIAL.get(name)
     if special is not None:
         return special(data)
@@ -93,19 +102,17 @@ def _message(name: str, data: bytes, path: str, unknown: list[str], depth: int =
     for number, value in _raw_fields(data):
         field = table.get(number)
         if field is None:
-            unknown.append(f'unknown field "{path}<protobuf field {number}>"')
             continue
         json_name, kind, how = field
         if not how and kind in _SCALARS and not value:
             continue  # Go writes zero values too; only behind a pointer do they say anything
-        where = f"{path}{json_name}"
         if kind in _SCALARS:
             decoded: Any = _scalars(kind, value) if how == "repeated" else [_SCALARS[kind](value)]
         else:
-            inner = path if how == "inline" else f"{where}."
-            decoded = [_message(kind, value, inner, unknown, depth + 1)]
+            decoded = [_message(kind, value, depth + 1)]
         _add(found, json_name, decoded, kind, how)
-    return found
+    union = _UNIONS.get(name)
+    return found if union is None else union(found)
 
 
 def _add(found: dict[str, Any], name: str, decoded: list[Any], kind: str, how: str) -> None:
@@ -133,7 +140,7 @@ def _is_map(kind: str) -> bool:
 def _empty_value(kind: str) -> Any:
     """The value of a map entry that is left out because it is empty."""
     value_kind = _tables()[kind][2][1]
-    return "" if value_kind in ("string", "bytes") else [] if value_kind.endswith("ExtraValue") else {}
+    return "" if value_kind in ("string", "bytes") else _message(value_kind, b"")
 
 
 def _raw_fields(data: bytes) -> Iterator[tuple[int, Any]]:
@@ -142,19 +149,21 @@ def _raw_fields(data: bytes) -> Iterator[tuple[int, Any]]:
     while at < end:
         tag, at = _varint(data, at)
         wire = tag & 7
+        if tag < _FIRST_TAG:
+            raise Malformed(f"illegal tag {tag >> 3}")
         if wire == 0:
             value: Any
             value, at = _varint(data, at)
         elif wire == 2:
             length, at = _varint(data, at)
             value, at = data[at : at + length], at + length
-            if at > end:
-                raise Malformed("unexpected EOF")
         elif wire in (1, 5):
             size = 8 if wire == 1 else 4
             value, at = data[at : at + size], at + size
         else:
             raise Malformed(f"wire type {wire} is not used by Kubernetes")
+        if at > end:
+            raise Malformed("unexpected EOF")
         yield tag >> 3, value
 
 
@@ -207,11 +216,13 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
 def _time(digits: int) -> Callable[[bytes], str | None]:
     def decode(data: bytes) -> str | None:
         parts = dict(_raw_fields(data))
-        if not parts:
+        seconds = _signed(parts.get(1, _ZERO_TIME if not parts else 0))
+        microseconds = _signed(parts.get(2, 0)) // 1000 if digits else 0
+        if seconds == _ZERO_TIME and not microseconds:
             return None
-        moment = _EPOCH + timedelta(seconds=_signed(parts.get(1, 0)), microseconds=parts.get(2, 0) // 1000)
-        text = moment.strftime("%Y-%m-%dT%H:%M:%S")
-        return f"{text}.{moment.microsecond:06}Z" if digits else f"{text}Z"
+        moment = _EPOCH + timedelta(seconds=seconds, microseconds=microseconds)
+        timespec = "microseconds" if digits else "seconds"
+        return moment.replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
 
     return decode
 
@@ -222,14 +233,14 @@ def _int_or_string(data: bytes) -> int | str:
     return text.decode() if parts.get(1) else _signed(parts.get(2, 0))
 
 
-def _first_string(data: bytes) -> str:
+def _quantity(data: bytes) -> str:
     text: bytes = dict(_raw_fields(data)).get(1, b"")
-    return text.decode()
+    return text.decode() or "0"
 
 
 def _embedded_json(data: bytes) -> Any:
     text = dict(_raw_fields(data)).get(1, b"")
-    return json.loads(text) if text else None
+    return read_body(text).value if text else None
 
 
 def _items(data: bytes) -> list[str]:
@@ -240,11 +251,33 @@ _SPECIAL: dict[str, Callable[[bytes], Any]] = {
     f"{_META}Time": _time(0),
     f"{_META}MicroTime": _time(6),
     f"{_META}FieldsV1": _embedded_json,
+    f"{_META}Verbs": _items,
+    f"{_EXTENSIONS}JSON": _embedded_json,
     "k8s.io.apimachinery.pkg.runtime.RawExtension": _embedded_json,
-    "k8s.io.apimachinery.pkg.api.resource.Quantity": _first_string,
+    "k8s.io.apimachinery.pkg.api.resource.Quantity": _quantity,
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
     "k8s.io.api.authentication.v1.ExtraValue": _items,
     "k8s.io.api.authorization.v1.ExtraValue": _items,
     "k8s.io.api.certificates.v1.ExtraValue": _items,
 }
 """Messages that JSON writes as something else than an object."""
+
+
+def _schema_or_list(parts: dict[str, Any]) -> Any:
+    return parts.get("jSONSchemas") or parts.get("schema")
+
+
+def _schema_or_bool(parts: dict[str, Any]) -> Any:
+    return parts.get("schema") if "schema" in parts else parts.get("allows", False)
+
+
+def _schema_or_strings(parts: dict[str, Any]) -> Any:
+    return parts.get("property") or parts.get("schema")
+
+
+_UNIONS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    f"{_EXTENSIONS}JSONSchemaPropsOrArray": _schema_or_list,
+    f"{_EXTENSIONS}JSONSchemaPropsOrBool": _schema_or_bool,
+    f"{_EXTENSIONS}JSONSchemaPropsOrStringArray": _schema_or_strings,
+}
+"""Messages that JSON writes as one of their fields, without its name."""

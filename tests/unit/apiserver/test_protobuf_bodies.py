@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import base64
 import struct
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
+from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Pod
 from podling.apiserver.protobuf import MAGIC, _tables, read_protobuf
 from podling.machinery.codec import convert
 from podling.machinery.errors import ApiError
+from podling.machinery.scheme import RESOURCES
+from podling.machinery.shapes import fields_of
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1."
 CORE = "k8s.io.api.core.v1."
@@ -141,10 +147,118 @@ def test_options_of_any_group() -> None:
         assert body.value["propagationPolicy"] == "Orphan"
 
 
-def test_a_field_of_a_newer_client_is_reported() -> None:
+def test_unknown_fields_are_skipped_without_warning() -> None:
+    metadata = message(f"{META}ObjectMeta", {"name": "web"}) + scalar(15, "string", "the old clusterName")
     spec = message(f"{CORE}PodSpec", {"hostNetwork": True}) + scalar(999, "string", "x")
-    body = read_protobuf(enveloped("v1", "Pod", block(2, spec)))
-    assert body.duplicates == ('unknown field "spec.<protobuf field 999>"',)
+    body = read_protobuf(enveloped("v1", "Pod", block(1, metadata) + block(2, spec)))
+    assert body.value["metadata"] == {"name": "web"}
+    pod, warnings = convert(body, Pod, "Strict")
+    assert pod.spec.host_network is True
+    assert warnings == []
+
+
+def test_pod_status_of_current_clients_is_read() -> None:
+    status = {"observedGeneration": 3, "conditions": [{"type": "Ready", "observedGeneration": 2}]}
+    body = read_protobuf(enveloped("v1", "Pod", message(f"{CORE}Pod", {"status": status})))
+    assert body.value["status"] == status
+
+
+def micro_time(seconds: int, nanoseconds: int = 0) -> Any:
+    time = varint(1 << 3) + varint(seconds) + varint(2 << 3) + varint(nanoseconds)
+    lease = block(2, block(3, time))
+    body = read_protobuf(enveloped("coordination.k8s.io/v1", "Lease", lease))
+    convert(body, Lease, "Strict")
+    return body.value["spec"]["acquireTime"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanoseconds", "text"),
+    [
+        (1767225600, 1_234_567, "2026-01-01T00:00:00.001234Z"),
+        (-62135596799, 0, "0001-01-01T00:00:01.000000Z"),
+        (-62135596800, 1000, "0001-01-01T00:00:00.000001Z"),
+        (-62135596800, 0, None),
+        (-31000000000, 0, "0987-08-25T16:53:20.000000Z"),
+        (253402300799, 999_999_999, "9999-12-31T23:59:59.999999Z"),
+    ],
+)
+def test_times_of_every_year_are_read(seconds: int, nanoseconds: int, text: str | None) -> None:
+    assert micro_time(seconds, nanoseconds) == text
+
+
+def test_definitions_are_read() -> None:
+    package = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1."
+    props = f"{package}JSONSchemaProps"
+    inner = message(props, {"type": "integer", "minimum": 0.5})
+    either = {"1": block(1, inner), "2": block(2, inner) + block(2, b""), "3": scalar(1, "bool", True)}
+    number = {name: number for number, (name, _, _) in _tables()[props].items()}
+    schema = (
+        block(number["items"], either["2"])
+        + block(number["not"], block(number["items"], either["1"]))
+        + block(number["additionalProperties"], either["3"])
+        + block(number["default"], block(1, b'{"a":[null]}'))
+        + block(number["properties"], block(1, b"p") + block(2, inner))
+    )
+    version = block(1, b"v1") + block(4, block(1, schema))
+    data = enveloped("apiextensions.k8s.io/v1", "CustomResourceDefinition", block(2, block(7, version)))
+    (read,) = read_protobuf(data).value["spec"]["versions"]
+    plain = {"type": "integer", "minimum": 0.5}
+    assert read["schema"]["openAPIV3Schema"] == {
+        "items": [plain, {}],
+        "not": {"items": plain},
+        "additionalProperties": True,
+        "default": {"a": [None]},
+        "properties": {"p": plain},
+    }
+
+
+def test_evictions_of_older_clients_are_read() -> None:
+    data = message("k8s.io.api.policy.v1beta1.Eviction", {"metadata": {"name": "web"}})
+    assert read_protobuf(enveloped("policy/v1beta1", "Eviction", data)).value["metadata"] == {"name": "web"}
+
+
+def test_booleans_and_names_behind_pointers_keep_their_zeros() -> None:
+    """Go's types decide: Endpoint conditions and port names of EndpointSlices are pointers."""
+    endpoint = {"addresses": ["10.0.0.1"], "conditions": {"ready": False, "serving": False}}
+    plain = {"endpoints": [endpoint], "ports": [{"name": "", "port": 80}]}
+    data = message("k8s.io.api.discovery.v1.EndpointSlice", plain)
+    body = read_protobuf(enveloped("discovery.k8s.io/v1", "EndpointSlice", data))
+    assert body.value["endpoints"] == [endpoint]
+    assert body.value["ports"] == [{"name": "", "port": 80}]
+
+
+def fields_in_table(name: str) -> set[str]:
+    """The JSON names that a message has, those of inline messages among them."""
+    found: set[str] = set()
+    for json_name, kind, how in _tables()[name].values():
+        found |= fields_in_table(kind) if how == "inline" else {json_name}
+    return found
+
+
+def structs() -> Iterator[tuple[str, type[Any]]]:
+    """Every message of the tables that is one of our types."""
+    for name in _tables():
+        package, _, short = name.rpartition(".")
+        module = "meta_v1" if package == META[:-1] else "_".join(package.split(".")[-2:])
+        if find_spec(f"podling.api.{module}") is not None:
+            struct = getattr(import_module(f"podling.api.{module}"), short, None)
+            if struct is not None:
+                yield name, struct
+
+
+def test_every_field_of_every_type_has_a_number() -> None:
+    named = dict(structs())
+    assert len(named) > 500
+    for name, struct in named.items():
+        envelope = {"apiVersion", "kind"} if fields_of(struct).keys() - fields_in_table(name) else set()
+        assert fields_in_table(name) == fields_of(struct).keys() - envelope, name
+
+
+def test_every_served_type_has_a_message() -> None:
+    known = {struct for _, struct in structs()}
+    for resource in RESOURCES:
+        if resource.storage is None:
+            assert resource.type in known, resource.kind
 
 
 @pytest.mark.parametrize(
@@ -159,6 +273,12 @@ def test_a_field_of_a_newer_client_is_reported() -> None:
         enveloped("v1", "Pod", b"\x0a\x05abc"),
         enveloped("v1", "Pod", block(1, block(1, b"\xff\xfe"))),
         enveloped("v1", "Pod", varint(1 << 3) + varint(7)),
+        enveloped("v1", "Pod", varint(7) + b"x"),
+        enveloped("v1", "Pod", varint(1 << 3 | 1) + b"short"),
+        enveloped("v1", "Pod", block(1, block(8, varint(1 << 3) + varint(1 << 60)))),
+        enveloped("v1", "Pod", block(1, block(17, block(7, block(1, b"no JSON"))))),
+        enveloped("v1", "Pod", block(1, block(17, block(7, block(1, b"[" * 100_000))))),
+        enveloped("autoscaling/v1", "Scale", block(2, block(1, b"x"))),
     ],
 )
 def test_anything_else_is_a_bad_request(data: bytes) -> None:
