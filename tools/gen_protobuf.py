@@ -1,9 +1,9 @@
 """Write ``src/podling/apiserver/protobuf_fields.json``: the number of each field in Kubernetes' protobuf.
 
-The messages come from the ``generated.proto`` of each API group. Only the groups that Podling serves are kept,
-and of each field its number, JSON name and type. A ``.proto`` file does not say which scalars are pointers in
-Go, and those matter: ``replicas: 0`` means zero, while ``hostPort: 0``, which Go's encoder writes as well, means
-that nothing was said. So the JSON name and the pointer come from the tags of the Go struct.
+The messages come from the ``generated.proto`` of each API group. Only the groups that Podling serves are
+kept, and of each field its number, JSON name and type. A ``.proto`` file does not say which scalars are
+pointers in Go, and those matter: ``replicas: 0`` means zero, while ``hostPort: 0``, which Go's encoder writes
+as well, means that nothing was said. So the JSON name and the pointer come from the tags of the Go struct.
 
     python -m tools.gen_protobuf FOLDER            write the file
     python -m tools.gen_protobuf FOLDER --check    exit 1 if the file on disk differs

@@ -1,4 +1,4 @@
-"""Reads Kubernetes' API packages: the structs in their Go files and the messages in their ``generated.proto``.
+"""Reads Kubernetes' API packages: the structs in Go files and the messages in ``generated.proto``.
 
 The packages come from a folder that holds checkouts of the upstream repositories ``api``, ``apimachinery``,
 ``apiextensions-apiserver`` and ``kube-aggregator``, each of the release ``RELEASE``.

@@ -6,8 +6,8 @@ message. What comes out is what the same client would have sent as JSON, so ever
 shared.
 
 Field numbers are data (``protobuf_fields.json``, written by ``tools/gen_protobuf.py``), loaded with the
-first such body. A number that is not in the table comes from an older or a newer client. It is skipped without
-a word, as in Kubernetes: field validation looks at JSON and YAML only.
+first such body. A number that is not in the table comes from an older or a newer client. It is skipped
+without a warning, as in Kubernetes: field validation looks at JSON and YAML only.
 """
 
 from __future__ import annotations
