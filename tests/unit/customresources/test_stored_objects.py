@@ -37,7 +37,8 @@ async def redefine(cluster: ControlPlane, *schemas: dict[str, Any]) -> None:
 def served(cluster: ControlPlane, version: str = "v1") -> type[Any]:
     found = cluster.server.catalogue.by_path("example.com", version, "widgets")
     assert found is not None
-    return found.type
+    kind: type[Any] = found.type
+    return kind
 
 
 async def content(cluster: ControlPlane, version: str = "v1", name: str = "w") -> Any:
@@ -51,6 +52,13 @@ def shown(cluster: ControlPlane, version: str = "v1", name: str = "w") -> dict[s
     reads = cluster.server.registry.reads
     entry = reads.entry(Target(resource, "default", name))
     found: dict[str, Any] = msgspec.json.decode(reads.shown_entry(resource, entry).value)
+    return found
+
+
+def in_store(cluster: ControlPlane) -> dict[str, Any]:
+    entry = cluster.store.peek("/registry/example.com/widgets/default/w")
+    assert entry is not None
+    found: dict[str, Any] = msgspec.json.decode(entry.value)
     return found
 
 
@@ -120,8 +128,7 @@ async def test_write_without_change_stores_defaults(cluster: ControlPlane, defin
     first = await cluster.client.patch(kind, "w", {}, namespace="default")
     assert first.metadata.resource_version != made.metadata.resource_version
     assert first.metadata.generation == made.metadata.generation, "nothing that the user wants has changed"
-    entry = cluster.store.peek("/registry/example.com/widgets/default/w")
-    assert msgspec.json.decode(entry.value)["spec"] == {"a": "x", "b": "y"}
+    assert in_store(cluster)["spec"] == {"a": "x", "b": "y"}
     second = await cluster.client.patch(kind, "w", {}, namespace="default")
     assert second.metadata.resource_version == first.metadata.resource_version
 
@@ -164,5 +171,4 @@ async def test_write_without_change_stores_the_storage_version(cluster: ControlP
     await cluster.client.update(structs.replace(found, spec=structs.replace(found.spec, versions=swapped)))
     await clock.sleep(1)
     await cluster.client.patch(served(cluster), "w", {}, namespace="default")
-    entry = cluster.store.peek("/registry/example.com/widgets/default/w")
-    assert msgspec.json.decode(entry.value)["apiVersion"] == "example.com/v2"
+    assert in_store(cluster)["apiVersion"] == "example.com/v2"
