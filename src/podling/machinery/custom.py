@@ -103,6 +103,8 @@ class CustomResource(Resource):
     """One version of a resource that a definition added."""
 
     own_list_kind: str = ""
+    selectable_fields: tuple[str, ...] = ()
+    """Paths of fields that selectors may name: ``.spec.colour``."""
     schema: ObjectSchema | None = None
     schemas: Mapping[str, ObjectSchema] = field(default_factory=lambda: NO_SCHEMAS)
     """The schemas of all versions of the definition, by version: stored objects may be of any. All resources
@@ -173,6 +175,7 @@ def version_resource(
         subresources=MappingProxyType(_subresources(spec.group, version, names.kind)),
         storage=storage,
         own_list_kind=names.list_kind or "",
+        selectable_fields=tuple(each.json_path for each in version.selectable_fields),
         schema=schema,
         schemas=schemas,
     )

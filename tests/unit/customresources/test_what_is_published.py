@@ -68,7 +68,9 @@ async def test_openapi(cluster: ControlPlane, define: Define) -> None:
     document = msgspec.json.decode(openapi_documents.v3_document(custom))
     made = document["components"]["schemas"]["com.example.v1.Widget"]
     assert made["description"] == "A widget."
-    assert made["properties"]["spec"] == SCHEMA["properties"]["spec"]
+    either = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    expected = {**SCHEMA["properties"]["spec"]["properties"]}
+    assert made["properties"]["spec"]["properties"] == {**expected, "port": {**expected["port"], **either}}
     assert made["x-kubernetes-group-version-kind"] == [
         {"group": "example.com", "version": "v1", "kind": "Widget"}
     ]
@@ -81,6 +83,7 @@ async def test_openapi(cluster: ControlPlane, define: Define) -> None:
     assert definitions.keys() > msgspec.json.decode(built_in)["definitions"].keys()
     spec = definitions["com.example.v1.Widget"]["properties"]["spec"]["properties"]
     assert spec["size"] == {"type": "integer", "description": "How large."}
-    assert spec["port"] == {}, "what version 2 has no words for may be anything"
+    assert spec["port"] == {"x-kubernetes-int-or-string": True}
+    assert spec["free"] == {"x-kubernetes-preserve-unknown-fields": True}, "no object: it would be closed"
     assert spec["either"] == {"type": "string"}
     assert openapi_proto.v2_document(everything), "every key has its place in the protobuf form too"

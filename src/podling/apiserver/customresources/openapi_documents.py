@@ -1,8 +1,7 @@
 """Custom resources in the OpenAPI documents: what ``kubectl explain`` shows and clients check against. Pure.
 
-Version 3 has a document for each group and version with the schemas as they are. Version 2 is one document
-for everything and knows less: what it has no words for (alternatives, nulls, int-or-string) is left out, so
-that a client never refuses what the server would take.
+Version 3 has a document for each group and version, version 2 is one document for everything;
+``openapi_schemas`` has the schemas in the words of each.
 """
 
 from __future__ import annotations
@@ -14,17 +13,12 @@ import msgspec
 
 from podling.api import autoscaling_v1, core_v1, meta_v1
 from podling.apiserver.customresources.completion import RootSchema
-from podling.apiserver.customresources.structural import INT_OR_STRING, PRESERVE
+from podling.apiserver.customresources.openapi_schemas import v2_schema, v3_schema
+from podling.apiserver.customresources.structural import PRESERVE
 from podling.machinery import openapi, openapi_paths
 from podling.machinery.custom import HEAD, CustomResource, is_custom
 
 CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
-_V2_KEPT = (
-    "description", "type", "format", "title", "default", "maximum", "exclusiveMaximum", "minimum",
-    "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems",
-    "maxProperties", "minProperties", "required", "enum", "multipleOf", "x-kubernetes-list-type",
-    "x-kubernetes-list-map-keys", "x-kubernetes-map-type", "x-kubernetes-embedded-resource",
-)  # fmt: skip
 
 
 class _Schemas(openapi.Schemas):
@@ -44,15 +38,14 @@ class _Schemas(openapi.Schemas):
 
     def _object(self, resource: CustomResource) -> dict[str, Any]:
         schema = resource.schema
-        root: Mapping[str, Any] = schema.root.plain if isinstance(schema, RootSchema) else {"type": "object"}
-        plain = dict(root)
-        if self.version == 2:
-            plain = _lowered(plain)
-        properties = {**(plain.get("properties") or {})}
-        for name in HEAD:
-            properties.pop(name, None)
-        plain["properties"] = {**self._head(meta_v1.ObjectMeta, core_v1.PodTemplate), **properties}
-        return {**plain, "x-kubernetes-group-version-kind": [_mark(resource, resource.kind)]}
+        root: Mapping[str, Any] = schema.root.plain if isinstance(schema, RootSchema) else {}
+        marks = {"x-kubernetes-group-version-kind": [_mark(resource, resource.kind)], **_selectable(resource)}
+        if not root or (self.version == 2 and root.get(PRESERVE)):
+            return {"type": "object", **marks}  # with fields, clients would refuse all others
+        head = self._head(meta_v1.ObjectMeta, core_v1.PodTemplate)
+        made = (v2_schema if self.version == 2 else v3_schema)(root, head["metadata"])
+        fields = {name: each for name, each in made.get("properties", {}).items() if name not in HEAD}
+        return {**made, "properties": {**head, **fields}, **marks}
 
     def _list(self, resource: CustomResource) -> dict[str, Any]:
         named = f"List of {resource.plural}. More info: {CONVENTIONS}"
@@ -64,6 +57,7 @@ class _Schemas(openapi.Schemas):
             "required": ["items"],
             "properties": {**self._head(meta_v1.ListMeta, core_v1.PodList), "items": items},
             "x-kubernetes-group-version-kind": [_mark(resource, resource.list_kind)],
+            **_selectable(resource),
         }
 
     def _head(self, metadata: type[Any], built_in: type[Any]) -> dict[str, Any]:
@@ -85,6 +79,12 @@ def _resource_of(struct: type[Any]) -> CustomResource | None:
     return found if isinstance(found, CustomResource) else None
 
 
+def _selectable(resource: CustomResource) -> dict[str, Any]:
+    """The mark that names the fields which selectors may name."""
+    paths = [{"fieldPath": each.removeprefix(".")} for each in resource.selectable_fields]
+    return {"x-kubernetes-selectable-fields": paths} if paths else {}
+
+
 def _mark(resource: CustomResource, kind: str) -> dict[str, str]:
     return openapi_paths.kind_mark(resource.group, resource.version, kind)
 
@@ -92,25 +92,6 @@ def _mark(resource: CustomResource, kind: str) -> dict[str, str]:
 def _definition_name(resource: CustomResource, kind: str) -> str:
     """``com.example.v1.Widget``: the group's labels in reverse."""
     return ".".join([*reversed(resource.group.split(".")), resource.version, kind])
-
-
-def _lowered(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema in the words of OpenAPI v2."""
-    if plain.get(INT_OR_STRING) or plain.get("nullable"):
-        text = plain.get("description")
-        return {"description": text} if text else {}
-    made: dict[str, Any] = {name: plain[name] for name in _V2_KEPT if name in plain}
-    if plain.get(PRESERVE):
-        made[PRESERVE] = True
-        if "properties" not in plain:
-            return made  # anything may be inside
-    if plain.get("properties"):
-        made["properties"] = {name: _lowered(each) for name, each in plain["properties"].items()}
-    if isinstance(plain.get("items"), dict):
-        made["items"] = _lowered(plain["items"])
-    if isinstance(plain.get("additionalProperties"), dict):
-        made["additionalProperties"] = _lowered(plain["additionalProperties"])
-    return made
 
 
 def _add(schemas: _Schemas, served: Iterable[CustomResource]) -> None:
