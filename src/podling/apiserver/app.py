@@ -35,6 +35,7 @@ from podling.apiserver.request_info import attributes_of
 from podling.apiserver.requests import Parsed, parse_path, verb_of
 from podling.apiserver.server import ApiServer
 from podling.apiserver.streams import StreamRequests
+from podling.apiserver.websocket_tokens import with_bearer_token
 from podling.client.local import User
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
@@ -141,6 +142,8 @@ class HttpServer:
             if request.headers.get("Expect", "").lower() == "100-continue":
                 await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
                 request.writer.output_size = 0
+            if "Upgrade" in request.headers:
+                request = with_bearer_token(request)
             parsed = parse_path(request.path) or self._api.catalogue.parse_path(request.path)
             if parsed is None:
                 labels = self._begun(path_labels(request.method, request.path))

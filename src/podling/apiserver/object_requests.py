@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
 from aiohttp import web
 
-from podling import clock, ids
+from podling import clock
 from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
 from podling.apiserver import listing, protobuf, replies
 from podling.apiserver import options as request_options
@@ -26,24 +25,15 @@ from podling.apiserver.replies import reply, reply_object
 from podling.apiserver.representations import Renderer
 from podling.apiserver.requests import Parsed
 from podling.apiserver.rest import Registry
-from podling.apiserver.watch import ObjectWatch
+from podling.apiserver.watch_requests import WatchRequests
 from podling.client.base import PatchType
-from podling.client.local import ListOptions, Patch, Target, User, WriteOptions
+from podling.client.local import Patch, Target, User, WriteOptions
 from podling.machinery import codec, errors, intake, tables
 from podling.machinery.custom import CustomObject, CustomResource, is_custom
 from podling.machinery.mismatch import Mismatch
 from podling.machinery.scheme import Resource, type_of
 from podling.machinery.status_json import status_json
 from podling.store.base import Entry
-
-WATCH_SECONDS_MIN = 1800
-WATCH_SECONDS_MAX = 3600
-SENT_BYTES = 256 * 1024
-"""How much is sent to a watcher before others get a turn."""
-
-NEVER_WAITS_BYTES = 16 * 1024
-"""With less than this waiting to be sent, a write does not wait for the reader: no transport asks for it so
-early, and a timer for each of very many watchers costs more than what they are sent."""
 
 WRITES = ("create", "update", "patch", "delete")
 PATCH_TYPES = {each.value: each for each in PatchType}
@@ -55,10 +45,9 @@ class ObjectRequests:
     def __init__(self, registry: Registry, metrics: RequestMetrics) -> None:
         self._registry = registry
         self._metrics = metrics
-        self._watches: dict[ObjectWatch, None] = {}
+        self._watches = WatchRequests(registry, metrics)
         self._lists = KeptLists()
         self._bodies = BodyReader()
-        self._closed = False
         self._verbs = {
             "get": self._get,
             "list": self._list,
@@ -72,9 +61,7 @@ class ObjectRequests:
 
     def close(self) -> None:
         """End every watch, also one that is still to be opened: their clients go on elsewhere."""
-        self._closed = True
-        for watch in tuple(self._watches):
-            watch.close()
+        self._watches.close()
         self._bodies.close()
 
     async def serve(self, request: Request, parsed: Parsed, verb: str, user: User) -> web.StreamResponse:
@@ -137,51 +124,7 @@ class ObjectRequests:
 
     async def _watch(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""), streamed=True)
-        renderer = self._renderer(target, wanted, request.query)
-        options = _watch_options(request.query, target.name)
-        try:
-            watch = self._registry.watch(target, user, options)
-        except errors.ApiError as error:
-            if not errors.is_expired(error):
-                raise
-            # Too old a start is told as an event, where clients look for it.
-            return await reply(request, b'{"type":"ERROR","object":' + status_json(error.status) + b"}\n")
-        response = replies.streamed(request, JSON)
-        self._watches[watch] = None
-        if self._closed:
-            watch.close()
-        try:
-            await response.prepare(request)
-            await self._send_events(request, response, watch, renderer)
-            await response.write_eof()
-        except (ConnectionError, TimeoutError):
-            response.force_close()  # gone, or stuck: nothing more can be said on this connection
-        finally:
-            watch.close()
-            self._watches.pop(watch, None)
-        return response
-
-    async def _send_events(
-        self, request: Request, response: web.StreamResponse, watch: ObjectWatch, renderer: Renderer
-    ) -> None:
-        """Every event until the watch ends; what is ready together is sent together."""
-        resource, first = renderer.resource, True
-        async for change in watch:
-            now, size = clock.now(), 0
-            lines: list[bytes] = []
-            ready = (change, *watch.ready())
-            self._metrics.sent(resource.group, resource.version, resource.plural, len(ready))
-            await self._registry.reads.prepare(resource, [each.entry for each in ready])
-            for each in ready:
-                entry = self._registry.reads.shown_entry(resource, each.entry)
-                lines.append(renderer.event(each.type, entry, now, first=first))
-                first, size = False, size + len(lines[-1])
-                if size >= SENT_BYTES:
-                    await _send(request.transport, response, lines)
-                    await clock.sleep(0)
-                    lines, size = [], 0
-            if lines:
-                await _send(request.transport, response, lines)
+        return await self._watches.serve(request, target, user, self._renderer(target, wanted, request.query))
 
     async def _create(self, request: Request, target: Target, user: User) -> web.StreamResponse:
         tables = target.resource.stored and not target.subresource  # questions and deeds have no rows
@@ -287,29 +230,6 @@ class ObjectRequests:
         view = self._registry.view(target)
         rules = self._registry.rules_for(target.resource) if view is None else view.table or KindRules[Any]()
         return Renderer(target.resource, rules, wanted.form, include, wanted.version)
-
-
-async def _send(
-    transport: asyncio.WriteTransport | None, response: web.StreamResponse, lines: list[bytes]
-) -> None:
-    data = b"".join(lines)
-    if transport is not None and transport.get_write_buffer_size() + len(data) <= NEVER_WAITS_BYTES:
-        await response.write(data)
-        return
-    async with asyncio.timeout(replies.STUCK_SECONDS):
-        await response.write(data)
-
-
-def _watch_options(query: Mapping[str, str], name: str) -> ListOptions:
-    """A watch's options; the path of a single object is the selection of its name."""
-    options = request_options.list_options(query, watch=True)
-    if name:
-        selector, asked = f"metadata.name={name}", options.field_selector
-        if asked and not {selector, f"metadata.name=={name}"}.intersection(asked.split(",")):
-            raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
-        options = replace(options, field_selector=asked or selector)
-    seconds = options.timeout_seconds or int(ids.uniform(WATCH_SECONDS_MIN, WATCH_SECONDS_MAX))
-    return replace(options, timeout_seconds=seconds)
 
 
 def _write_options(request: Request, verb: str, patch_type: PatchType | None = None) -> WriteOptions:

@@ -20,7 +20,6 @@ from yarl import URL
 
 from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import Status
-from podling.apiserver import replies
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.connect_options import connect_options, encoded, query_of
 from podling.apiserver.exchange import Request
@@ -30,9 +29,11 @@ from podling.apiserver.proxying import Proxy
 from podling.apiserver.requests import Parsed
 from podling.apiserver.rest import Registry
 from podling.apiserver.stream_options import check_log_options, container_of, node_of
+from podling.apiserver.websocket_answers import send_log
 from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
+from podling.streaming.websocket_connection import is_websocket_request
 
 CONNECT_SECONDS = 10.0
 CHUNK_BYTES = 64 * 1024
@@ -200,11 +201,18 @@ class StreamRequests:
         check_log_options(metadata.name or "", request.query)
         container = container_of(pod, request.query.get("container", ""))
         if not pod.spec.node_name:
-            return await replies.reply(request, b"", media_type=TEXT)
+            return web.Response(status=204)  # nothing to stream from
         path = f"/containerLogs/{metadata.namespace}/{metadata.name}/{container}"
         node = self._node(pod.spec.node_name)
         body = await self._connector.request(node, "GET", path, request.rel_url.raw_query_string, b"")
-        return await self._pass_on(request, body)
+        if not is_websocket_request(request):
+            return await self._pass_on(request, body)
+        if body.status >= 400:
+            raise await refusal(body)
+        try:
+            return await send_log(request, body.chunks())
+        finally:
+            await body.close()
 
     async def _pass_on(self, request: Request, body: Body) -> web.StreamResponse:
         """A kubelet's answer to the client, chunk by chunk."""

@@ -79,9 +79,12 @@ class WebSocket:
         """Wait until the client has gone, also while nothing is received."""
         await self._connection.left()
 
-    async def send(self, data: bytes, *, text: bool = False) -> None:
-        """Send one message; wait while the client is behind. Raises ``ConnectionError`` when it is gone."""
-        await self._write(frame(TEXT if text else BINARY, data))
+    async def send(self, *messages: bytes, text: bool = False) -> None:
+        """Send ``messages`` in one write; wait while the client is behind.
+
+        Raises ``ConnectionError`` when it is gone.
+        """
+        await self._write(b"".join([frame(TEXT if text else BINARY, data) for data in messages]))
 
     async def close(self, *last: bytes, text: bool = False) -> None:
         """Send the ``last`` messages and the close frame in one write, and end the connection.
