@@ -12,6 +12,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
+from yarl import URL
 
 from podling.api.core_v1 import (
     Binding,
@@ -39,17 +40,18 @@ async def server(tmp_path: Path) -> AsyncIterator[Running]:
 
 
 @dataclass
-class Deaf:
-    """What happens to a client of a node that never reads."""
+class Seen:
+    """What a node sees of its clients."""
 
     accepted: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
+    queries: list[str] = field(default_factory=list)
 
 
 @asynccontextmanager
-async def kubelet(server: Running, client: Deaf | None = None) -> AsyncIterator[int]:
+async def kubelet(server: Running, seen: Seen | None = None) -> AsyncIterator[int]:
     """A node's server: logs in two parts, and a WebSocket that says everything twice."""
-    client = client or Deaf()
+    seen = seen or Seen()
 
     async def logs(request: web.Request) -> web.StreamResponse:
         if request.query.get("previous"):
@@ -63,6 +65,7 @@ async def kubelet(server: Running, client: Deaf | None = None) -> AsyncIterator[
         return response
 
     async def stream(request: web.Request) -> web.StreamResponse:
+        seen.queries.append(request.query_string)
         if request.query.get("command") == "refuse":
             raise web.HTTPNotFound(text="no such container", content_type="text/plain")
         socket = web.WebSocketResponse(protocols=("v5.channel.k8s.io",))
@@ -76,9 +79,9 @@ async def kubelet(server: Running, client: Deaf | None = None) -> AsyncIterator[
     async def deaf(request: web.Request) -> web.StreamResponse:
         """A node that never reads, and says when its client has left."""
         response, connection = await accept_upgrade(request, "SPDY/3.1", {})
-        client.accepted.set()
+        seen.accepted.set()
         await connection.left()
-        client.left.set()
+        seen.left.set()
         await connection.close()
         return response
 
@@ -155,22 +158,22 @@ async def test_exec_passes_frames_both_ways(server: Running) -> None:
 @pytest.mark.asyncio(loop_factories=["uvloop"])
 async def test_a_client_that_leaves_is_noticed_behind_data_that_is_not_read(server: Running) -> None:
     """Neither the API server nor the node reads any more when it leaves."""
-    client = Deaf()
+    seen = Seen()
     context = ssl.create_default_context(cafile=str(server.pki.ca.certificate))
     context.load_cert_chain(server.pki.admin().certificate, server.pki.admin().key)
-    async with kubelet(server, client) as port:
+    async with kubelet(server, seen) as port:
         await bound_pod(server, port)
         _, connection = await open_upgrade(
             f"{server.url}{POD}/exec?command=cat&stdin=1&stdout=1", context, "SPDY/3.1", []
         )
-        await client.accepted.wait()
+        await seen.accepted.wait()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(2):
                 while True:
                     await connection.send(bytes(65536))
         async with asyncio.timeout(10):
             await connection.close()
-            await client.left.wait()
+            await seen.left.wait()
 
 
 @pytest.mark.parametrize(
@@ -208,6 +211,18 @@ async def test_a_node_that_is_not_there(server: Running) -> None:
                 assert response.status == 500
                 message = (await response.json())["message"]
                 assert message.startswith("Internal error occurred: error dialing backend: ")
+
+
+async def test_ports_reach_the_node_as_one_list(server: Running) -> None:
+    seen = Seen()
+    async with kubelet(server, seen) as port, server.admin() as session:
+        await bound_pod(server, port)
+        url = f"{POD}/portforward?ports=1234,1235&ports=80&port=22"
+        async with session.ws_connect(url, protocols=["v4.channel.k8s.io"]):
+            assert [URL(f"?{query}").query for query in seen.queries] == [{"port": "1234,1235,80"}]
+        async with session.get(url.replace("80", "http"), headers=WEBSOCKET) as response:
+            assert response.status == 400
+            assert (await response.json())["message"].endswith('parsing "http": invalid syntax')
 
 
 async def test_stopping_the_server_ends_streams(server: Running) -> None:

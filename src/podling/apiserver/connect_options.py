@@ -7,7 +7,7 @@ Upstream: ``PodExecOptions`` and its neighbours in ``k8s.io/api/core/v1``; ``get
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,6 +16,7 @@ from multidict import MultiDict, MultiMapping
 from podling.apiserver.options import flag
 from podling.apiserver.requests import Parsed
 from podling.machinery import errors
+from podling.machinery.digits import parse_uint
 
 STREAMS = ("stdin", "stdout", "stderr", "tty")
 
@@ -28,7 +29,7 @@ def connect_options(parsed: Parsed, query: MultiMapping[str], path: str) -> dict
     if target.subresource == "proxy":
         options |= {"path": where} if (where := _proxied(parsed.tail, path)) else {}
     elif target.subresource == "portforward":
-        options |= {"ports": ports} if (ports := [_port(each) for each in query.getall("ports", ())]) else {}
+        options |= {"ports": ports} if (ports := _ports(query.getall("ports", ()))) else {}
     else:
         options |= {name: True for name in STREAMS if flag(query, name)}
         options |= {"container": query["container"]} if query.get("container") else {}
@@ -41,23 +42,29 @@ def _proxied(tail: str, path: str) -> str:
     return where if where.endswith("/") or not path.endswith("/") else f"{where}/"
 
 
-def _port(text: str) -> int:
+def _ports(texts: Sequence[str]) -> list[int]:
+    """The ports of repeated parameters, of lists with commas, or of both. Raises 400.
+
+    Source: ``Convert_Slice_string_To_Slice_int32`` in ``apimachinery/pkg/apis/meta/v1/conversion.go``.
+    """
     try:
-        return int(text)
-    except ValueError:
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        return [parse_uint(each, 16) for text in texts for each in text.split(",")]
+    except ValueError as error:
+        raise errors.bad_request(f"cannot convert to []int32: {error}") from None
 
 
 def query_of(options: Mapping[str, Any]) -> MultiDict[str]:
-    """Options of a stream as the query that asks for them."""
+    """Options of a stream as the query that the kubelet reads (upstream: ``streamParams``)."""
     query: MultiDict[str] = MultiDict()
     for name, value in options.items():
         if name in STREAMS and value is True:
             query.add(name, "true")
         elif name == "container":
             query.add(name, str(value))
-        elif name in ("command", "ports"):
+        elif name == "command":
             query.extend((name, str(each)) for each in value)
+        elif name == "ports":
+            query.add("port", ",".join(map(str, value)))
     return query
 
 

@@ -21,7 +21,7 @@ from podling.apiserver.metrics import RequestMetrics
 from podling.apiserver.negotiation import ACCEPTED, JSON, PLAIN, Form, Wanted, check_form, negotiate
 from podling.apiserver.objects import entry_of
 from podling.apiserver.patching import check_named
-from podling.apiserver.replies import reply, reply_object
+from podling.apiserver.replies import reply_object
 from podling.apiserver.representations import Renderer
 from podling.apiserver.requests import Parsed
 from podling.apiserver.rest import Registry

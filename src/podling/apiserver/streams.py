@@ -178,11 +178,9 @@ class StreamRequests:
             if admitted != asked:
                 parsed = replace(parsed, tail=str(admitted.get("path", "")).removeprefix("/"))
             return await self._proxy(request, parsed)
-        query, raw = request.query, request.rel_url.raw_query_string
-        if admitted != asked:
-            query = query_of(admitted)
-            raw = encoded(query)
-        return await self._stream(request, self._pod(target), target, query, raw)
+        # Nothing but the options that admission saw goes on to the kubelet, which knows more parameters.
+        query = query_of(admitted)
+        return await self._stream(request, self._pod(target), target, query, encoded(query))
 
     def _pod(self, target: Target) -> Pod:
         pod = self._objects.get(Pod, target.name, target.namespace)

@@ -8,12 +8,14 @@ pod. (kubectl's newer way is a SPDY connection inside of the WebSocket: ``spdy_t
 from __future__ import annotations
 
 import asyncio
+import json
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from podling.cancellation import cancel_and_settle, run_to_end
 from podling.kubelet.carriers import Carrier
 from podling.kubelet.pipe import Pipe
+from podling.machinery.digits import parse_uint
 from podling.machinery.errors import bad_request
 from podling.runtime.base import RuntimeFailure
 
@@ -26,14 +28,21 @@ PORTS_MAX = 127
 
 
 def parse_ports(texts: Sequence[str]) -> tuple[int, ...]:
-    """The ports of ``?ports=80,443&ports=8080``. Raises 400."""
+    """The ports of ``?port=80,443&port=8080``. Raises 400 (upstream: ``NewV4Options``)."""
+    if not texts:
+        raise bad_request('query parameter "port" is required')
     ports = []
-    for text in ",".join(texts).split(","):
-        if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 0 < int(text) < 65536):
-            raise bad_request(
-                f'unable to parse "{text}" as a port' if text else 'query parameter "ports" is required'
-            )
-        ports.append(int(text))
+    for text in texts:
+        if not text:
+            raise bad_request('query parameter "port" cannot be empty')
+        for each in text.split(","):
+            try:
+                port = parse_uint(each, 16)
+            except ValueError as error:
+                raise bad_request(f"unable to parse {json.dumps(text)} as a port: {error}") from None
+            if not port:
+                raise bad_request(f"port {json.dumps(text)} must be > 0")
+            ports.append(port)
     if len(ports) > PORTS_MAX:
         raise bad_request(f"more than {PORTS_MAX} ports")
     return tuple(ports)

@@ -32,6 +32,8 @@ from podling.streaming.websocket_connection import (
 IDLE_SECONDS = 4 * 3600.0
 """streamingConnectionIdleTimeout: how long a connection without a single frame is kept."""
 CHANNELS = tuple(protocol.name for protocol in PROTOCOLS)
+PORT_CHANNELS = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io")
+"""The only version that port-forward has."""
 
 
 class StreamHandlers:
@@ -89,8 +91,10 @@ class StreamHandlers:
             response, socket = await _upgrade(request, (TUNNELLED,))
             await Tunnel(SpdyConnection(WebSocketBytes(socket)), forward, sandbox_id).serve()
             return response
-        ports = parse_ports(request.query.getall("ports", request.query.getall("port", [""])))
-        response, socket = await _upgrade(request, CHANNELS)
+        if not is_websocket_request(request):
+            raise bad_request("Upgrade request required")
+        ports = parse_ports(request.query.getall("port", ()))
+        response, socket = await _upgrade(request, PORT_CHANNELS)
         carrier = WebSocketCarrier(socket, BY_NAME.get(socket.protocol, UNNAMED), whole=frozenset())
         await PortForward(carrier, ports, forward, sandbox_id).serve()
         return response

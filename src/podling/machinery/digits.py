@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import json
+
 DIGITS_MAX = 18
 """The digits of a number that fits into 64 bits in any case."""
 
@@ -13,3 +15,18 @@ DIGITS_MAX = 18
 def is_number(text: str) -> bool:
     """Return whether ``text`` is a number in the digits 0 to 9 that fits into 64 bits."""
     return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
+
+
+def parse_uint(text: str, bits: int) -> int:
+    """Return the unsigned number that ``text`` writes in decimal digits.
+
+    Raises ``ValueError`` with the message of Go's ``strconv.ParseUint``.
+    """
+    problem = ""
+    if not (text.isascii() and text.isdigit()):
+        problem = "invalid syntax"
+    elif len(text.lstrip("0")) > len(str(1 << bits)) or int(text[-40:]) >> bits:
+        problem = "value out of range"
+    if problem:
+        raise ValueError(f"strconv.ParseUint: parsing {json.dumps(text, ensure_ascii=False)}: {problem}")
+    return int(text[-40:])

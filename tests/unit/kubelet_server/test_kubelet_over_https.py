@@ -11,7 +11,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from aiohttp import WSMsgType
+from aiohttp import WSMsgType, WSServerHandshakeError
 
 from podling.api.core_v1 import (
     Container,
@@ -257,8 +257,8 @@ async def test_attach_shows_what_is_written_from_now_on(served: Served) -> None:
         ("/exec/default/web/app?command=x", 400, "you must specify at least 1 of stdin, stdout, stderr"),
         ("/exec/default/web/app?stdout=1", 400, "you must specify at least 1 command for the container"),
         ("/exec/default/web/app?command=x&stdout=1", 400, "Upgrade request required"),
-        ("/portForward/default/none?ports=80", 404, "pod does not exist"),
-        ("/portForward/default/web/other-uid?ports=80", 404, "pod does not exist"),
+        ("/portForward/default/none?port=80", 404, "pod does not exist"),
+        ("/portForward/default/web/other-uid?port=80", 404, "pod does not exist"),
     ],
 )
 async def test_streams_that_cannot_be(served: Served, path: str, code: int, text: str) -> None:
@@ -266,11 +266,32 @@ async def test_streams_that_cannot_be(served: Served, path: str, code: int, text
 
 
 async def test_a_port_is_forwarded_by_channels(served: Served) -> None:
-    socket = await served.api_server.socket("/portForward/default/web?ports=80", "v4.channel.k8s.io")
+    socket = await served.api_server.socket("/portForward/default/web?port=80", "v4.channel.k8s.io")
     frames = [await socket.receive_bytes() for _ in range(3)]
     assert frames == [b"\x00\x50\x00", b"\x01\x50\x00", b"\x00welcome"]
     await socket.send_bytes(b"\x00hello")
     assert await socket.receive_bytes() == b"\x00hello"
+    await socket.close()
+
+
+async def test_port_forward_has_version_4_of_the_channels_alone(served: Served) -> None:
+    path, older = "/portForward/default/web?port=80", ("v3.channel.k8s.io", "channel.k8s.io")
+    socket = await served.api_server.socket(path, "v5.channel.k8s.io", "v4.channel.k8s.io", *older)
+    assert socket.protocol == "v4.channel.k8s.io"
+    await socket.close()
+    with pytest.raises(WSServerHandshakeError) as refused:
+        await served.api_server.socket(path, "v5.channel.k8s.io", *older)
+    assert refused.value.status == 403
+
+
+async def test_ports_are_encoded_where_the_client_wants_base64(served: Served) -> None:
+    path = "/portForward/default/web?port=80,80"
+    socket = await served.api_server.socket(path, "v4.base64.channel.k8s.io")
+    frames = [await socket.receive_str() for _ in range(6)]
+    assert frames[:4] == ["0UAA=", "1UAA=", "2UAA=", "3UAA="]
+    assert sorted(frames[4:]) == ["0d2VsY29tZQ==", "2d2VsY29tZQ=="]
+    await socket.send_str("2aGVsbG8=")
+    assert await socket.receive_str() == "2aGVsbG8="
     await socket.close()
 
 

@@ -85,11 +85,29 @@ def test_ports_come_in_lists_and_in_commas(texts: list[str], ports: tuple[int, .
     assert parse_ports(texts) == ports
 
 
-@pytest.mark.parametrize("text", ["", "0", "65536", "http", "-1"])
-def test_what_is_no_port_is_refused(text: str) -> None:
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([], 'query parameter "port" is required'),
+        ([""], 'query parameter "port" cannot be empty'),
+        (["80", ""], 'query parameter "port" cannot be empty'),
+        (["0"], 'port "0" must be > 0'),
+        (["80,0"], 'port "80,0" must be > 0'),
+        (
+            ["65536"],
+            'unable to parse "65536" as a port: strconv.ParseUint: parsing "65536": value out of range',
+        ),
+        (
+            ["80,http"],
+            'unable to parse "80,http" as a port: strconv.ParseUint: parsing "http": invalid syntax',
+        ),
+        (["-1"], 'unable to parse "-1" as a port: strconv.ParseUint: parsing "-1": invalid syntax'),
+    ],
+)
+def test_wrong_ports_are_refused_with_upstreams_message(texts: list[str], message: str) -> None:
     with pytest.raises(ApiError) as caught:
-        parse_ports([text])
-    assert caught.value.code == 400
+        parse_ports(texts)
+    assert (caught.value.code, str(caught.value)) == (400, message)
 
 
 # The tunnel

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from podling.machinery.digits import is_number
+from podling.machinery.digits import is_number, parse_uint
 from podling.runtime.base import RuntimeFailure
 from podling.runtime.signals import signal_number
 
@@ -26,6 +28,27 @@ from podling.runtime.signals import signal_number
 )
 def test_numbers(text: str, number: bool) -> None:
     assert is_number(text) == number
+
+
+@pytest.mark.parametrize(("text", "number"), [("0", 0), ("65535", 65535), ("0" * 99 + "7", 7)])
+def test_parse_uint_reads_decimal_digits(text: str, number: int) -> None:
+    assert parse_uint(text, 16) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "invalid syntax"),
+        ("+1", "invalid syntax"),
+        ("1_0", "invalid syntax"),
+        ("65536", "value out of range"),
+        ("9" * 5000, "value out of range"),
+        ("1" + "0" * 60, "value out of range"),
+    ],
+)
+def test_parse_uint_fails_with_gos_message(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=f'^strconv.ParseUint: parsing "{re.escape(text)}": {problem}$'):
+        parse_uint(text, 16)
 
 
 @pytest.mark.parametrize("name", ["²", "9" * 5000, "RTMIN+²", "SIG١"])
