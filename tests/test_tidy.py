@@ -86,6 +86,7 @@ STARTS_TASKS = {
     "supervisor.py": "the supervisor itself",
     "clock.py": "waits for the first of several",
     "apiserver/passages.py": "ends with its connection",
+    "apiserver/websocket_answers.py": "ends with its request",
     "cancellation.py": "clean-up, awaited by its caller",
     "cli/follow.py": "ends with the command",
     "client/leader.py": "ends with the leadership",
