@@ -101,6 +101,18 @@ def check_place(name: str | None, namespace: str | None, target: Target) -> None
         )
 
 
+def _of_kind(result: Any, old: dict[str, Any]) -> Any:
+    """Give what a strategic merge patch led to the kind and version of the object it was applied to.
+
+    Kubernetes writes the result into a value of the object's Go type, whatever kind the patch names; so the
+    scale of a Deployment may be patched with a Deployment (apiserver ``smpPatcher``).
+    """
+    if not isinstance(result, dict):
+        return result
+    said = {name: old[name] for name in ("apiVersion", "kind") if isinstance(result.get(name), str)}
+    return {**result, **said}
+
+
 def apply_patch(old: Any, wanted: Patch, kind: type[Any], options: WriteOptions) -> Any:
     """``old`` after a patch of any other type. Raises 400 or 422 for one that cannot be applied."""
     from podling.machinery import patch  # loaded with the first patch: a start needs none
@@ -119,7 +131,7 @@ def apply_patch(old: Any, wanted: Patch, kind: type[Any], options: WriteOptions)
     elif wanted.type is PatchType.MERGE:
         result = patch.merge_patch(plain, wanted.body)
     elif wanted.type is PatchType.STRATEGIC:
-        result = patch.strategic_merge_patch(plain, wanted.body, kind)
+        result = _of_kind(patch.strategic_merge_patch(plain, wanted.body, kind), plain)
         strategic = wanted.body
     else:
         raise errors.unsupported_media_type([each.value for each in PatchType if each is not PatchType.APPLY])
