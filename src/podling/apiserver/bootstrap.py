@@ -32,6 +32,7 @@ from podling.api.discovery_v1 import EndpointPort as SlicePort
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podling.api.scheduling_v1 import PriorityClass
+from podling.apiserver.admission.service_allocation import first_address
 from podling.apiserver.loops import keep_at
 from podling.apiserver.namespace_policy import namespace_bindings, namespace_roles
 from podling.apiserver.policy import bootstrap_bindings, bootstrap_roles
@@ -66,7 +67,7 @@ class Endpoint:
     An empty ``address`` (or a loopback one, which no pod could reach) leaves the Service without endpoints.
     """
 
-    cluster_ip: str = "10.96.0.1"
+    cluster_ip: str = first_address()
     port: int = 6443
     address: str = ""
     """The address that the server advertises."""

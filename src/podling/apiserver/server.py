@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from podling.api.core_v1 import Binding, ComponentStatus, Namespace
+from podling.api.core_v1 import Binding, ComponentStatus, Namespace, Service
 from podling.apiserver.admission.base import Chain, Plugin
 from podling.apiserver.admission.policy_status import Kinds, PolicyStatus
 from podling.apiserver.aggregation.backend import Backend
@@ -179,6 +179,15 @@ class ApiServer:
         found = Endpoint(self._endpoint.cluster_ip, port, address)
         self._endpoint = found if found.reachable else replace(self._endpoint, port=port)
         await self.write_now_or_later("announcement", lambda: announce(self.registry, self._endpoint))
+
+    def cluster_addresses(self) -> tuple[str, ...]:
+        """Return the addresses under which pods reach the server through the Service ``kubernetes``.
+
+        The Service of an older data directory may have another address than a new one would get.
+        """
+        stored = self.objects.get(Service, "kubernetes", "default")
+        kept = stored.spec.cluster_ips if stored is not None else ()
+        return tuple(dict.fromkeys((self._endpoint.cluster_ip, *kept)))
 
     async def stop(self) -> None:
         await self._supervisor.close()

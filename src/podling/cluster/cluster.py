@@ -19,7 +19,6 @@ from msgspec import structs
 from podling.apiserver.admission.registry import default_plugins, plugins_without_controllers
 from podling.apiserver.aggregation.authentication import FRONT, publish
 from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.bootstrap import Endpoint
 from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
 from podling.apiserver.pki import Pki
 from podling.apiserver.server import ApiServer
@@ -168,10 +167,13 @@ class Cluster:
         self._stack.push_async_callback(api.stop)
         connector = HttpsNodeConnector(self._pki.ca, self._pki.kubelet_client())
         streams = StreamRequests(api.registry, api.objects, connector)
+        names = (primary_address(), LOOPBACK, *api.cluster_addresses())
         serving = Serving(
             host="0.0.0.0" if self.settings.runtime == "oci" else LOOPBACK,
             port=self.settings.port,
-            certificate=self._pki.server("apiserver", (primary_address(), LOOPBACK, Endpoint().cluster_ip)),
+            certificate=self._pki.server(
+                "apiserver", (primary_address(), LOOPBACK, *api.cluster_addresses())
+            ),
             client_ca=self._pki.ca,
             checks=api.checks(),
         )

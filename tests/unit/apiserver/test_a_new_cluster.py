@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
+
 from podling.api.core_v1 import Endpoints, Namespace, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.api.rbac_v1 import ClusterRole
 from podling.api.scheduling_v1 import PriorityClass
 from podling.apiserver import discovery
+from podling.apiserver.admission.registry import plugins_without_controllers
+from podling.apiserver.admission.service_allocation import CLUSTER_CIDR, ServiceAllocation, first_address
 from podling.apiserver.bootstrap import Endpoint, announce, bootstrap
 from podling.apiserver.compaction import KEPT_CHANGES, KEPT_SECONDS, History
+from podling.apiserver.server import ApiServer
 from podling.controllers.namespace import NamespaceController
 from podling.machinery.scheme import RESOURCES
+from podling.store.memory import MemoryStore
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 
@@ -93,6 +99,22 @@ async def test_later_address_replaces_one_that_nothing_can_reach(cluster: Contro
 async def test_a_loopback_address_is_no_endpoint(cluster: ControlPlane) -> None:
     await announce(cluster.backend, Endpoint(address="127.0.0.1"))
     assert (await cluster.client.list(Endpoints)).items == ()
+
+
+async def test_kubernetes_service_has_first_address_of_range() -> None:
+    assert Endpoint().cluster_ip == first_address() == str(ip_network(CLUSTER_CIDR)[1])
+    store, cidr = MemoryStore(), "10.200.0.0/16"
+    other = ApiServer(store, [ServiceAllocation(cidr)], Endpoint(cluster_ip=first_address(cidr)))
+    await other.start()
+    service = await other.client().get(Service, "kubernetes", "default")
+    assert service.spec.cluster_ip == "10.200.0.1"
+    assert other.cluster_addresses() == ("10.200.0.1",)
+    await other.stop()
+    later = ApiServer(store, plugins_without_controllers())
+    await later.start()
+    assert later.cluster_addresses() == ("10.96.0.1", "10.200.0.1"), "the stored Service keeps its address"
+    await later.stop()
+    await store.close()
 
 
 def test_history_goes_by_age_and_by_number() -> None:

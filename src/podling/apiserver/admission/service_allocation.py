@@ -36,6 +36,11 @@ NODE_PORTS = range(30000, 32768)
 SPEC = Path("spec")
 
 
+def first_address(cluster_cidr: str = CLUSTER_CIDR) -> str:
+    """Return the address that the Service ``kubernetes`` has in a range (upstream: ``ServiceIPRange``)."""
+    return str(ipaddress.ip_network(cluster_cidr)[1])
+
+
 class ServiceAllocation(Plugin):
     """Fills in ``clusterIP``, ``nodePort`` and ``healthCheckNodePort``.
 
