@@ -36,6 +36,7 @@ from podling.machinery import errors
 from podling.machinery.custom import CustomObject, CustomResource
 from podling.machinery.errors import ApiError
 from podling.machinery.fields import FieldError, Path, invalid
+from podling.machinery.numbers import UINT64_MAX, natural
 from podling.machinery.scheme import Resource
 from podling.store.base import Conflict, Entry, Store
 
@@ -123,7 +124,11 @@ class Writes:
                 options.warnings.extend(rules.warnings(new, None, context))
             try:
                 await self._admission.validate(structs.replace(request, name=new.metadata.name, object=new))
-                if request.object.metadata.resource_version and not options.dry_run:
+                # As upstream's storage does, which drops a text that is no revision.
+                if (
+                    natural(request.object.metadata.resource_version or "", UINT64_MAX)
+                    and not options.dry_run
+                ):
                     raise errors.failure(
                         500, "", "resourceVersion should not be set on objects to be created"
                     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
+UINT64_MAX = 2**64 - 1
 
 
 def natural(text: str, most: int = INT32_MAX) -> int | None:

@@ -68,6 +68,12 @@ class TestCreate:
             await cluster.client.create(body, namespace="default")
         assert status_of(error) == (500, "", "resourceVersion should not be set on objects to be created")
 
+    @pytest.mark.parametrize("text", ["v1", "0", "-1", str(2**64)])
+    async def test_create_drops_text_that_is_no_revision(self, cluster: ControlPlane, text: str) -> None:
+        body = structs.replace(config_map("a"), metadata=ObjectMeta(name="a", resource_version=text))
+        created = await cluster.client.create(body, namespace="default")
+        assert created.metadata.resource_version == str(cluster.store.revision)
+
     async def test_what_is_changed_where_nothing_is_may_have_one(self, cluster: ControlPlane) -> None:
         lease = Lease(metadata=ObjectMeta(name="a", namespace="default", resource_version="7"))
         assert (await cluster.client.update(lease)).metadata.resource_version != "7"
