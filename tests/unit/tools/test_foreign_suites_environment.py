@@ -1,0 +1,62 @@
+"""Sources and pins of foreign suites: a commit is taken from a clone, and requirements are locked."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools.foreign_suites.environment import HERE, unpack_source
+from tools.foreign_suites.suites import SUITES, Suite
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    return subprocess.check_output(["git", "-C", str(folder), *identity, *arguments], text=True).strip()
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    folder = tmp_path / "clone"
+    (folder / "e2e").mkdir(parents=True)
+    (folder / "e2e" / "test_a.py").write_text("pinned")
+    (folder / "other.py").write_text("")
+    git(folder, "init", "-q")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "first")
+    return folder
+
+
+def test_the_pinned_commit_is_taken_and_nothing_beside_the_paths(clone: Path, tmp_path: Path) -> None:
+    suite = Suite("a", git(clone, "rev-parse", "HEAD"), repository="owner/a", paths=("e2e",))
+    (clone / "e2e" / "test_a.py").write_text("changed")
+    git(clone, "commit", "-q", "-a", "-m", "second")
+    source = unpack_source(suite, tmp_path / "work", clone)
+    assert [path.relative_to(source).as_posix() for path in source.rglob("*.py")] == ["e2e/test_a.py"]
+    assert (source / "e2e" / "test_a.py").read_text() == "pinned"
+    assert unpack_source(suite, tmp_path / "work", None) == source, "what is there needs no clone"
+
+
+def test_an_unknown_commit_leaves_nothing_behind(clone: Path, tmp_path: Path) -> None:
+    suite = Suite("a", "0" * 40, repository="owner/a", paths=("e2e",))
+    with pytest.raises(subprocess.CalledProcessError):
+        unpack_source(suite, tmp_path / "work", clone)
+    assert not (tmp_path / "work" / "sources" / f"a-{'0' * 40}").exists()
+
+
+def test_a_suite_in_a_repository_asks_for_a_clone(tmp_path: Path) -> None:
+    suite = Suite("a", "0" * 40, repository="owner/a", paths=("e2e",))
+    with pytest.raises(ValueError, match="--source a=CLONE"):
+        unpack_source(suite, tmp_path, None)
+
+
+@pytest.mark.parametrize("suite", [suite for suite in SUITES if not suite.node], ids=lambda suite: suite.name)
+def test_every_suite_of_python_has_locked_requirements(suite: Suite) -> None:
+    wanted = (HERE / "requirements" / f"{suite.name}.in").read_text()
+    locked = (HERE / "requirements" / f"{suite.name}.txt").read_text()
+    assert "pytest" in wanted
+    assert all("==" in line for line in locked.splitlines() if line and not line.startswith("#"))
+    if not suite.repository:
+        assert f"{suite.name}=={suite.version}" in wanted.splitlines()
+        assert f"{suite.name}=={suite.version} " in locked
