@@ -167,7 +167,6 @@ class Cluster:
         self._stack.push_async_callback(api.stop)
         connector = HttpsNodeConnector(self._pki.ca, self._pki.kubelet_client())
         streams = StreamRequests(api.registry, api.objects, connector)
-        names = (primary_address(), LOOPBACK, *api.cluster_addresses())
         serving = Serving(
             host="0.0.0.0" if self.settings.runtime == "oci" else LOOPBACK,
             port=self.settings.port,
