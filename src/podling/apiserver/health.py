@@ -80,7 +80,8 @@ class Health:
 
     def collect(self) -> Iterator[Any]:
         """What the checks said, as families of ``prometheus_client``."""
-        text = "Whether a health check was well when it was last looked at."
+        text = "[STABLE] This metric records the result of a single healthcheck."
         yield gauges("kubernetes_healthcheck", text, ("name", "type"), self._last)
         names = ("name", "status", "type")
-        yield counters("kubernetes_healthchecks", "What health checks said.", names, self._said)
+        text = "[STABLE] This metric records the results of all healthcheck."
+        yield counters("kubernetes_healthchecks", text, names, self._said)

@@ -119,28 +119,44 @@ class RequestMetrics:
     def _ended(self) -> Iterator[Any]:
         names = (*Labels._fields, "component")
         requests = {(*key, COMPONENT, str(code)): count for (key, code), count in self._requests.items()}
-        text = "Requests by verb, resource and code."
+        text = (
+            "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, "
+            "resource, scope, component, and HTTP response code."
+        )
         yield counters("apiserver_request", text, (*names, "code"), requests)
         durations = {(*labels, COMPONENT): found for labels, found in self._durations.items()}
-        yield histograms("apiserver_request_duration_seconds", "How long requests took.", names, durations)
+        text = (
+            "[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, "
+            "resource, subresource, scope and component."
+        )
+        yield histograms("apiserver_request_duration_seconds", text, names, durations)
 
     def _under_way(self) -> Iterator[Any]:
         running = {(kind,): count for kind, count in self._running.items()}
-        text = "Requests being served, but for those that may go on for long."
+        text = "[STABLE] Requests being served, but for those that may go on for long."
         yield gauges("apiserver_current_inflight_requests", text, ("request_kind",), running)
         names = (*Labels._fields[:-1], "component")
         long = {(*labels[:-1], COMPONENT): count for labels, count in self._long_running.items()}
-        yield gauges("apiserver_longrunning_requests", "Watches and streams being served.", names, long)
+        text = (
+            "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, "
+            "version, resource, scope and component. Not all requests are tracked this way."
+        )
+        yield gauges("apiserver_longrunning_requests", text, names, long)
 
     def _kept(self) -> Iterator[Any]:
         objects = self._count_objects()
-        text = "Stored objects by resource."
-        yield gauges("apiserver_resource_objects", text, ("group", "resource"), objects)
+        text = (
+            "Number of stored objects at the time of last check split by kind. In case of a fetching error, "
+            "the value will be -1."
+        )
+        yield gauges("apiserver_resource_objects", f"[ALPHA] {text}", ("group", "resource"), objects)
         old = {(qualified(resource, group),): count for (group, resource), count in objects.items()}
-        text = "As apiserver_resource_objects, by its old name."
+        deprecated = "[DEPRECATED, consider using apiserver_resource_objects instead]"
+        text = f"[STABLE] (Deprecated since 1.34.0) {deprecated} {text}"
         yield gauges("apiserver_storage_objects", text, ("resource",), old)
         names = ("group", "version", "resource")
-        yield counters("apiserver_watch_events", "Events sent to watchers.", names, self._events)
+        text = "[ALPHA] Number of events sent in watch clients"
+        yield counters("apiserver_watch_events", text, names, self._events)
 
 
 def stored_objects(store: Store, custom: Iterable[Resource]) -> dict[tuple[str, str], int]:
@@ -168,6 +184,17 @@ class _Collected:
         return self._families
 
 
+def _merged(families: Iterable[Any]) -> list[Any]:
+    """Return each family once: several components may count under one name, with labels of their own."""
+    found: dict[str, Any] = {}
+    for family in families:
+        if family.name in found:
+            found[family.name].samples.extend(family.samples)
+        else:
+            found[family.name] = family
+    return list(found.values())
+
+
 def exposition(families: Sequence[Any], *, process: bool = True) -> bytes:
     """These families in Prometheus' text format; with what the library counts of the ``process``.
 
@@ -176,7 +203,7 @@ def exposition(families: Sequence[Any], *, process: bool = True) -> bytes:
     from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(cast("Any", _Collected(families)))
+    registry.register(cast("Any", _Collected(_merged(families))))
     text = generate_latest(registry) + (generate_latest(REGISTRY) if process else b"")
     for name in COUNTERS_WITHOUT_TOTAL:
         text = text.replace(f"{name}_total".encode(), name.encode())

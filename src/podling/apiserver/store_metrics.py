@@ -95,11 +95,14 @@ class MeteredStore:
         }
         requests = {labels: found.count for labels, found in durations.items()}
         failed = {(operation, *_resource(kind)): count for (operation, kind), count in self._failed.items()}
-        yield counters("etcd_requests", "Writes that the store was asked for.", _NAMES, requests)
-        yield counters("etcd_request_errors", "Writes that the store failed.", _NAMES, failed)
-        yield histograms("etcd_request_duration_seconds", "How long writes took.", _NAMES, durations)
+        text = "[ALPHA] Etcd request counts for each operation and object type."
+        yield counters("etcd_requests", text, _NAMES, requests)
+        text = "[ALPHA] Etcd failed request counts for each operation and object type."
+        yield counters("etcd_request_errors", text, _NAMES, failed)
+        text = "[ALPHA] Etcd request latency in seconds for each operation and object type."
+        yield histograms("etcd_request_duration_seconds", text, _NAMES, durations)
         size = {(CLUSTER,): self._store.size_bytes}
-        text = "What the store takes on disk."
+        text = "[STABLE] Size of the storage database file physically allocated in bytes."
         yield gauges("apiserver_storage_size_bytes", text, ("storage_cluster_id",), size)
 
 

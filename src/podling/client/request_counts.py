@@ -91,8 +91,8 @@ class CountedBackend:
         """The families, as ``prometheus_client`` collectors give them."""
         host = self._host()
         requests = {(code, host, method): count for (code, method), count in self._requests.items()}
-        text = "Requests of this process to the API server."
+        text = "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host."
         yield counters("rest_client_requests", text, ("code", "host", "method"), requests)
         durations = {(host, method): found for method, found in self._durations.items()}
-        text = "How long those requests took."
+        text = "[ALPHA] Request latency in seconds. Broken down by verb, and host."
         yield histograms("rest_client_request_duration_seconds", text, ("host", "verb"), durations)

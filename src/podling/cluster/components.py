@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Protocol
 
 from podling.client.base import Client
 from podling.client.local import User
@@ -22,6 +22,14 @@ SCHEDULER = User("system:kube-scheduler", _GROUPS)
 that they share a process with."""
 
 
+class Collector(Protocol):
+    """A component that counts."""
+
+    def collect(self) -> Iterator[Any]:
+        """The families of ``prometheus_client``."""
+        ...
+
+
 class Observer(Protocol):
     """Who shows people how the components are."""
 
@@ -29,8 +37,8 @@ class Observer(Protocol):
         """Watch the task that a component lives in."""
         ...
 
-    def count(self, collector: ControllerManager) -> None:
-        """Show what the controllers count."""
+    def count(self, collector: Collector) -> None:
+        """Show what a component counts."""
         ...
 
 
@@ -60,5 +68,6 @@ async def run_components(
         }
         if observer is not None:
             observer.count(manager)
+            observer.count(scheduler)
             for component, task in tasks.items():
                 observer.look_after(component, task)

@@ -43,38 +43,46 @@ def queue_families(queues: Mapping[str, WorkQueue[Any]]) -> Iterator[Any]:
     held = {name: queue.held_seconds() for name, queue in named.items()}
     label = ("name",)
     yield counters(
-        "workqueue_adds", "Keys that were added.", label, {name: queue.adds for name, queue in named.items()}
+        "workqueue_adds",
+        "[ALPHA] Total number of adds handled by workqueue",
+        label,
+        {name: queue.adds for name, queue in named.items()},
     )
     yield counters(
         "workqueue_retries",
-        "Keys that were to be tried again later.",
+        "[ALPHA] Total number of retries handled by workqueue",
         label,
         {name: queue.retries for name, queue in named.items()},
     )
     yield gauges(
-        "workqueue_depth", "Keys that wait.", label, {name: len(queue) for name, queue in named.items()}
+        "workqueue_depth",
+        "[ALPHA] Current depth of workqueue",
+        label,
+        {name: len(queue) for name, queue in named.items()},
     )
     yield gauges(
         "workqueue_unfinished_work_seconds",
-        "How long workers have had the keys that they work on, together.",
+        "[ALPHA] How many seconds of work has done that is in progress and hasn't been observed by "
+        "work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by "
+        "observing the rate at which this increases.",
         label,
         {name: sum(seconds) for name, seconds in held.items()},
     )
     yield gauges(
         "workqueue_longest_running_processor_seconds",
-        "How long the slowest worker has had its key.",
+        "[ALPHA] How many seconds has the longest running processor for workqueue been running.",
         label,
         {name: max(seconds, default=0.0) for name, seconds in held.items()},
     )
     yield histograms(
         "workqueue_queue_duration_seconds",
-        "How long keys waited.",
+        "[ALPHA] How long in seconds an item stays in workqueue before being requested.",
         label,
         {name: queue.waited for name, queue in named.items()},
     )
     yield histograms(
         "workqueue_work_duration_seconds",
-        "How long workers had keys.",
+        "[ALPHA] How long in seconds processing an item from workqueue takes.",
         label,
         {name: queue.worked for name, queue in named.items()},
     )

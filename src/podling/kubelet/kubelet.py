@@ -96,7 +96,9 @@ class Kubelet:
             max_size_bytes=config.container_log_max_size_bytes,
             max_files=config.container_log_max_files,
         )
-        self.pod_view: PodSource = PodView(deps.runtime, self._directories, self._workers.values)
+        self.pod_view: PodSource = PodView(
+            deps.runtime, self._directories, self._workers.values, self._services.prober
+        )
         """The node's pods for readers."""
         self._images = ImageCollector(
             deps,

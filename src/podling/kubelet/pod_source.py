@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from msgspec import structs
 from podling.api.core_v1 import Pod
 from podling.client.base import Key
 from podling.kubelet.directories import Directories
+from podling.kubelet.prober import ProbeLabels, Prober
 from podling.kubelet.worker import PodWorker
 from podling.runtime.base import Container, Runtime
 
@@ -45,14 +46,23 @@ class PodSource(Protocol):
         """The directory of all pods' logs."""
         ...
 
+    def probe_counts(self) -> Mapping[ProbeLabels, int]:
+        """How often the probes of the node's pods ended in which way."""
+        ...
+
 
 class PodView:
     """``PodSource`` over the kubelet's workers."""
 
     def __init__(
-        self, runtime: Runtime, directories: Directories, workers: Callable[[], Iterable[PodWorker]]
+        self,
+        runtime: Runtime,
+        directories: Directories,
+        workers: Callable[[], Iterable[PodWorker]],
+        prober: Prober,
     ) -> None:
         self._runtime = runtime
+        self._prober = prober
         self._directories = directories
         self._workers = workers
 
@@ -88,6 +98,9 @@ class PodView:
 
     def node_log_directory(self) -> Path:
         return self._directories.logs
+
+    def probe_counts(self) -> Mapping[ProbeLabels, int]:
+        return dict(self._prober.counts())
 
     def _worker(self, pod: Pod) -> PodWorker | None:
         return next((worker for worker in self._workers() if worker.uid == pod.metadata.uid), None)

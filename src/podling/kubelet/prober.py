@@ -11,10 +11,12 @@ of the kubelet never makes a ready pod unready; its first probes are spread over
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from typing import NamedTuple
 
 from podling import clock, ids
 from podling.api.core_v1 import Container, ContainerStatus, Pod, PodStatus
@@ -33,6 +35,18 @@ from podling.supervisor import Supervisor
 
 TRIES = 3
 """How often a probe that could not be made is tried before it is given up for this round."""
+
+
+class ProbeLabels(NamedTuple):
+    """The labels of Kubernetes' metric ``prober_probe_total``."""
+
+    probe_type: str
+    result: str
+    """``successful``, ``failed`` or ``unknown``."""
+    container: str
+    pod: str
+    namespace: str
+    pod_uid: str
 
 
 @dataclass(eq=False, slots=True)
@@ -60,6 +74,7 @@ class Prober:
         self._recorder = recorder
         self._supervisor = Supervisor()
         self._pods: dict[str, dict[str, _Watched]] = {}
+        self._counts: dict[str, Counter[ProbeLabels]] = {}
         self._began: datetime | None = None
 
     def begin(self, now: datetime) -> None:
@@ -128,6 +143,7 @@ class Prober:
         due = clock.monotonic()
         while True:
             answer = await self._ask(watched, kind, numbers.timeout)
+            self._count(watched, kind, answer)
             if answer is not None:
                 before = watched.states[kind]
                 found = ProbeResult.SUCCESS if answer.success else ProbeResult.FAILURE
@@ -189,6 +205,20 @@ class Prober:
         watched.met_its_end.add(kind)
         return True
 
+    def _count(self, watched: _Watched, kind: ProbeKind, answer: Answer | None) -> None:
+        metadata = watched.pod.metadata
+        uid, result = metadata.uid or "", "unknown"
+        if answer is not None:
+            result = "successful" if answer.success else "failed"
+        name, namespace = metadata.name or "", metadata.namespace or ""
+        labels = ProbeLabels(kind.value, result, watched.container.name, name, namespace, uid)
+        self._counts.setdefault(uid, Counter())[labels] += 1
+
+    def counts(self) -> Iterator[tuple[ProbeLabels, int]]:
+        """Return how often the probes of the pods that are here ended in which way."""
+        for counts in self._counts.values():
+            yield from counts.items()
+
     def _note(self, watched: _Watched, kind: ProbeKind, verdict: ProbeResult) -> None:
         name, text = watched.container.name, verdict.name.capitalize()
         note(self._recorder, watched.pod, "probe", kind.value.lower(), container=name, text=text)
@@ -226,6 +256,7 @@ class Prober:
 
     def forget(self, uid: str) -> None:
         """The pod's containers are gone."""
+        self._counts.pop(uid, None)
         for watched in self._pods.pop(uid, {}).values():
             _cancel(watched)
 

@@ -20,7 +20,12 @@ from podling.kubelet.image_api import image_routes
 from podling.kubelet.pod_source import PodSource
 from podling.kubelet.server_auth import peer_of, refusal
 from podling.kubelet.server_logs import serve_container_log
-from podling.kubelet.server_metrics import metrics_text, resource_metrics_text
+from podling.kubelet.server_metrics import (
+    container_metrics_text,
+    metrics_text,
+    probe_metrics_text,
+    resource_metrics_text,
+)
 from podling.kubelet.server_stats import look, summary
 from podling.kubelet.server_streams import StreamHandlers
 from podling.machinery.errors import ApiError
@@ -59,6 +64,8 @@ class KubeletServer:
             ("/pods", self._list_pods),
             ("/pods/", self._list_pods),
             ("/metrics", self._metrics),
+            ("/metrics/cadvisor", self._container_metrics),
+            ("/metrics/probes", self._probe_metrics),
             ("/metrics/resource", self._resource_metrics),
             ("/stats/summary", self._stats_summary),
             ("/containerLogs" + container, self._container_log),
@@ -132,6 +139,12 @@ class KubeletServer:
 
     async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(text=await metrics_text(self._pods()), headers=PROMETHEUS)
+
+    async def _container_metrics(self, request: web.Request) -> web.Response:
+        return web.Response(text=container_metrics_text(await look(self._pods())), headers=PROMETHEUS)
+
+    async def _probe_metrics(self, request: web.Request) -> web.Response:
+        return web.Response(text=probe_metrics_text(self._pods()), headers=PROMETHEUS)
 
     async def _resource_metrics(self, request: web.Request) -> web.Response:
         return web.Response(text=resource_metrics_text(await look(self._pods())), headers=PROMETHEUS)

@@ -130,6 +130,11 @@ class Cache:
     def pod(self, uid: str) -> Placed | None:
         return self._pods.get(uid)
 
+    def sizes(self) -> dict[str, int]:
+        """Return how many nodes, pods and assumed pods there are, under Kubernetes' names."""
+        assumed = sum(placed.assumed for placed in self._pods.values())
+        return {"nodes": len(self.rows), "pods": len(self._pods), "assumed_pods": assumed}
+
     def pods_on(self, row: int) -> Iterable[PodFacts]:
         return [placed.facts for placed in self._pods_on[row].values()]
 

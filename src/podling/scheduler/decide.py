@@ -26,6 +26,16 @@ from podling.scheduler.podfacts import PodFacts
 Choose = Callable[[Sequence[int]], int]
 """Draws one of several equally good rows."""
 
+Ended = Callable[[str, str], None]
+"""Is told each extension point of Kubernetes' framework that has ended, and with which status."""
+
+PRE_FILTER, FILTER, SCORE = "PreFilter", "Filter", "Score"
+SUCCESS = "Success"
+
+
+def _unheard(point: str, status: str) -> None:
+    """Nobody measures."""
+
 
 @dataclass(frozen=True, slots=True)
 class Nominated:
@@ -68,26 +78,32 @@ def decide(
     plugins: Sequence[Plugin],
     nominated: Iterable[Nominated],
     choose: Choose,
+    ended: Ended = _unheard,
 ) -> Placement | Diagnosis:
     """The best node for the pod, or why there is none."""
     diagnosis = Diagnosis(len(cache.rows))
     if not diagnosis.total:
         return diagnosis
     rows = _candidates(pod, cache, plugins, diagnosis)
+    ended(PRE_FILTER, "UnschedulableAndUnresolvable" if diagnosis.hopeless else SUCCESS)
     respected = respected_nominations(pod, nominated)
     own = pod.pod.status.nominated_node_name
     own_row = cache.row_of(own) if own else None
     if own_row is not None and own_row in rows:
         # Room was made there for this very pod: it is asked first, and taken if it will do.
         preferred = feasible(pod, cache, plugins, np.array([own_row], np.intp), respected)
+        ended(FILTER, SUCCESS)
         if len(preferred):
             return Placement(cache.name_of(own_row))
     rows = feasible(pod, cache, plugins, rows, respected, diagnosis)
+    if not diagnosis.hopeless:
+        ended(FILTER, SUCCESS)
     if not len(rows):
         return diagnosis
     if len(rows) == 1:
         return Placement(cache.name_of(int(rows[0])))
     total = scores(pod, cache, plugins, rows)
+    ended(SCORE, SUCCESS)
     best = rows[total == total.max()]
     return Placement(cache.name_of(choose(best.tolist())))
 

@@ -27,6 +27,22 @@ logger = logging.getLogger(__name__)
 
 _LEAVES_ROOM = PodEvent.DELETED | PodEvent.SHRUNK
 
+_POD_EVENTS = {
+    PodEvent.DELETED: "AssignedPodDelete",
+    PodEvent.ADDED: "AssignedPodAdd",
+    PodEvent.SHRUNK: "AssignedPodUpdatePodScaleDown",
+    PodEvent.LABELS: "AssignedPodUpdatePodLabel",
+}
+_NODE_EVENTS = {
+    Aspect.ADDED: "NodeAdd",
+    Aspect.ALLOCATABLE: "NodeUpdateNodeAllocatable",
+    Aspect.LABELS: "NodeUpdateNodeLabel",
+    Aspect.TAINTS: "NodeUpdateNodeTaint",
+    Aspect.REMOVED: "NodeDelete",
+    Aspect.ROOM: "AssignedPodDelete",
+}
+"""Kubernetes' labels of changes (``ClusterEvent.Label``)."""
+
 Plugins = Mapping[str, Plugin]
 
 
@@ -47,6 +63,11 @@ class Changes:
     def node_names(self) -> frozenset[str]:
         """The nodes on which anything happened since the last offer."""
         return frozenset(self._nodes)
+
+    @property
+    def label(self) -> str:
+        """Kubernetes' label of what happened since the last offer."""
+        return _Offer(self._nodes, self._pods, 0).label
 
     def node(self, name: str, aspects: Aspect) -> None:
         if aspects:
@@ -84,6 +105,17 @@ class _Offer:
         self._opened_at = opened_at
         self._being_tried: list[str] = []
 
+    @property
+    def label(self) -> str:
+        """Return Kubernetes' label of the changes; of several kinds, that of the first.
+
+        Changes of pods come first: the room they leave is a change of the node, too.
+        """
+        for event, label in _POD_EVENTS.items():
+            if event in self._events:
+                return label
+        return next((label for aspect, label in _NODE_EVENTS.items() if aspect in self._aspects), "")
+
     def is_open(self, queue: SchedulingQueue, now: float, cache: Cache, plugins: Plugins) -> bool:
         """Wake the next in line, if those woken before were tried; whether there may be more of them."""
         while self._being_tried:
@@ -91,13 +123,14 @@ class _Offer:
                 return True
             self._being_tried.pop()
         everyone, in_line = self._helped(queue, _Questions(cache, self._rows(cache), self._pods), plugins)
+        label = self.label if everyone or in_line else ""
         for uid in everyone:
-            queue.wake(uid, now)
+            queue.wake(uid, now, label)
         for limit, group in in_line:
             group.sort(key=lambda waiting: _turn(waiting, now))
             self._being_tried += [waiting.uid for waiting in group[:limit]]
         for uid in self._being_tried:
-            queue.wake(uid, now)
+            queue.wake(uid, now, label)
         return bool(self._being_tried)
 
     def _helped(

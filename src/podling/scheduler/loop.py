@@ -28,10 +28,12 @@ from podling.machinery.pods import is_terminal
 from podling.scheduler import messages
 from podling.scheduler.cache import Cache
 from podling.scheduler.changes import counts_differently, may_fit_now, node_aspects, placed_pod_event
-from podling.scheduler.decide import Diagnosis, Nominated, decide
+from podling.scheduler.decide import SUCCESS, Diagnosis, Nominated, decide
 from podling.scheduler.eviction import remove_victims
 from podling.scheduler.framework import Aspect, PodEvent
 from podling.scheduler.hints import Changes
+from podling.scheduler.metrics import BIND, ERROR, POST_FILTER, SchedulerMetrics
+from podling.scheduler.metrics import UNSCHEDULABLE as NOT_SCHEDULED
 from podling.scheduler.plugins import default_binder
 from podling.scheduler.plugins.scheduling_gates import gates
 from podling.scheduler.podfacts import PodFacts, facts_of
@@ -56,6 +58,7 @@ class SchedulingLoop:
         self._recorder = recorder
         self.cache = Cache()
         self.queue = SchedulingQueue(self._is_held)
+        self.metrics = SchedulerMetrics(name, self.queue, self.cache)
         self._pods = informers.informer(Pod)
         self._nodes = informers.informer(Node)
         self._budgets = informers.informer(PodDisruptionBudget)
@@ -112,27 +115,32 @@ class SchedulingLoop:
             text = f"skip schedule deleting pod: {pod.namespace}/{pod.name}"
             self._recorder.event(pod.pod, "Warning", "FailedScheduling", text)
             return
+        started = self.metrics.begin()
         try:
-            outcome = decide(pod, self.cache, DEFAULT_PLUGINS, self._nominated(), ids.choice)
+            nominated = self._nominated()
+            outcome = decide(pod, self.cache, DEFAULT_PLUGINS, nominated, ids.choice, self.metrics.ended)
             if isinstance(outcome, Diagnosis):
-                self._turn_away(waiting, outcome)
+                self._turn_away(waiting, outcome, started)
                 return
         except Exception as error:
             # One pod that cannot be judged must not keep all others from being placed.
             logger.exception("deciding on %s/%s failed", pod.namespace, pod.name)
-            self._failed(waiting, str(error))
+            self._failed(waiting, str(error), started)
             return
+        self.metrics.decided(started)
         self.cache.add_pod(pod, outcome.node, assumed=True)
         self._end_nomination(pod.uid, placed_on=outcome.node)
-        work = partial(self._bind, waiting, outcome.node)
+        work = partial(self._bind, waiting, outcome.node, started)
         self._supervisor.run_once("scheduler/bind", work, f"{pod.namespace}/{pod.name}")
 
-    def _turn_away(self, waiting: Waiting, diagnosis: Diagnosis) -> None:
+    def _turn_away(self, waiting: Waiting, diagnosis: Diagnosis, started: float) -> None:
         """No node was right: make room if possible, tell, and let the pod wait."""
         pod = waiting.facts
         preemption: Victims | Refusal = Refusal("")
         if diagnosis.total:
-            preemption = preempt(self._preemption_attempt(pod, diagnosis), diagnosis)
+            preemption = self._preemption(pod, diagnosis)
+        self.metrics.decided(started)
+        self.metrics.attempted(NOT_SCHEDULED, started)
         rejected_by = set(diagnosis.rejected_by)
         nominated: str | None = ""
         text = ""
@@ -150,6 +158,13 @@ class SchedulingLoop:
         message = diagnosis.message(text)
         self._recorder.event(pod.pod, "Warning", "FailedScheduling", messages.truncated(message))
         self._reporter.report(key_of(pod.pod), Report(pod.uid, UNSCHEDULABLE, message, nominated))
+
+    def _preemption(self, pod: PodFacts, diagnosis: Diagnosis) -> Victims | Refusal:
+        found = preempt(self._preemption_attempt(pod, diagnosis), diagnosis)
+        victims = len(found.pods) if isinstance(found, Victims) else 0
+        self.metrics.preempted(victims)
+        self.metrics.ended(POST_FILTER, SUCCESS if victims else UNSCHEDULABLE)
+        return found
 
     def _preemption_attempt(self, pod: PodFacts, diagnosis: Diagnosis) -> Attempt:
         nodes = len(diagnosis.resolvable())
@@ -175,22 +190,24 @@ class SchedulingLoop:
 
     # Carrying out
 
-    async def _bind(self, waiting: Waiting, node: str) -> None:
-        pod = waiting.facts
+    async def _bind(self, waiting: Waiting, node: str, started: float) -> None:
+        pod, binding = waiting.facts, clock.monotonic()
         try:
             await self._client.create_subresource(
                 Pod, pod.name, "binding", default_binder.binding(pod, node), pod.namespace
             )
-        except (ApiError, Unreachable) as error:
-            self._binding_failed(waiting, node, error)
-            return
         except Exception as error:
-            self._binding_failed(waiting, node, error)
+            self.metrics.observe_point(BIND, "Error", clock.monotonic() - binding)
+            self._binding_failed(waiting, node, error, started)
+            if isinstance(error, ApiError | Unreachable):
+                return
             raise
+        self.metrics.observe_point(BIND, SUCCESS, clock.monotonic() - binding)
+        self.metrics.bound(waiting, started)
         text = messages.assigned(pod.namespace, pod.name, node)
         self._recorder.event(pod.pod, "Normal", "Scheduled", text)
 
-    def _binding_failed(self, waiting: Waiting, node: str, error: Exception) -> None:
+    def _binding_failed(self, waiting: Waiting, node: str, error: Exception, started: float) -> None:
         """The room is free again; the pod is tried once more, if it still wants a node."""
         uid = waiting.uid
         placed = self.cache.pod(uid)
@@ -199,13 +216,15 @@ class SchedulingLoop:
             self._changes.pod(PodEvent.DELETED, waiting.facts, node)
         latest = self._pods.get(key_of(waiting.facts.pod))
         if latest is None or latest.metadata.uid != uid or latest.spec.node_name or is_terminal(latest):
+            self.metrics.attempted(ERROR, started)
             return
         text = f'running Bind plugin "{default_binder.NAME}": {error}'
         logger.warning("%s/%s: %s", waiting.facts.namespace, waiting.facts.name, text)
-        self._failed(dataclasses.replace(waiting, facts=facts_of(latest)), text)
+        self._failed(dataclasses.replace(waiting, facts=facts_of(latest)), text, started)
 
-    def _failed(self, waiting: Waiting, text: str) -> None:
+    def _failed(self, waiting: Waiting, text: str, started: float) -> None:
         """Something other than the lack of a node went wrong: tell, and try again after a back-off."""
+        self.metrics.attempted(ERROR, started)
         pod = waiting.facts.pod
         self.queue.fail(waiting, clock.monotonic())
         self._recorder.event(pod, "Warning", "FailedScheduling", messages.truncated(text))
@@ -225,10 +244,11 @@ class SchedulingLoop:
         self._supervisor.run_once("scheduler/preempt", work, f"{pod.namespace}/{pod.name}")
 
     async def _preempt(self, pod: PodFacts, victims: Victims) -> None:
-        done = False
+        done, started = False, clock.monotonic()
         try:
             done = await remove_victims(self._client, self._recorder, self.name, pod, victims)
         finally:
+            self.metrics.removed("success" if done else "error", clock.monotonic() - started)
             self._making_room.discard(pod.uid)
             all_gone = all(self.cache.pod(victim.uid) is None for victim in victims.pods)
             self.queue.release(pod.uid, clock.monotonic(), retry=all_gone or not done)
@@ -244,7 +264,7 @@ class SchedulingLoop:
         changed = self._changes.node_names
         for uid, (_, node) in tuple(self._nominations.items()):
             if node in changed:
-                self.queue.wake(uid, now)
+                self.queue.wake(uid, now, self._changes.label)
         self._changes.offer(self.queue, now)
 
     def _note(self, name: str, aspects: Aspect) -> None:

@@ -18,6 +18,7 @@ Upstream: ``pkg/scheduler/backend/queue``.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -29,12 +30,30 @@ BACKOFF_SECONDS_INITIAL = 1.0
 BACKOFF_SECONDS_MAX = 10.0
 UNSCHEDULABLE_SECONDS_MAX = 300.0
 
+POD_ADDED = "UnscheduledPodAdd"
+POD_UPDATED = "UnscheduledPodUpdate"
+ATTEMPT_FAILED = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE = "BackoffComplete"
+POPPED_FROM_BACKOFF = "PopFromBackoffQ"
+UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"
+FORCE_ACTIVATED = "ForceActivate"
+"""Events that bring pods into one of the queues, as Kubernetes' metrics name them."""
+
 
 class Place(Enum):
     ACTIVE = "active"
     BACKOFF = "backoff"
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
+
+
+_QUEUES = {
+    Place.ACTIVE: "active",
+    Place.BACKOFF: "backoff",
+    Place.UNSCHEDULABLE: "unschedulable",
+    Place.GATED: "unschedulable",
+}
+"""The queue that Kubernetes counts a pod of each place in."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +72,10 @@ class Waiting:
     rejected_at: int = 0
     errors: int = 0
     rejected_by: frozenset[str] = field(default=frozenset())
+    attempts: int = 0
+    """How often it was tried before."""
+    entered: float | None = None
+    """When it could first be tried; None: its gates are closed since it came."""
 
     @property
     def uid(self) -> str:
@@ -82,6 +105,8 @@ class SchedulingQueue:
         self._arrivals = 0
         self._pushes = 0
         self.rejections = 0
+        self.incoming: Counter[tuple[str, str]] = Counter()
+        """How many pods came into which queue by which event."""
 
     def __len__(self) -> int:
         return len(self._places)
@@ -97,6 +122,10 @@ class SchedulingQueue:
         """Every pod that waits, in no particular order of merit."""
         return (waiting.facts for _, waiting in self._places.values())
 
+    def places(self) -> Iterable[tuple[Place, Waiting]]:
+        """Return every pod that waits, with where it waits."""
+        return self._places.values()
+
     def unschedulable(self) -> tuple[Waiting, ...]:
         """The pods that wait for a change, oldest first."""
         return tuple(self._stuck.values())
@@ -108,7 +137,10 @@ class SchedulingQueue:
     def add(self, facts: PodFacts, now: float) -> None:
         """A pod that is new, or new to this scheduler."""
         self._arrivals += 1
-        self._put(Waiting(facts, now, self._arrivals))
+        if self._held(facts):
+            self._set(Place.GATED, Waiting(facts, now, self._arrivals), POD_ADDED)
+        else:
+            self._set(Place.ACTIVE, Waiting(facts, now, self._arrivals, entered=now), POD_ADDED)
 
     def update(self, facts: PodFacts, now: float, *, matters: bool) -> None:
         """The pod changed; ``matters``: in a way that may make it schedulable."""
@@ -123,9 +155,9 @@ class SchedulingQueue:
         elif place is Place.BACKOFF:
             self._set(Place.BACKOFF, waiting)
         elif place is Place.UNSCHEDULABLE:
-            self._move_on(waiting, now)
+            self._move_on(waiting, now, POD_UPDATED)
         else:
-            self._put(waiting)
+            self._put(waiting, now, POD_UPDATED, before=place)
 
     def remove(self, uid: str) -> None:
         self._places.pop(uid, None)
@@ -152,6 +184,7 @@ class SchedulingQueue:
             heapq.heappush(self._backoff, item)
         if found is not None:
             self._takes(Place.BACKOFF, found)
+            self.incoming["active", POPPED_FROM_BACKOFF] += 1
         return found
 
     def reject(self, waiting: Waiting, rejected_by: Iterable[str], now: float) -> None:
@@ -166,18 +199,21 @@ class SchedulingQueue:
                 rejected_at=self.rejections,
                 errors=0,
                 rejected_by=frozenset(rejected_by),
+                attempts=waiting.attempts + 1,
             ),
+            ATTEMPT_FAILED,
         )
 
     def fail(self, waiting: Waiting, now: float) -> None:
         """Something went wrong: try again after the back-off."""
-        self._set_or_gate(Place.BACKOFF, replace(waiting, since=now, errors=waiting.errors + 1))
+        failed = replace(waiting, since=now, errors=waiting.errors + 1, attempts=waiting.attempts + 1)
+        self._set_or_gate(Place.BACKOFF, failed, ATTEMPT_FAILED)
 
-    def wake(self, uid: str, now: float) -> None:
-        """A change may have helped this pod, which waits for one."""
+    def wake(self, uid: str, now: float, event: str = FORCE_ACTIVATED) -> None:
+        """A change may have helped this pod, which waits for one. ``event`` names the change."""
         waiting = self._stuck.get(uid)
         if waiting is not None:
-            self._move_on(waiting, now)
+            self._move_on(waiting, now, event)
 
     def release(self, uid: str, now: float, *, retry: bool) -> None:
         """What held this pod back is over. A pod that was rejected before waits on, unless ``retry``."""
@@ -186,9 +222,9 @@ class SchedulingQueue:
             return
         waiting = found[1]
         if not waiting.rejected_by:
-            self._put(waiting)
+            self._put(waiting, now, FORCE_ACTIVATED)
         elif retry:
-            self._move_on(waiting, now)
+            self._move_on(waiting, now, FORCE_ACTIVATED)
         else:
             self._set(Place.UNSCHEDULABLE, replace(waiting, since=now))
 
@@ -197,11 +233,11 @@ class SchedulingQueue:
         while self._backoff and self._backoff[0][0] <= now:
             _, _, waiting = heapq.heappop(self._backoff)
             if self._is_at(Place.BACKOFF, waiting):
-                self._set(Place.ACTIVE, waiting)
+                self._set(Place.ACTIVE, waiting, BACKOFF_COMPLETE)
         for waiting in self.unschedulable():
             if waiting.since + UNSCHEDULABLE_SECONDS_MAX > now:
                 break
-            self._move_on(waiting, now)
+            self._move_on(waiting, now, UNSCHEDULABLE_TIMEOUT)
 
     def next_time(self) -> float | None:
         """When ``advance`` will have something to do, if nothing happens before."""
@@ -215,16 +251,25 @@ class SchedulingQueue:
 
     # Inside
 
-    def _put(self, waiting: Waiting) -> None:
-        self._set_or_gate(Place.ACTIVE, waiting)
+    def _put(self, waiting: Waiting, now: float, event: str, before: Place | None = None) -> None:
+        """Let a pod be tried, unless it is held. No event is counted where it stays ``before``."""
+        if self._held(waiting.facts):
+            self._set(Place.GATED, waiting, "" if before is Place.GATED else event)
+            return
+        if waiting.entered is None:
+            waiting = replace(waiting, entered=now)
+        self._set(Place.ACTIVE, waiting, "" if before is Place.ACTIVE else event)
 
-    def _set_or_gate(self, place: Place, waiting: Waiting) -> None:
-        self._set(Place.GATED if self._held(waiting.facts) else place, waiting)
+    def _set_or_gate(self, place: Place, waiting: Waiting, event: str) -> None:
+        self._set(Place.GATED if self._held(waiting.facts) else place, waiting, event)
 
-    def _move_on(self, waiting: Waiting, now: float) -> None:
-        self._set_or_gate(Place.BACKOFF if waiting.backoff_ends() > now else Place.ACTIVE, waiting)
+    def _move_on(self, waiting: Waiting, now: float, event: str) -> None:
+        self._set_or_gate(Place.BACKOFF if waiting.backoff_ends() > now else Place.ACTIVE, waiting, event)
 
-    def _set(self, place: Place, waiting: Waiting) -> None:
+    def _set(self, place: Place, waiting: Waiting, event: str = "") -> None:
+        """Put a pod in a place. ``event`` brought it there; empty: it was there before."""
+        if event:
+            self.incoming[_QUEUES[place], event] += 1
         self._places[waiting.uid] = (place, waiting)
         if place is Place.UNSCHEDULABLE:
             self._stuck[waiting.uid] = waiting

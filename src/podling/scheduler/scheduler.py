@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from podling.client.base import Client
 from podling.client.events import EventRecorder
@@ -27,6 +28,10 @@ class Scheduler:
         self._informers = informers
         self._recorder = EventRecorder(client, name)
         self._loop: SchedulingLoop | None = None
+
+    def collect(self) -> Iterator[Any]:
+        """What it did so far, as families of ``prometheus_client``; nothing before it runs."""
+        return iter(()) if self._loop is None else self._loop.metrics.collect()
 
     async def run(self) -> None:
         """Schedule until cancelled. Decides nothing before all informers hold their first list."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.pki import KeyPair, Pki
+from podling.kubelet.prober import ProbeLabels
 from podling.kubelet.server import KubeletServer
 from podling.runtime.base import ContainerEvent, ContainerSpec, Runtime, SandboxSpec
 from podling.runtime.sim import ContainerScript, ExecScript, LogScript, PortScript, SimRuntime
@@ -70,6 +71,9 @@ class OnePod:
 
     def node_log_directory(self) -> Path:
         return Path("/nowhere")
+
+    def probe_counts(self) -> Mapping[ProbeLabels, int]:
+        return {}
 
 
 class Watched(SimRuntime):
@@ -394,6 +398,10 @@ async def test_metrics_count_what_runs(served: Served) -> None:
     assert 'kubelet_running_containers{container_state="running"} 1\n' in text
     code, text = await served.api_server.get("/metrics/resource")
     assert 'container_cpu_usage_seconds_total{container="app",namespace="default",pod="web"} 0 ' in text
+    code, text = await served.api_server.get("/metrics/cadvisor")
+    assert 'container_memory_usage_bytes{container="app",id="' in text
+    code, text = await served.api_server.get("/metrics/probes")
+    assert (code, "# TYPE prober_probe_total counter" in text) == (200, True)
     code, text = await served.api_server.get("/stats/summary")
     assert '"podRef":{"name":"web","namespace":"default","uid":"uid-1"}' in text
 

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from podling import clock
 from podling.api.core_v1 import Pod
-from podling.kubelet.server_metrics import metrics_text, resource_metrics_text
+from podling.kubelet.prober import ProbeLabels
+from podling.kubelet.server_metrics import (
+    container_metrics_text,
+    metrics_text,
+    probe_metrics_text,
+    resource_metrics_text,
+)
 from podling.kubelet.server_stats import look, summary
 from podling.runtime.base import ContainerSpec, Runtime, SandboxSpec
 from podling.runtime.sim import ContainerScript, SimRuntime, Usage
 from podling.runtime.sim.script import ANNOTATION_PREFIX, annotation
+
+PROBES = {
+    ProbeLabels("Readiness", "successful", "busy", "web", "default", "uid-web"): 3,
+    ProbeLabels("Liveness", "failed", "busy", "web", "default", "uid-web"): 1,
+}
 
 
 class Source:
@@ -39,6 +51,9 @@ class Source:
     def node_log_directory(self) -> Path:
         return Path("/logs")
 
+    def probe_counts(self) -> Mapping[ProbeLabels, int]:
+        return PROBES
+
 
 async def machine() -> Source:
     """One pod with a busy and an idle container, one with nothing but a sandbox."""
@@ -56,6 +71,7 @@ async def machine() -> Source:
             spec = ContainerSpec(
                 name=container,
                 image=image.id,
+                image_name="app",
                 log_path=Path(f"/logs/{container}"),
                 annotations={ANNOTATION_PREFIX + container: script},
             )
@@ -104,7 +120,30 @@ async def test_resource_metrics_carry_their_time() -> None:
     assert "resource_scrape_error 0" in lines
 
 
+async def test_container_metrics_have_the_labels_of_cadvisor() -> None:
+    source = await machine()
+    await clock.sleep(60)
+    now = await look(source)
+    lines = container_metrics_text(now).splitlines()
+    milliseconds = int(clock.now().timestamp() * 1000)
+    identifier = next(container.id for _, container, _ in now.running if container.name == "busy")
+    labels = (
+        f'container="busy",id="{identifier}",image="app",name="{identifier}",namespace="default",pod="web"'
+    )
+    assert f"container_cpu_usage_seconds_total{{{labels}}} 30 {milliseconds}" in lines
+    assert f"container_memory_working_set_bytes{{{labels}}} 1000 {milliseconds}" in lines
+    assert f"container_processes{{{labels}}} 1 {milliseconds}" in lines
+
+
+async def test_probe_metrics_count_results() -> None:
+    lines = probe_metrics_text(await machine()).splitlines()
+    labels = 'container="busy",pod="web",namespace="default",pod_uid="uid-web"'
+    assert f'prober_probe_total{{probe_type="Readiness",result="successful",{labels}}} 3' in lines
+    assert f'prober_probe_total{{probe_type="Liveness",result="failed",{labels}}} 1' in lines
+
+
 async def test_the_kubelets_own_metrics_count_pods_and_containers() -> None:
     lines = (await metrics_text(await machine())).splitlines()
     assert "kubelet_running_pods 2" in lines
     assert 'kubelet_running_containers{container_state="running"} 2' in lines
+    assert not any("container_cpu" in line for line in lines)

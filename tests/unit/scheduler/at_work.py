@@ -22,12 +22,12 @@ SCHEDULER = User("system:kube-scheduler", ("system:authenticated",))
 
 
 @asynccontextmanager
-async def scheduler_for(client: Client) -> AsyncIterator[None]:
+async def scheduler_for(client: Client) -> AsyncIterator[Scheduler]:
     informers = InformerFactory(client)
-    tasks = [asyncio.ensure_future(informers.run())]
-    tasks.append(asyncio.ensure_future(Scheduler(client, informers).run()))
+    scheduler = Scheduler(client, informers)
+    tasks = [asyncio.ensure_future(informers.run()), asyncio.ensure_future(scheduler.run())]
     try:
-        yield
+        yield scheduler
     finally:
         for task in tasks:
             task.cancel()

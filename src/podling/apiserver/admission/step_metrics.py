@@ -26,6 +26,7 @@ class StepMetrics:
     def collect(self) -> Iterator[Any]:
         """The families, as ``prometheus_client`` collectors give them."""
         found = {labels: durations for labels, durations in self._durations.items() if durations.count}
-        text = "How long a step of admission took: what changes objects, or what only refuses them."
-        yield histograms(_NAME, text, _LABELS, found)
-        yield summaries(f"{_NAME}_summary", text, _LABELS, found)
+        text = "in seconds, broken out for each operation and API resource and step type (validate or admit)."
+        yield histograms(_NAME, f"[STABLE] Admission sub-step latency histogram {text}", _LABELS, found)
+        summary = f"[ALPHA] Admission sub-step latency summary {text}"
+        yield summaries(f"{_NAME}_summary", summary, _LABELS, found)

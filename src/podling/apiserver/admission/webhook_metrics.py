@@ -50,12 +50,30 @@ class WebhookMetrics:
         """The families, as ``prometheus_client`` collectors give them."""
         name = "apiserver_admission_webhook"
         durations, open_ = self._durations, self._failed_open
-        text = "How long calls of webhooks took."
+        text = (
+            "[STABLE] Admission webhook latency histogram in seconds, identified by name and broken out for "
+            "each operation and API resource and type (validate or admit)."
+        )
         yield histograms(f"{name}_admission_duration_seconds", text, _NAMES, durations)
-        text = "Requests that webhooks were asked about, by what they answered."
+        bounded = "Codes greater than 600 are truncated to 600, to keep the metrics cardinality bounded."
+        text = (
+            "[ALPHA] Admission webhook request total, identified by name and broken out for each admission "
+            "type (validating or admit) and operation. Additional labels specify whether the request was "
+            f"rejected or not and an HTTP status code. {bounded}"
+        )
         yield counters(f"{name}_request", text, (*_NAMES, "code"), self._requests)
         names = ("name", "operation", "type", "error_type", "rejection_code")
-        text = "Requests that webhooks refused, or that were refused because one could not be asked."
+        text = (
+            "[ALPHA] Admission webhook rejection count, identified by name and broken out for each admission "
+            "type (validating or admit) and operation. Additional labels specify an error type "
+            "(calling_webhook_error or apiserver_internal_error if an error occurred; no_error otherwise) "
+            "and optionally a non-zero rejection code if the webhook rejects the request with an HTTP status "
+            "code (honored by the apiserver when the code is greater or equal to 400). "
+            f"{bounded}"
+        )
         yield counters(f"{name}_rejection_count", text, names, self._rejections)
-        text = "Webhooks that could not be asked and were passed over."
+        text = (
+            "[ALPHA] Admission webhook fail open count, identified by name and broken out for each admission "
+            "type (validating or admit)."
+        )
         yield counters(f"{name}_fail_open_count", text, ("name", "type"), open_)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from podling.scheduler.podfacts import PodFacts
 
+NAME = "SchedulingGates"
+
 
 def gates(pod: PodFacts) -> tuple[str, ...]:
     """The names of the gates that hold the pod back."""

@@ -1,0 +1,185 @@
+"""What the scheduler does, under the names of kube-scheduler's metrics.
+
+An attempt costs a few readings of the clock and a few additions; everything that can be counted when it is
+asked for is counted then. Metrics of things that do not exist here (waiting for permission, batches, hints
+as functions, dynamic resources) are left out, and so is the time of single plugins.
+
+Source of names, labels, help texts and buckets: ``pkg/scheduler/metrics``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from podling import clock
+from podling.machinery.histograms import Histogram, counters, gauges, histograms
+from podling.scheduler.cache import Cache
+from podling.scheduler.plugins import scheduling_gates
+from podling.scheduler.queue import Place, SchedulingQueue, Waiting
+
+SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
+"""The results of an attempt."""
+
+POST_FILTER, BIND = "PostFilter", "Bind"
+MANY_ATTEMPTS = 16
+
+
+def exponential(start: float, number: int) -> tuple[float, ...]:
+    """Return ``number`` bounds, each twice the one before."""
+    return tuple(start * 2**power for power in range(number))
+
+
+_GATED = frozenset({scheduling_gates.NAME})
+
+ATTEMPT_SECONDS = exponential(0.001, 15)
+POINT_SECONDS = exponential(0.0001, 12)
+LIFE_SECONDS = exponential(0.01, 20)
+VICTIMS = exponential(1, 7)
+ATTEMPTS = exponential(1, 5)
+
+
+class SchedulerMetrics:
+    """The counts of one scheduler. ``profile``: its name."""
+
+    def __init__(self, profile: str, queue: SchedulingQueue, cache: Cache) -> None:
+        self._profile, self._queue, self._cache = profile, queue, cache
+        self._attempts: dict[str, Histogram] = {}
+        self._algorithm = Histogram(ATTEMPT_SECONDS)
+        self._points: dict[tuple[str, str], Histogram] = {}
+        self._lives: dict[tuple[str], Histogram] = {}
+        self._tries = Histogram(ATTEMPTS)
+        self._victims = Histogram(VICTIMS)
+        self._preemptions = 0
+        self._removals: dict[tuple[str], Histogram] = {}
+        self._mark = 0.0
+
+    def begin(self) -> float:
+        """Return the time at which an attempt begins; ``ended`` measures from here."""
+        self._mark = clock.monotonic()
+        return self._mark
+
+    def ended(self, point: str, status: str) -> None:
+        """Count an extension point that has taken the time since the last one."""
+        now = clock.monotonic()
+        self.observe_point(point, status, now - self._mark)
+        self._mark = now
+
+    def observe_point(self, point: str, status: str, seconds: float) -> None:
+        key = (point, status)
+        found = self._points.get(key)
+        if found is None:
+            found = self._points[key] = Histogram(POINT_SECONDS)
+        found.observe(seconds)
+
+    def decided(self, started: float) -> None:
+        """Count how long a decision took, preemption included."""
+        self._algorithm.observe(clock.monotonic() - started)
+
+    def attempted(self, result: str, started: float) -> None:
+        """Count an attempt that has ended, and how long it took."""
+        self._observe_attempt(result, clock.monotonic() - started)
+
+    def bound(self, waiting: Waiting, started: float) -> None:
+        """Count a pod that has its node: the attempt, how many there were, and how long all took."""
+        now, tries = clock.monotonic(), waiting.attempts + 1
+        self._observe_attempt(SCHEDULED, now - started)
+        self._tries.observe(tries)
+        if waiting.entered is not None:
+            label = (str(tries) if tries < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+",)
+            found = self._lives.get(label)
+            if found is None:
+                found = self._lives[label] = Histogram(LIFE_SECONDS)
+            found.observe(now - waiting.entered)
+
+    def preempted(self, victims: int) -> None:
+        """Count an attempt to make room, and how many pods it takes if it can succeed."""
+        self._preemptions += 1
+        if victims:
+            self._victims.observe(victims)
+
+    def removed(self, result: str, seconds: float) -> None:
+        """Count the removal of the victims of one preemption."""
+        self._removals.setdefault((result,), Histogram(LIFE_SECONDS)).observe(seconds)
+
+    def _observe_attempt(self, result: str, seconds: float) -> None:
+        found = self._attempts.get(result)
+        if found is None:
+            found = self._attempts[result] = Histogram(ATTEMPT_SECONDS)
+        found.observe(seconds)
+
+    def collect(self) -> Iterator[Any]:
+        """The families, as ``prometheus_client`` collectors give them."""
+        yield from self._collect_attempts()
+        yield from self._collect_preemptions()
+        yield from self._collect_queue()
+        sizes = self._cache.sizes()
+        text = "[ALPHA] Number of nodes, pods, and assumed (bound) pods in the scheduler cache."
+        yield gauges("scheduler_cache_size", text, ("type",), {(kind,): size for kind, size in sizes.items()})
+
+    def _collect_attempts(self) -> Iterator[Any]:
+        names = ("result", "profile")
+        attempts = {(result, self._profile): found for result, found in self._attempts.items()}
+        text = (
+            "[STABLE] Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could "
+            "not be scheduled, while 'error' means an internal scheduler problem."
+        )
+        counts = {labels: found.count for labels, found in attempts.items()}
+        yield counters("scheduler_schedule_attempts", text, names, counts)
+        text = "[STABLE] Scheduling attempt latency in seconds (scheduling algorithm + binding)"
+        yield histograms("scheduler_scheduling_attempt_duration_seconds", text, names, attempts)
+        text = "[ALPHA] Scheduling algorithm latency in seconds"
+        yield histograms("scheduler_scheduling_algorithm_duration_seconds", text, (), {(): self._algorithm})
+        text = "[STABLE] Latency for running all plugins of a specific extension point."
+        points = {(*key, self._profile): found for key, found in self._points.items()}
+        name = "scheduler_framework_extension_point_duration_seconds"
+        yield histograms(name, text, ("extension_point", "status", "profile"), points)
+        text = (
+            "[BETA] E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue "
+            "and might involve multiple scheduling attempts."
+        )
+        yield histograms("scheduler_pod_scheduling_sli_duration_seconds", text, ("attempts",), self._lives)
+        text = "[STABLE] Number of attempts to successfully schedule a pod."
+        yield histograms("scheduler_pod_scheduling_attempts", text, (), {(): self._tries})
+
+    def _collect_preemptions(self) -> Iterator[Any]:
+        text = "[STABLE] Total preemption attempts in the cluster till now"
+        yield counters("scheduler_preemption_attempts", text, (), {(): self._preemptions})
+        text = "[STABLE] Number of selected preemption victims"
+        yield histograms("scheduler_preemption_victims", text, (), {(): self._victims})
+        text = "[ALPHA] Duration in seconds for running goroutines for the preemption."
+        name = "scheduler_preemption_goroutines_duration_seconds"
+        yield histograms(name, text, ("result",), self._removals)
+        text = "[ALPHA] Number of preemption goroutines executed."
+        counts = {labels: found.count for labels, found in self._removals.items()}
+        yield counters("scheduler_preemption_goroutines_execution", text, ("result",), counts)
+
+    def _collect_queue(self) -> Iterator[Any]:
+        pending = Counter(dict.fromkeys(Place, 0))
+        groups: Counter[frozenset[str]] = Counter()
+        for place, waiting in self._queue.places():
+            pending[place] += 1
+            groups[waiting.rejected_by] += 1
+            if place is Place.GATED and waiting.facts.spec.scheduling_gates:
+                groups[_GATED] += 1
+        reasons: Counter[tuple[str, str]] = Counter()
+        for plugins, count in groups.items():
+            for plugin in plugins:
+                reasons[plugin, self._profile] += count
+        text = (
+            "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; "
+            "'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in "
+            "unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of "
+            "unschedulable pods that the scheduler never attempted to schedule because they are gated."
+        )
+        counts = {(place.value,): count for place, count in pending.items()}
+        yield gauges("scheduler_pending_pods", text, ("queue",), counts)
+        text = (
+            "[ALPHA] The number of unschedulable pods broken down by plugin name. A pod will increment the "
+            "gauge for all plugins that caused it to not schedule and so this metric have meaning only when "
+            "broken down by plugin."
+        )
+        yield gauges("scheduler_unschedulable_pods", text, ("plugin", "profile"), reasons)
+        text = "[STABLE] Number of pods added to scheduling queues by event and queue type."
+        yield counters("scheduler_queue_incoming_pods", text, ("queue", "event"), self._queue.incoming)
