@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -52,7 +54,7 @@ def archive(tmp_path: Path, **options: str) -> str:
     return f"docker-archive:{path}"
 
 
-def layout(directory: Path, architectures: list[str]) -> str:
+def layout(directory: Path, architectures: list[str], layer: bytes = LAYER) -> str:
     """An OCI layout whose one image is an index with a manifest for each architecture."""
     blobs = directory / "blobs/sha256"
     blobs.mkdir(parents=True)
@@ -65,8 +67,8 @@ def layout(directory: Path, architectures: list[str]) -> str:
         document = {
             "schemaVersion": 2,
             "mediaType": "application/vnd.oci.image.manifest.v1+json",
-            "config": blob(configuration([LAYER], architecture=name), "config.v1+json"),
-            "layers": [blob(gzip.compress(LAYER, mtime=0), "layer.v1.tar+gzip")],
+            "config": blob(configuration([layer], architecture=name), "config.v1+json"),
+            "layers": [blob(gzip.compress(layer, 1, mtime=0), "layer.v1.tar+gzip")],
         }
         described = blob(json.dumps(document).encode(), "manifest.v1+json")
         return described | {"platform": {"os": "linux", "architecture": name}}
@@ -155,7 +157,7 @@ async def test_what_is_not_what_it_should_be_is_refused(
     """The registry's disk is damaged; nothing of the image stays, and the registry's repair is enough."""
     public.push(layout(tmp_path / "layout", [architecture()]), "app:1")
     blobs = {path: path.read_bytes() for path in (tmp_path / "registry").glob("**/blobs/sha256/*/*/data")}
-    layer = gzip.compress(LAYER, mtime=0)
+    layer = gzip.compress(LAYER, 1, mtime=0)
     kinds = {"layer": layer, "config": configuration([LAYER], architecture=architecture())}
     wanted = [
         p
@@ -193,3 +195,51 @@ async def test_a_cancelled_pull_leaves_nothing(store: ImageStore, public: Regist
     assert await store.image_status(f"{public.address}/app:1") is None
     assert os.listdir(work) == []
     assert (await store.pull(f"{public.address}/app:1")).tags == (f"{public.address}/app:1",)
+
+
+@pytest.fixture
+def small_store(tmp_path: Path) -> Iterator[ImageStore]:
+    """A store on a file system of 40 MB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(place)], check=True)
+    try:
+        yield ImageStore(place / "images")
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (bytes(100 << 20), "cannot be unpacked: No space left on device"),
+        (hashlib.shake_128(b"noise").digest(60 << 20), "cannot be kept: No space left on device"),
+    ],
+    ids=["a small layer that grows", "a layer that is large"],
+)
+async def test_an_image_that_does_not_fit_leaves_the_reserve(
+    small_store: ImageStore, public: Registry, tmp_path: Path, content: bytes, said: str
+) -> None:
+    layer = Tree().add("large", content).tar()
+    public.push(layout(tmp_path / "layout", [architecture()], layer), "large:1")
+    await small_store.open()
+    least = [1 << 60]
+    pulling = asyncio.create_task(small_store.pull(f"{public.address}/large:1"))
+    while not pulling.done():
+        await asyncio.wait([pulling], timeout=0.005)
+        found = os.statvfs(small_store.root)
+        least.append(found.f_bavail * found.f_frsize)
+    with pytest.raises(ImageFailure, match=said) as caught:
+        await pulling
+    assert caught.value.reason == "ErrImagePull"
+    assert min(least) > 1 << 20
+    assert os.listdir(small_store.root / "work") == []
+    public.push(archive(tmp_path), "app:1")
+    assert (await small_store.pull(f"{public.address}/app:1")).tags == (f"{public.address}/app:1",)
+
+
+async def test_an_image_of_too_many_layers_is_refused(store: ImageStore, tmp_path: Path) -> None:
+    layers = [LAYER] * 151
+    path = docker_archive(tmp_path / "many.tar", "many:1", layers, configuration(layers))
+    with pytest.raises(ImageFailure, match="the image has 151 layers, and 150 can be joined"):
+        await store.load(path)

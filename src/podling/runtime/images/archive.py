@@ -9,8 +9,10 @@ and OCI's tables is read by docker's, which holds the tags.
 from __future__ import annotations
 
 import hashlib
-import shutil
-import tarfile
+import io
+import os
+import posixpath
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,14 +20,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from podling.files.space import Space
 from podling.runtime.base import ImageFailure
 from podling.runtime.images import formats
-from podling.runtime.images.unpack import decompressed
+from podling.runtime.images.compression import decompressed, is_compressed
+from podling.runtime.images.tar import Entry, TarStream
 
 Opener = Callable[[], BinaryIO]
 """Opens one layer."""
 
 NAME_ANNOTATIONS = ("io.containerd.image.name", "org.opencontainers.image.ref.name")
+
+DOCUMENTS_BYTES_MAX = 64 << 20
+"""The most that all documents of one archive may take; an image's are some 10 kB."""
+ARCHIVE_HEADER_BYTES_MAX = 64 << 20
+"""The most that an archive's own headers may take: it has one entry for each layer and document."""
+
+_LINKS_MAX = 40
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,59 +61,124 @@ def opened(path: Path, platform: formats.Platform, scratch: Path) -> Iterator[li
     """
     with _as_plain_tar(path, scratch) as plain:
         try:
-            archive = tarfile.open(plain, "r:")  # noqa: SIM115 - closed below
-        except (tarfile.TarError, OSError) as error:
+            reader = _Reader(plain)
+        except ImageFailure as error:
             raise ImageFailure(f"{path} is not an image archive: {error}") from error
-        with archive:
-            try:
-                members = {member.name.removeprefix("./"): member for member in archive.getmembers()}
-            except tarfile.TarError as error:
-                raise ImageFailure(f"{path} is a broken image archive: {error}") from error
-            reader = _Reader(archive, members)
-            if "manifest.json" in members:
-                yield _docker(reader)
-            elif "index.json" in members:
-                yield _layout(reader.read, reader.open, platform)
-            else:
-                raise ImageFailure(f"{path} is not an image archive: no manifest.json or index.json in it")
+        except OSError as error:
+            raise ImageFailure(f"{path} cannot be read: {error.strerror}") from error
+        if reader.has("manifest.json"):
+            yield _docker(reader)
+        elif reader.has("index.json"):
+            yield _layout(reader.read, reader.open, platform)
+        else:
+            raise ImageFailure(f"{path} is not an image archive: no manifest.json or index.json in it")
 
 
 @contextmanager
 def _as_plain_tar(path: Path, scratch: Path) -> Iterator[Path]:
     """Members are read in any order, so a compressed archive is first decompressed aside."""
     try:
-        stream = path.open("rb")
+        stream = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115
     except OSError as error:
         raise ImageFailure(f"{path} cannot be read: {error.strerror}") from error
     with stream:
-        plain = decompressed(stream)
-        if plain is stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise ImageFailure(f"{path} is not an image archive: it is no regular file")
+        if not is_compressed(stream):
             yield path
             return
         with tempfile.NamedTemporaryFile(dir=scratch) as copy:
+            space = Space(scratch)
             try:
-                shutil.copyfileobj(plain, copy, 1 << 20)
-            except (OSError, EOFError) as error:
-                raise ImageFailure(f"{path} is not an image archive: {error}") from error
-            copy.flush()
+                with decompressed(stream) as plain:
+                    while data := plain.read(_CHUNK):
+                        space.take(len(data))
+                        copy.write(data)
+                copy.flush()
+            except (ImageFailure, OSError) as error:
+                why = error.strerror if isinstance(error, OSError) else error
+                raise ImageFailure(f"{path} cannot be decompressed: {why}") from error
             yield Path(copy.name)
 
 
+@dataclass(frozen=True, slots=True)
+class _Member:
+    offset: int
+    entry: Entry
+
+
 class _Reader:
-    def __init__(self, archive: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> None:
-        self._archive = archive
-        self._members = members
+    """The members of a plain tar, by name; links among them are followed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._documents_left = DOCUMENTS_BYTES_MAX
+        self._members: dict[str, _Member] = {}
+        with path.open("rb") as file:
+            archive = TarStream(
+                file,
+                header_bytes_max=ARCHIVE_HEADER_BYTES_MAX,
+                pass_over=lambda size: file.seek(size, os.SEEK_CUR),
+            )
+            for entry in archive:
+                self._members[_normal(entry.name)] = _Member(archive.position, entry)
+
+    def has(self, name: str) -> bool:
+        return name in self._members
 
     def open(self, name: str) -> BinaryIO:
-        member = self._members.get(name)
-        content = self._archive.extractfile(member) if member else None
-        if content is None:
-            raise ImageFailure(f"the image archive is broken: {name} is missing")
-        return cast(BinaryIO, content)
+        member = self._find(name)
+        return cast(BinaryIO, io.BufferedReader(_Part(self._path, member.offset, member.entry.size)))
 
     def read(self, name: str) -> bytes:
         with self.open(name) as content:
-            return content.read()
+            data = formats.read_document(content, name)
+        self._documents_left -= len(data)
+        if self._documents_left < 0:
+            raise ImageFailure("the image archive's documents are too long together")
+        return data
+
+    def _find(self, name: str) -> _Member:
+        """The member of that name. ``docker save`` links layers that several images have."""
+        wanted = _normal(name)
+        for _ in range(_LINKS_MAX):
+            member = self._members.get(wanted)
+            if member is None:
+                break
+            if member.entry.kind == b"0" and member.entry.extents is None:
+                return member
+            if member.entry.kind == b"2":
+                wanted = _normal(posixpath.join(posixpath.dirname(wanted), member.entry.link))
+            elif member.entry.kind == b"1":
+                wanted = _normal(member.entry.link)
+            else:
+                break
+        raise ImageFailure(f"the image archive is broken: {name} is missing")
+
+
+def _normal(name: str) -> str:
+    return posixpath.normpath(name.lstrip("/"))
+
+
+class _Part(io.RawIOBase):
+    """``size`` bytes of the file at ``path``, from ``offset`` on."""
+
+    def __init__(self, path: Path, offset: int, size: int) -> None:
+        self._file = path.open("rb", buffering=0)
+        self._file.seek(offset)
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        count = self._file.readinto(memoryview(buffer)[: self._left])
+        self._left -= count
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def _docker(reader: _Reader) -> list[Found]:
@@ -131,7 +208,9 @@ def _layout(
     for descriptor in formats.decode_manifest(read("index.json")).manifests or ():
         name = _annotated_name(descriptor.annotations or {})
         manifest = formats.decode_manifest(_blob(read, descriptor.digest))
-        while manifest.manifests is not None:
+        for _ in range(formats.INDEX_DEPTH_MAX):
+            if manifest.manifests is None:
+                break
             chosen = formats.choose_platform(manifest.manifests, platform)
             manifest = formats.decode_manifest(_blob(read, chosen.digest))
         found.append(_from_manifest(read, open_, manifest, descriptor.digest, name))
@@ -183,7 +262,9 @@ def pulled(directory: Path, digest: str) -> Found:
     def path(name: str) -> Path:
         return directory / name.rpartition("/")[2]
 
-    manifest = formats.decode_manifest((directory / "manifest.json").read_bytes())
-    return _from_manifest(
-        lambda name: path(name).read_bytes(), lambda name: path(name).open("rb"), manifest, digest, ""
-    )
+    def read(name: str) -> bytes:
+        with path(name).open("rb") as file:
+            return formats.read_document(file, name)
+
+    manifest = formats.decode_manifest(read("manifest.json"))
+    return _from_manifest(read, lambda name: path(name).open("rb"), manifest, digest, "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,17 @@ from msgspec import Struct
 from podling.runtime.base import ImageFailure
 
 T = TypeVar("T")
+
+DOCUMENT_BYTES_MAX = 4 << 20
+"""The most that a manifest, an index or a configuration may take (containerd's ``MaxManifestSize``,
+``iolimits`` of containers/image)."""
+
+INDEX_DEPTH_MAX = 4
+"""How many indexes may lead to a manifest. Builders write one, seldom two."""
+
+LAYERS_MAX = 150
+"""How many layers an image may have: mount(2) takes one page of options, which names about so many.
+Docker builds no image of more than 125."""
 
 
 class RunConfig(Struct, frozen=True, kw_only=True, rename="pascal"):
@@ -74,6 +85,14 @@ class DockerEntry(Struct, frozen=True, kw_only=True, rename="pascal"):
     config: str
     repo_tags: list[str] | None = None
     layers: list[str] = []
+
+
+def read_document(stream: BinaryIO, what: str) -> bytes:
+    """Read a manifest, an index or a configuration to its end. Raises ``ImageFailure`` if it is too long."""
+    data = stream.read(DOCUMENT_BYTES_MAX + 1)
+    if len(data) > DOCUMENT_BYTES_MAX:
+        raise ImageFailure(f"{what} is longer than {DOCUMENT_BYTES_MAX} bytes")
+    return data
 
 
 def digest(data: bytes) -> str:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from podling.files.space import check_room
 from podling.files.trees import tree_size
 from podling.runtime.base import Credentials, ImageFailure, RuntimeFailure
 from podling.runtime.images import formats
@@ -33,6 +34,12 @@ RESOLVE_SECONDS = 120.0
 
 PROGRESS_SECONDS = 300.0
 """How long a pull may bring nothing before it is given up (containerd's ``image_pull_progress_timeout``)."""
+
+ROOM_SECONDS = 0.5
+"""How often a pull looks whether it fills the file system."""
+
+FAILURE_CHARACTERS_MAX = 2000
+"""How much of what a registry says about a failure is passed on."""
 
 T = TypeVar("T")
 
@@ -50,6 +57,8 @@ class Remote:
     """Of the chosen platform's manifest."""
     config_digest: str
     """The image's id."""
+    size: int = 0
+    """Bytes to fetch, as the manifest says."""
     credentials: Credentials | None = field(default=None, repr=False)
     """Those that worked."""
 
@@ -77,7 +86,9 @@ async def _resolve(reference: Reference, login: Credentials | None, wanted: form
     raw = await _inspect(reference, reference.full, login)
     digest = reference.digest or formats.digest(raw)
     manifest, manifest_digest = formats.decode_manifest(raw), digest
-    while manifest.manifests is not None:
+    for _ in range(formats.INDEX_DEPTH_MAX):
+        if manifest.manifests is None:
+            break
         chosen = formats.choose_platform(manifest.manifests, wanted)
         raw = await _inspect(reference, reference.at(chosen.digest), login)
         manifest, manifest_digest = formats.decode_manifest(raw), chosen.digest
@@ -85,10 +96,16 @@ async def _resolve(reference: Reference, login: Credentials | None, wanted: form
         raise ImageFailure(
             f'failed to pull image "{reference.full}": its manifest (schema 1) is of a kind long out of use'
         )
+    if len(manifest.layers) > formats.LAYERS_MAX:
+        raise ImageFailure(
+            f'failed to pull image "{reference.full}": it has {len(manifest.layers)} layers, '
+            f"and {formats.LAYERS_MAX} can be joined"
+        )
     return Remote(
         digest=digest,
         manifest_digest=manifest_digest,
         config_digest=manifest.config.digest,
+        size=sum(max(0, part.size) for part in (manifest.config, *manifest.layers)),
         credentials=login,
     )
 
@@ -104,18 +121,42 @@ async def _inspect(reference: Reference, name: str, login: Credentials | None) -
 async def fetch(reference: Reference, remote: Remote, directory: Path) -> None:
     """Copy the image into ``directory`` (skopeo's ``dir:`` layout). A cancelled call stops the copy.
 
-    There is no deadline: a large image over a slow line takes its time, as long as something comes. Raises
-    ``ImageFailure``.
+    There is no deadline: a large image over a slow line takes its time, as long as something comes and
+    there is room for it. Raises ``ImageFailure``.
     """
     source = f"docker://{reference.at(remote.manifest_digest)}"
     with _authorised(reference, remote.credentials, "--src-authfile") as flags:
         insecure = ["--src-tls-verify=false"] if _is_local(reference) else []
         arguments = ["copy", "--quiet", *flags, *insecure, source, f"dir:{directory}"]
         try:
-            await while_it_grows(_skopeo(reference, arguments, None), directory)
+            await asyncio.to_thread(check_room, directory, remote.size)
+            copying = while_there_is_room(_skopeo(reference, arguments, None), directory)
+            await while_it_grows(copying, directory)
         except Stalled:
             text = f"nothing has come for {PROGRESS_SECONDS:g} s: context canceled"
             raise ImageFailure(f'failed to pull and unpack image "{reference.full}": {text}') from None
+        except OSError as error:
+            text = f"its layers cannot be kept: {error.strerror}"
+            raise ImageFailure(f'failed to pull and unpack image "{reference.full}": {text}') from None
+
+
+async def while_there_is_room(work: Coroutine[Any, Any, T], directory: Path) -> T:
+    """Await ``work`` as long as the file system of ``directory`` has room beside its reserve.
+
+    A registry may send more than it announced. Raises ``OSError`` (``ENOSPC``) when the room is used up, and
+    ends ``work``.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=ROOM_SECONDS)
+            if not task.done():
+                await asyncio.to_thread(check_room, directory)
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 class Stalled(Exception):
@@ -153,6 +194,7 @@ async def _skopeo(reference: Reference, arguments: Sequence[str], deadline: floa
 def _failure(reference: Reference, errors: str) -> ImageFailure:
     found = _MESSAGE.findall(errors)
     text = found[-1].replace('\\"', '"') if found else errors
+    text = text[:FAILURE_CHARACTERS_MAX]
     return ImageFailure(f'failed to pull and unpack image "{reference.full}": {text}')
 
 

@@ -23,6 +23,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -47,7 +48,7 @@ class ImageStore:
         self._records: dict[str, ImageRecord] | None = None
         self._holds: dict[str, Hold] = {}
         self._writing = asyncio.Lock()
-        self._unpacking: dict[str, asyncio.Lock] = {}
+        self._unpacking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._opening = threading.Lock()
         self._sweeping = threading.Lock()
         self._wanted: Counter[str] = Counter()
@@ -83,7 +84,10 @@ class ImageStore:
             if have is not None:
                 return await self._add(msgspec.structs.replace(have, tags=tags, digests=digests))
             await registry.fetch(reference, remote, scratch)
-            return await self._keep(archive.pulled(scratch, remote.manifest_digest), tags, digests)
+            found = await asyncio.to_thread(archive.pulled, scratch, remote.manifest_digest)
+            return await self._keep(found, tags, digests)
+        except OSError as error:
+            raise _no_image(reference.full, error) from error
         finally:
             await asyncio.to_thread(_remove, scratch)
 
@@ -99,6 +103,8 @@ class ImageStore:
                 if tags and len(images) != 1:
                     raise ImageFailure(f"{archive_path} holds {len(images)} images, not one to rename")
                 return tuple([await self._take_in(found, tags) for found in images])
+        except OSError as error:
+            raise _no_image(str(archive_path), error) from error
         finally:
             await asyncio.to_thread(_remove, scratch)
 
@@ -217,11 +223,16 @@ class ImageStore:
             raise ImageFailure(
                 f"the image is broken: {len(found.layers)} layers, {len(diff_ids)} in its configuration"
             )
+        if len(diff_ids) > formats.LAYERS_MAX:
+            raise ImageFailure(
+                f"the image has {len(diff_ids)} layers, and {formats.LAYERS_MAX} can be joined"
+            )
         size = len(found.configuration)
         for diff_id, open_layer in zip(diff_ids, found.layers, strict=True):
             if names.image_id(diff_id) != diff_id:
                 raise ImageFailure(f"the image names a layer that is none: {diff_id!r}")
-            async with self._unpacking.setdefault(diff_id, asyncio.Lock()):
+            lock = self._unpacking.setdefault(diff_id, asyncio.Lock())
+            async with lock:
                 if not self._layer(diff_id).is_dir():
                     await in_thread(partial(self._unpack_layer, diff_id, open_layer))
             size += int((self._layer(diff_id).parent / "size").read_text())
@@ -314,6 +325,11 @@ class ImageStore:
             moved = [entry.rename(self.root / "work" / f"gone-{ids.hex_id(16)}") for entry in gone]
         for directory in moved:
             _remove(directory)
+
+
+def _no_image(what: str, error: OSError) -> ImageFailure:
+    """The failure that users see when the file system does not take an image."""
+    return ImageFailure(f'failed to pull and unpack image "{what}": {error.strerror or error}')
 
 
 def _remove(path: Path) -> None:

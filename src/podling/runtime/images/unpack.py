@@ -8,89 +8,68 @@ whiteout (a character device 0:0) and a replaced directory is marked opaque.
 
 from __future__ import annotations
 
-import bz2
-import gzip
+import errno
 import hashlib
-import lzma
 import os
-import shutil
 import stat
-import subprocess
-import tarfile
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import BinaryIO
 
+from podling.files.space import Space
 from podling.files.trees import remove_tree
-from podling.runtime.base import ImageFailure
+from podling.runtime.failures import ImageFailure
+from podling.runtime.images.compression import Source, decompressed
+from podling.runtime.images.tar import ENTRIES_MAX, Entry, TarStream
 
 WHITEOUT = ".wh."
 OPAQUE = ".wh..wh..opq"
 AUFS_METADATA = ".wh..wh."
 OPAQUE_ATTRIBUTE = "trusted.overlay.opaque"
+
+STEPS_MAX = 20_000_000
+"""How many directories may be passed on the way to all entries of a layer together."""
+DIRECTORY_NAMES_BYTES_MAX = 128 << 20
+"""How long the paths of a layer's directories may be together: they are kept until the end."""
+
 _LINKS_MAX = 40
-_XATTR = "SCHILY.xattr."
+_CHUNK = 1 << 18
 
 
 class _Hashing:
     """Passes reads on and hashes what went through."""
 
-    def __init__(self, source: IO[bytes]) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
         self._hash = hashlib.sha256()
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int, /) -> bytes:
         data = self._source.read(size)
         self._hash.update(data)
         return data
 
     def digest(self) -> str:
-        while self.read(1 << 20):
-            pass
         return f"sha256:{self._hash.hexdigest()}"
 
 
 def unpack(stream: BinaryIO, destination: Path) -> tuple[str, int]:
     """Unpack a layer, compressed or not, into an empty directory; returns its diff id and its size.
 
-    Raises ``ImageFailure`` for an archive that is broken or tries to leave ``destination``.
+    Nothing is held in memory but the paths of the layer's directories. Raises ``ImageFailure`` for an
+    archive that is broken, exceeds a limit or tries to leave ``destination``, and when there is no room for
+    it; what was unpacked so far stays.
     """
-    hashing = _Hashing(decompressed(stream))
-    layer = _Layer(destination)
     try:
-        with tarfile.open(fileobj=cast("IO[bytes]", hashing), mode="r|", bufsize=1 << 16) as archive:
+        with decompressed(stream) as plain:
+            hashing = _Hashing(plain)
+            layer = _Layer(destination)
+            archive = TarStream(hashing)
             for entry in archive:
                 layer.add(archive, entry)
-    except (tarfile.TarError, EOFError, lzma.LZMAError) as error:
-        raise ImageFailure(f"a layer of the image is broken: {error}") from error
-    layer.finish()
-    return hashing.digest(), layer.size
-
-
-def decompressed(stream: BinaryIO) -> IO[bytes]:
-    """The stream without its compression, which is recognised by its first bytes."""
-    head = stream.read(6)
-    stream.seek(-len(head), os.SEEK_CUR)
-    if head.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
-    if head.startswith(b"BZh"):
-        return cast("IO[bytes]", bz2.BZ2File(stream))
-    if head.startswith(b"\xfd7zXZ"):
-        return cast("IO[bytes]", lzma.LZMAFile(stream))
-    if head.startswith(b"\x28\xb5\x2f\xfd"):
-        return _zstd(stream)
-    return stream
-
-
-def _zstd(stream: BinaryIO) -> IO[bytes]:
-    program = shutil.which("zstd")
-    if program is None:
-        raise ImageFailure("the image is compressed with zstd, and the zstd program is not installed")
-    whole = subprocess.run([program, "-dc"], input=stream.read(), capture_output=True, check=False)
-    if whole.returncode != 0:
-        raise ImageFailure(f"a layer of the image is broken: {whole.stderr.decode(errors='replace').strip()}")
-    import io
-
-    return io.BytesIO(whole.stdout)
+            archive.drain()
+            layer.finish()
+            return hashing.digest(), layer.size
+    except OSError as error:
+        raise ImageFailure(f"a layer of the image cannot be unpacked: {error.strerror or error}") from error
 
 
 class _Layer:
@@ -99,13 +78,18 @@ class _Layer:
     def __init__(self, root: Path) -> None:
         self.root = os.fspath(root)
         self.size = 0
-        self._directories: dict[str, tarfile.TarInfo] = {}
+        self._space = Space(root)
+        self._made = 0
+        self._steps = 0
+        self._names_bytes = 0
+        self._directories: dict[str, tuple[int, int]] = {}
+        """Mode and time of those that the archive describes."""
 
-    def add(self, archive: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
+    def add(self, archive: TarStream, entry: Entry) -> None:
         parts = _parts(entry.name)
         if not parts:
-            if entry.isdir():
-                self._directories[self.root] = entry
+            if entry.kind == b"5":
+                self._describe(self.root, entry)
             return
         parent = self._directory(parts[:-1])
         name = parts[-1]
@@ -114,56 +98,95 @@ class _Layer:
             return
         path = os.path.join(parent, name)
         self._make_way(path, entry)
-        if entry.isdir():
-            self._directories[path] = entry
+        if entry.kind == b"5":
+            self._describe(path, entry)
             return
+        self._count()
         self._create(archive, entry, path)
-        if not entry.islnk():
-            self._dress(path, entry)
+        if entry.kind != b"1":
+            self._own(path, entry)
+            if entry.kind != b"2":
+                os.chmod(path, entry.mode)
+            os.utime(path, ns=(entry.mtime_ns, entry.mtime_ns), follow_symlinks=False)
 
-    def _create(self, archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> None:
-        if entry.isfile():
-            source = archive.extractfile(entry)
-            if source is None:
-                raise ImageFailure(f"a layer of the image is broken: {entry.name} has no content")
-            with open(path, "xb") as file:
-                shutil.copyfileobj(source, file, 1 << 18)
-            self.size += entry.size
-        elif entry.issym():
-            os.symlink(entry.linkname, path)
-        elif entry.islnk():
-            target = self._existing(entry.linkname)
-            os.link(target, path, follow_symlinks=False)
-        elif entry.ischr() or entry.isblk():
-            kind = stat.S_IFCHR if entry.ischr() else stat.S_IFBLK
-            os.mknod(path, kind | 0o600, os.makedev(entry.devmajor, entry.devminor))
-        elif entry.isfifo():
+    def _count(self) -> None:
+        """Count one more name, and stop before the file system is full of them."""
+        self._made += 1
+        if self._made > ENTRIES_MAX:
+            raise ImageFailure(f"a layer of the image has more than {ENTRIES_MAX} files")
+        self._space.take(0, 1)
+
+    def _describe(self, path: str, entry: Entry) -> None:
+        """Note what a directory gets in the end: filling it would change its time, and may need its mode."""
+        if path not in self._directories:
+            self._names_bytes += len(path)
+            if self._names_bytes > DIRECTORY_NAMES_BYTES_MAX:
+                raise ImageFailure("the names of a layer's directories are too long")
+        self._directories[path] = (entry.mode, entry.mtime_ns)
+        self._own(path, entry)
+
+    def _create(self, archive: TarStream, entry: Entry, path: str) -> None:
+        if entry.kind == b"0":
+            self._write(archive, entry, path)
+        elif entry.kind == b"2":
+            os.symlink(entry.link, path)
+        elif entry.kind == b"1":
+            os.link(self._existing(entry.link), path, follow_symlinks=False)
+        elif entry.kind in (b"3", b"4"):
+            kind = stat.S_IFCHR if entry.kind == b"3" else stat.S_IFBLK
+            os.mknod(path, kind | 0o600, os.makedev(*entry.device))
+        elif entry.kind == b"6":
             os.mkfifo(path)
         else:
             raise ImageFailure(f"a layer of the image holds {entry.name}, which is of an unknown type")
 
-    def _make_way(self, path: str, entry: tarfile.TarInfo) -> None:
+    def _write(self, archive: TarStream, entry: Entry, path: str) -> None:
+        """The content of a regular file; holes of a sparse one stay holes."""
+        with open(path, "xb", buffering=0) as file:
+            for offset, size in entry.extents if entry.extents is not None else ((0, entry.size),):
+                file.seek(offset)
+                while size:
+                    data = archive.read(min(size, _CHUNK))
+                    self._space.take(len(data))
+                    size -= file.write(data)
+            if entry.extents is not None:
+                file.truncate(entry.length)
+        self.size += entry.size
+
+    def _make_way(self, path: str, entry: Entry) -> None:
         """A later entry replaces an earlier one of the same name, but directories merge."""
+        directory = entry.kind == b"5"
         try:
             mode = os.lstat(path)
         except FileNotFoundError:
-            if entry.isdir():
-                os.mkdir(path)
+            if directory:
+                self._make_directory(path)
             return
-        if entry.isdir() and stat.S_ISDIR(mode.st_mode):
+        if directory and stat.S_ISDIR(mode.st_mode):
             return
         if stat.S_ISDIR(mode.st_mode):
+            self._forget(path)
             remove_tree(Path(path))
-            for known in [
-                known for known in self._directories if known == path or known.startswith(path + "/")
-            ]:
-                del self._directories[known]
         else:
             os.unlink(path)
-        if entry.isdir():
-            os.mkdir(path)
+        if directory:
+            self._make_directory(path)
             if stat.S_ISCHR(mode.st_mode) and mode.st_rdev == 0:
                 os.setxattr(path, OPAQUE_ATTRIBUTE, b"y")
+
+    def _make_directory(self, path: str) -> None:
+        self._count()
+        os.mkdir(path, 0o755)
+
+    def _forget(self, path: str) -> None:
+        """Drop what is noted of the directory ``path`` and those in it, which are to go."""
+        waiting = [path]
+        while waiting:
+            here = waiting.pop()
+            if self._directories.pop(here, None) is not None:
+                self._names_bytes -= len(here)
+            with os.scandir(here) as entries:
+                waiting.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
 
     def _white_out(self, parent: str, name: str) -> None:
         if name == OPAQUE:
@@ -175,6 +198,7 @@ class _Layer:
         if os.path.dirname(path) != parent or os.path.basename(path) in ("", ".", ".."):
             raise ImageFailure(f"a layer of the image tries to delete {name!r}")
         if not os.path.lexists(path):
+            self._count()
             os.mknod(path, stat.S_IFCHR, os.makedev(0, 0))
         elif os.path.isdir(path) and not os.path.islink(path):
             os.setxattr(path, OPAQUE_ATTRIBUTE, b"y")
@@ -185,6 +209,9 @@ class _Layer:
         todo = list(reversed(parts))
         while todo:
             part = todo.pop()
+            self._steps += 1
+            if self._steps > STEPS_MAX:
+                raise ImageFailure("a layer of the image nests its directories too deep")
             if part == "..":
                 path = os.path.dirname(path) if path != self.root else path
                 continue
@@ -192,7 +219,7 @@ class _Layer:
             try:
                 mode = os.lstat(following)
             except FileNotFoundError:
-                os.mkdir(following, 0o755)
+                self._make_directory(following)
                 path = following
                 continue
             if stat.S_ISLNK(mode.st_mode):
@@ -206,7 +233,7 @@ class _Layer:
                 path = following
             else:  # an earlier entry said it is no directory: the later one is right
                 os.unlink(following)
-                os.mkdir(following, 0o755)
+                self._make_directory(following)
                 path = following
         return path
 
@@ -217,23 +244,24 @@ class _Layer:
             raise ImageFailure(f"a layer of the image is broken: hard link to {name}, which is not there")
         return path
 
-    def _dress(self, path: str, entry: tarfile.TarInfo) -> None:
-        """Owner, mode, extended attributes and times, in the order in which they do not undo each other."""
+    def _own(self, path: str, entry: Entry) -> None:
+        """Owner and extended attributes, in this order: chown takes capabilities away."""
         os.chown(path, entry.uid, entry.gid, follow_symlinks=False)
-        if not entry.issym():
-            os.chmod(path, stat.S_IMODE(entry.mode))
-        for key, value in entry.pax_headers.items():
-            if key.startswith(_XATTR):
-                name = key.removeprefix(_XATTR)
-                if not name.startswith("trusted.overlay."):
-                    os.setxattr(path, name, value.encode("utf-8", "surrogateescape"), follow_symlinks=False)
-        moment = max(0, int(entry.mtime * 1_000_000_000))
-        os.utime(path, ns=(moment, moment), follow_symlinks=False)
+        for name, value in entry.attributes.items():
+            if "\0" in name or name.startswith("trusted.overlay."):
+                continue
+            try:
+                os.setxattr(path, name, value, follow_symlinks=False)
+            except OSError as error:
+                if error.errno != errno.ENOTSUP:  # the file system knows no such attributes, as in containerd
+                    raise
 
     def finish(self) -> None:
         """Directories last, deepest first: filling them changed their times."""
         for path in sorted(self._directories, reverse=True):
-            self._dress(path, self._directories[path])
+            mode, moment = self._directories[path]
+            os.chmod(path, mode)
+            os.utime(path, ns=(moment, moment))
 
 
 def _parts(name: str) -> list[str]:
