@@ -170,9 +170,7 @@ class Cluster:
         serving = Serving(
             host="0.0.0.0" if self.settings.runtime == "oci" else LOOPBACK,
             port=self.settings.port,
-            certificate=self._pki.server(
-                "apiserver", (primary_address(), LOOPBACK, *api.cluster_addresses())
-            ),
+            certificate=self._pki.server("apiserver", names),
             client_ca=self._pki.ca,
             checks=api.checks(),
         )
