@@ -46,7 +46,7 @@ _SCHEDULER = (
     rule(READ, "policy", "poddisruptionbudgets"),
     rule(READ, "core", "persistentvolumeclaims persistentvolumes"),
     *ASK_ABOUT_RIGHTS,
-    rule(READ, "storage.k8s.io", "csinodes csidrivers csistoragecapacities storageclasses volumeattachments"),
+    rule(READ, "storage.k8s.io", "csinodes csidrivers csistoragecapacities volumeattachments"),
     rule(READ, "resource.k8s.io", "deviceclasses resourceslices"),
     rule((*READ, *UPDATE), "resource.k8s.io", "resourceclaims resourceclaims/status"),
     rule((*READ, *UPDATE), "core", "pods/finalizers"),
@@ -59,7 +59,7 @@ _CONTROLLER_MANAGER = (
     rule(("delete", "get", "update"), "core", "secrets"),
     rule(("get", "update"), "core", "configmaps namespaces serviceaccounts"),
     *ASK_ABOUT_RIGHTS,
-    rule((*READ, *WRITE), "*", "*"),
+    rule(("list", "watch"), "*", "*"),
 )
 _PROXIER = (
     rule(("list", "watch"), "core", "services endpoints"),

@@ -37,6 +37,7 @@ _CORE_OBJECTS = (
     "configmaps persistentvolumeclaims replicationcontrollers replicationcontrollers/scale serviceaccounts "
     "services"
 )
+_DEVICE_CLAIMS = "resourceclaims resourceclaimtemplates"
 _NETWORKING = "ingresses networkpolicies"
 
 _VIEW = (
@@ -53,6 +54,7 @@ _VIEW = (
     rule(READ, "policy", "poddisruptionbudgets poddisruptionbudgets/status"),
     rule(READ, "networking.k8s.io", f"{_NETWORKING} ingresses/status"),
     rule(READ, "discovery.k8s.io", "endpointslices"),
+    rule(READ, "resource.k8s.io", f"{_DEVICE_CLAIMS} resourceclaims/status"),
 )
 _EDIT = (
     rule(READ, "core", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"),
@@ -67,6 +69,7 @@ _EDIT = (
     rule(WRITE, "policy", "poddisruptionbudgets"),
     rule(WRITE, "networking.k8s.io", _NETWORKING),
     rule((*READ, *WRITE), "coordination.k8s.io", "leases"),
+    rule(WRITE, "resource.k8s.io", _DEVICE_CLAIMS),
 )
 # Endpoints may not be written: through them one namespace could reach the services of another, or of the
 # node (CVE-2021-25740). Resizing and debugging pods needs a role of its own, as in Kubernetes.
