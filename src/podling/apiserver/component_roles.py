@@ -57,7 +57,8 @@ _CONTROLLER_MANAGER = (
     rule(("get", "update"), "coordination.k8s.io", "leases", "kube-controller-manager"),
     rule(("create",), "core", "secrets serviceaccounts serviceaccounts/token"),
     rule(("delete", "get", "update"), "core", "secrets"),
-    rule(("get", "update"), "core", "configmaps namespaces serviceaccounts"),
+    rule(("get",), "core", "configmaps namespaces serviceaccounts"),
+    rule(("update",), "core", "serviceaccounts"),
     *ASK_ABOUT_RIGHTS,
     rule(("list", "watch"), "*", "*"),
 )

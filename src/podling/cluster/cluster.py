@@ -167,10 +167,11 @@ class Cluster:
         self._stack.push_async_callback(api.stop)
         connector = HttpsNodeConnector(self._pki.ca, self._pki.kubelet_client())
         streams = StreamRequests(api.registry, api.objects, connector)
+        served = (primary_address(), LOOPBACK, *api.cluster_addresses())
         serving = Serving(
             host="0.0.0.0" if self.settings.runtime == "oci" else LOOPBACK,
             port=self.settings.port,
-            certificate=self._pki.server("apiserver", names),
+            certificate=self._pki.server("apiserver", served),
             client_ca=self._pki.ca,
             checks=api.checks(),
         )
