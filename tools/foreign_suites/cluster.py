@@ -1,4 +1,4 @@
-"""A cluster that is ready for a suite: the stand-in images are loaded, and no pod pulls what is there."""
+"""A cluster that is ready for a suite: the stand-in images are loaded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ def prepared_cluster(directory: Path, *, system_pod: bool) -> Iterator[RealClust
     try:
         cluster.up()
         images.load(cluster, directory.parent)
-        cluster.kubectl("apply", "-f", str(STAND_INS / "pull_policy.yaml"))
         if system_pod:
             cluster.kubectl("apply", "-f", str(STAND_INS / "system_pod.yaml"))
             cluster.kubectl(
