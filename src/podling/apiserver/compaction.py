@@ -1,11 +1,13 @@
-"""How much history is kept: minutes of it, so that every watcher may come back, but only so many changes.
+"""How much history is kept: minutes of it, so that every watcher may come back, but no more than a bound.
 
 Pure but for ``Compaction.run``, which carries the decision out.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from podling import clock
@@ -14,6 +16,8 @@ from podling.store.base import Store
 KEPT_SECONDS = 300.0
 """History younger than this is kept (the default of Kubernetes), unless there is too much of it."""
 KEPT_CHANGES = 50_000
+KEPT_BYTES = 64 * 1024 * 1024
+"""Replaced and deleted values; in memory they take two to three times as much."""
 CHECK_SECONDS = 30.0
 FORGOTTEN_AT_ONCE = 5_000
 """Changes let go of before others get a turn: letting go of an object takes time, too."""
@@ -40,11 +44,22 @@ class Compaction:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._history = History()
+        self._full = asyncio.Event()
+
+    def note_write(self) -> None:
+        """Compact at once if history has become too large."""
+        if self._store.history_bytes > KEPT_BYTES:
+            self._full.set()
 
     async def run(self) -> None:
         while True:
+            self._full.clear()
             target = self._history.look(clock.monotonic(), self._store.revision)
+            if self._store.history_bytes > KEPT_BYTES:
+                target = max(target, self._store.history_beyond(KEPT_BYTES // 2))
             while self._store.compacted < target:
                 await self._store.compact(min(target, self._store.compacted + FORGOTTEN_AT_ONCE))
                 await clock.sleep(0)
-            await clock.sleep(CHECK_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CHECK_SECONDS):
+                    await self._full.wait()

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 from podling.store.base import Entry, Event, Store, StoreClosed, Watch, WatchOverflow
+from podling.store.hub import CAPACITY_BYTES
 from podling.supervisor import Supervisor
 
 CAPACITY = 16_384
@@ -133,7 +134,17 @@ class _Feed:
 class _Reader:
     """One reader's queue: a ``store.base.Watch``."""
 
-    __slots__ = ("_capacity", "_closed", "_feed", "_overflowed", "_queue", "_start", "_waiter", "value")
+    __slots__ = (
+        "_capacity",
+        "_closed",
+        "_feed",
+        "_overflowed",
+        "_queue",
+        "_size_bytes",
+        "_start",
+        "_waiter",
+        "value",
+    )
 
     def __init__(self, feed: _Feed, value: str, start: int, missed: Iterator[Event], capacity: int) -> None:
         self._feed = feed
@@ -141,6 +152,8 @@ class _Reader:
         """Events up to here are in ``missed``, and not taken from the feed again."""
         self._queue = deque(missed)
         self._capacity = capacity
+        self._size_bytes = 0
+        """At least the size of what came to the queue; counted again when it seems too large."""
         self._waiter: asyncio.Future[None] | None = None
         self._closed = self._overflowed = False
         self.value = value
@@ -180,9 +193,17 @@ class _Reader:
         if event.revision <= self._start:
             return
         self._queue.append(event)
-        if len(self._queue) > self._capacity:
+        if len(self._queue) > self._capacity or self._is_too_large(event):
             self.cut_off()
         self._wake()
+
+    def _is_too_large(self, event: Event) -> bool:
+        """Whether the values in the queue are larger than a watch may be behind, now that ``event`` came."""
+        self._size_bytes += len(event.entry.value)
+        if self._size_bytes <= CAPACITY_BYTES:
+            return False
+        self._size_bytes = sum(len(each.entry.value) for each in self._queue)
+        return self._size_bytes > CAPACITY_BYTES
 
     def close(self) -> None:
         self._closed = True

@@ -83,7 +83,8 @@ class ApiServer:
         watches = CustomWatches()
         self.catalogue = Catalogue(store, rules_for, watches.end)
         conversion = Conversion(self.catalogue.definition_of, self.objects)
-        metered = MeteredStore(store)
+        self._compaction = Compaction(store)
+        metered = MeteredStore(store, self._compaction.note_write)
         self.collectors: list[Collector] = [
             metered,
             chain.metrics,
@@ -126,7 +127,7 @@ class ApiServer:
         await self.write_now_or_later("bootstrap", partial(bootstrap, self.registry))
         await self.write_now_or_later("announcement", lambda: announce(self.registry, self._endpoint))
         client, kinds = self.client(), Kinds(self._support.by_path, self._support.resource)
-        self._keep_running("compaction", Compaction(self.store).run)
+        self._keep_running("compaction", self._compaction.run)
         self._keep_running("start-apiextensions-controllers", Lifecycle(client, self.catalogue).run)
         self._keep_running("validatingadmissionpolicy-status-controller", PolicyStatus(client, kinds).run)
         self._keep_running("apiservice-status-available-controller", self.aggregation.run)

@@ -6,7 +6,7 @@ Source of names and labels: ``apiserver/pkg/storage/etcd3/metrics``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +15,17 @@ from podling.machinery import errors
 from podling.machinery.histograms import REQUEST_SECONDS, Histogram, counters, gauges, histograms
 from podling.machinery.scheme import group_versions
 from podling.machinery.text_cache import cached_by_text
-from podling.store.base import Conflict, Encode, Entry, Store, StoreClosed, StoreError, Watch, WriteFailed
+from podling.store.base import (
+    Conflict,
+    Encode,
+    Entry,
+    Store,
+    StoreClosed,
+    StoreError,
+    ValueTooLarge,
+    Watch,
+    WriteFailed,
+)
 
 CLUSTER = "etcd-0"
 _NAMES = ("operation", "group", "resource")
@@ -27,8 +37,11 @@ _Key = tuple[str, str]
 class MeteredStore:
     """A ``Store`` that counts its writes and fails with the API's errors; all else is the store's own."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, written: Callable[[], object] = lambda: None) -> None:
+        """``written``: called after every write."""
         self._store = store
+        self._written = written
+        self.history_beyond = store.history_beyond
         self.get, self.peek, self.list, self.count = store.get, store.peek, store.list, store.count
         self.compact, self.close = store.compact, store.close
         self._durations: dict[_Key, Histogram] = {}
@@ -49,6 +62,10 @@ class MeteredStore:
     @property
     def size_bytes(self) -> int:
         return self._store.size_bytes
+
+    @property
+    def history_bytes(self) -> int:
+        return self._store.history_bytes
 
     async def put(self, key: str, encode: Encode, *, expect: int, memo: Any = None) -> Entry:
         started, operation = clock.monotonic(), "update" if expect else "create"
@@ -77,6 +94,7 @@ class MeteredStore:
             raise _status_error(error) from error
 
     def _observe(self, operation: str, key: str, started: float) -> None:
+        self._written()
         kind = (operation, _kind(key))
         found = self._durations.get(kind)
         if found is None:
@@ -112,6 +130,8 @@ def _status_error(error: StoreError) -> Exception:
     As upstream when etcd has no space left (``etcdserver: mvcc: database space exceeded``): code 500, no
     reason, and the message is the storage's own (``responsewriters.ErrorToAPIStatus``).
     """
+    if isinstance(error, ValueTooLarge):
+        return errors.storage_too_large()
     if isinstance(error, WriteFailed):
         return errors.failure(500, "", str(error))
     if isinstance(error, StoreClosed):

@@ -132,7 +132,7 @@ class Writes:
                     raise errors.failure(
                         500, "", "resourceVersion should not be set on objects to be created"
                     )
-                return await self._store_new(resource, new, dry_run=options.dry_run)
+                return await self._store_new(resource, new, options)
             except Conflict:
                 if obj.metadata.name or not obj.metadata.generate_name:
                     break
@@ -159,15 +159,28 @@ class Writes:
         ) + rules.validate(new, context)
         _refuse(resource, new, found)
 
-    async def _store_new(self, resource: Resource, new: Any, *, dry_run: bool) -> Any:
+    async def _store_new(self, resource: Resource, new: Any, options: WriteOptions) -> Any:
         key = resource.key(new.metadata.namespace, new.metadata.name)
-        if dry_run:
+        if options.dry_run:
             present = self._store.peek(key)
             if present is not None:
                 raise Conflict(key, 0, present.revision)
             return new
+        return await self._put(resource, new, key, 0, options)
+
+    async def _put(self, resource: Resource, new: Any, key: str, expect: int, options: WriteOptions) -> Any:
+        """Store ``new`` and return what was stored.
+
+        An object that is too large loses its record of managers, as upstream, unless it is applied.
+        """
         writing = await self._writing(resource, new)
-        entry = await self._store.put(key, writing.encode, expect=0, memo=writing.memo)
+        try:
+            entry = await self._store.put(key, writing.encode, expect=expect, memo=writing.memo)
+        except ApiError as error:
+            if not errors.is_storage_too_large(error) or options.apply or not new.metadata.managed_fields:
+                raise
+            new = structs.replace(new, metadata=structs.replace(new.metadata, managed_fields=()))
+            return await self._put(resource, new, key, expect, options)
         return self._written(resource, new, entry)
 
     async def _writing(self, resource: Resource, new: Any) -> Writing:
@@ -208,7 +221,9 @@ class Writes:
             new = await self._prepared(update, wanted, old)
             if new == old and not self._is_outdated(resource, entry):
                 return old
-            return new if update.options.dry_run else await self._replace(resource, entry, new)
+            if update.options.dry_run:
+                return new
+            return await self._replace(resource, entry, new, update.options)
         except asyncio.CancelledError:
             release_later(update.releases)
             raise
@@ -280,14 +295,12 @@ class Writes:
         kept = structs.replace(changed.metadata, managed_fields=obj.metadata.managed_fields)
         return structs.replace(changed, metadata=kept)
 
-    async def _replace(self, resource: Resource, entry: Entry, new: Any) -> Any:
+    async def _replace(self, resource: Resource, entry: Entry, new: Any, options: WriteOptions) -> Any:
         """Write ``new`` over ``entry``, or end the object if that was all its deletion waited for."""
         if deletion.ends_with_update(new, self._rules_for(resource)):
             last = await self._reads.conversion.converted(new, resource.storage_resource)
             return await self._remove(entry, last)
-        writing = await self._writing(resource, new)
-        entry = await self._store.put(entry.key, writing.encode, expect=entry.revision, memo=writing.memo)
-        return self._written(resource, new, entry)
+        return await self._put(resource, new, entry.key, entry.revision, options)
 
     async def _remove(self, entry: Entry, last: Any) -> Any:
         writing = Writing(last)
@@ -343,7 +356,9 @@ class Writes:
             if plan.outcome is Outcome.KEEP:
                 return old
             if plan.outcome is Outcome.MARK:
-                return plan.object if dry_run else await self._replace(resource, entry, plan.object)
+                if dry_run:
+                    return plan.object
+                return await self._replace(resource, entry, plan.object, WriteOptions())
             last = plan.object if dry_run else await self._remove(entry, plan.object)
             return last if rules.returns_deleted else _deleted(resource, last)
 

@@ -158,9 +158,16 @@ def too_large(why: str) -> ApiError:
     return failure(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
+STORAGE_TOO_LARGE = "etcdserver: request is too large"
+
+
 def storage_too_large() -> ApiError:
     """500: the object is larger than the storage takes; the words are those of etcd."""
-    return failure(500, "", "etcdserver: request is too large")
+    return failure(500, "", STORAGE_TOO_LARGE)
+
+
+def is_storage_too_large(error: BaseException) -> bool:
+    return isinstance(error, ApiError) and error.status.message == STORAGE_TOO_LARGE
 
 
 def expired(message: str) -> ApiError:

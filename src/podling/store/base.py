@@ -25,7 +25,7 @@ Encode = Callable[[int], bytes]
 
 
 VALUE_BYTES_MAX = 1536 * 1024
-"""How large a value may be: the default of etcd (``--max-request-bytes``)."""
+"""How large a key and its value may be: the default of etcd (``--max-request-bytes``)."""
 
 
 class StoreError(Exception):
@@ -62,6 +62,10 @@ class WatchOverflow(StoreError):
 
 class WriteFailed(StoreError):
     """The write could not be made durable (the disk is full, say). Nothing of it is visible."""
+
+
+class ValueTooLarge(StoreError):
+    """The value is larger than ``VALUE_BYTES_MAX``. Nothing was written."""
 
 
 class StoreClosed(StoreError):
@@ -178,6 +182,15 @@ class Store(Protocol):
         """What the store takes on disk now; 0 for one without a disk."""
         ...
 
+    @property
+    def history_bytes(self) -> int:
+        """The size of the values that were replaced or deleted and are kept as history."""
+        ...
+
+    def history_beyond(self, size_bytes: int) -> int:
+        """The revision to compact to, so that history keeps at most ``size_bytes``."""
+        ...
+
     async def get(self, key: str) -> Entry | None: ...
 
     def peek(self, key: str) -> Entry | None:
@@ -200,8 +213,9 @@ class Store(Protocol):
         """Write ``key`` if it is at revision ``expect`` (0: if it does not exist).
 
         ``encode`` is called at most once, with the revision that the write takes. A put whose key has
-        a write in flight waits for that write, then compares. Raises ``Conflict``, ``WriteFailed`` or
-        ``StoreClosed``. A caller that is cancelled while waiting does not know whether it wrote.
+        a write in flight waits for that write, then compares. Raises ``Conflict``, ``ValueTooLarge``,
+        ``WriteFailed`` or ``StoreClosed``. A caller that is cancelled while waiting does not know whether it
+        wrote.
         """
         ...
 

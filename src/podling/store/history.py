@@ -3,7 +3,7 @@
 Revisions rise by one, so the event of a revision is found by subtraction: the window is a plain list
 and ``compacted`` is the revision just before its first event. Because an event carries the entry it
 replaced, the state at any revision of the window is today's state with later events undone; nothing
-is stored twice.
+is stored twice. The size of the window is what it alone keeps alive: values that were replaced or deleted.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from podling.store.base import Compacted, Entry, Event, FutureRevision
+from podling.store.base import Compacted, Entry, Event, EventType, FutureRevision
 
 
 class History:
     """Events in revision order, without gaps, from just after ``compacted`` to ``revision``."""
 
-    __slots__ = ("_events", "compacted", "revision")
+    __slots__ = ("_events", "compacted", "revision", "size_bytes")
 
     def __init__(self, compacted: int = 0) -> None:
         self._events: list[Event] = []
         self.compacted = compacted
         self.revision = compacted
+        self.size_bytes = 0
+        """The values that nothing but the window keeps."""
 
     def append(self, event: Event) -> None:
         """Add the next event; its revision must be the next one."""
@@ -31,6 +33,7 @@ class History:
             raise ValueError(f"revision {revision} does not follow {self.revision}")
         self._events.append(event)
         self.revision = revision
+        self.size_bytes += _size(event)
 
     def check(self, revision: int) -> None:
         """Raise ``Compacted`` or ``FutureRevision`` unless the state at ``revision`` can be told."""
@@ -59,5 +62,21 @@ class History:
     def compact(self, revision: int) -> None:
         """Forget the events up to ``revision``."""
         if revision > self.compacted:
+            self.size_bytes -= sum(map(_size, self.up_to(revision)))
             del self._events[: revision - self.compacted]
             self.compacted = revision
+
+    def beyond(self, size_bytes: int) -> int:
+        """The revision up to which events have to go, so that at most ``size_bytes`` are kept."""
+        left, revision = self.size_bytes, self.compacted
+        for event in self._events:
+            if left <= size_bytes:
+                break
+            left -= _size(event)
+            revision = event.entry.revision
+        return revision
+
+
+def _size(event: Event) -> int:
+    replaced = len(event.previous.value) if event.previous is not None else 0
+    return replaced + (len(event.entry.value) if event.type is EventType.DELETE else 0)

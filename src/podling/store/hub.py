@@ -3,7 +3,7 @@
 All watches of one prefix share one log and hold a position in it. A write is therefore appended once
 per watched prefix that it falls under, however many watch it, and the queue of a slow watch costs
 nothing but the events that it keeps alive. That cost is bounded: a watch more than ``capacity``
-events behind is cut off and reads ``WatchOverflow``, so the writer never waits for a reader.
+events or bytes behind is cut off and reads ``WatchOverflow``, so the writer never waits for a reader.
 
 Finding the prefixes of a key: a prefix is as long as it is long, so for each length in use the head
 of the key is looked up. There are few lengths, whatever the number of watches.
@@ -23,6 +23,9 @@ from podling.store.history import History
 DEFAULT_CAPACITY = 16_384
 """How many events a watch may be behind. Generous, because a shared log makes it cheap and because
 a burst of writes within one turn of the event loop gives no watch the chance to read."""
+
+CAPACITY_BYTES = 32 * 1024 * 1024
+"""How large the values may be that a watch is behind, together."""
 
 CROWD = 64
 """How many watches are woken at once. A thousand that all answer in one turn of the event loop would hold
@@ -110,6 +113,8 @@ class _Channel:
         self._release = release
         self._log: list[Event] = []
         self._start = self.end = 0
+        self._size_bytes = 0
+        """The values of the log."""
         self._trim_at = TRIM_AT_LEAST
         self._watches: dict[_Watch, None] = {}
         self._waiting: dict[_Watch, None] = {}
@@ -128,7 +133,8 @@ class _Channel:
     def append(self, event: Event) -> None:
         self._log.append(event)
         self.end += 1
-        if len(self._log) > self._trim_at:
+        self._size_bytes += len(event.entry.value)
+        if len(self._log) > self._trim_at or self._size_bytes > CAPACITY_BYTES:
             self.trim()
 
     def join(self, watch: _Watch) -> None:
@@ -165,18 +171,36 @@ class _Channel:
 
     def trim(self) -> None:
         """Cut off who is too far behind, drop what the rest has read; amortised over many events."""
+        self._drop_read()
+        if self._size_bytes > CAPACITY_BYTES or len(self._log) > self._capacity:
+            oldest = self._oldest_kept()
+            for watch in tuple(self._watches):
+                if watch.position < oldest:
+                    watch.cut_off()
+            self._drop_read()
+        kept = len(self._log)
+        self._trim_at = max(TRIM_AT_LEAST, min(2 * kept, self._capacity), kept + TRIM_AT_LEAST)
+
+    def _oldest_kept(self) -> int:
+        """The first position of which the log keeps everything that comes after it."""
+        position, left = self.end, CAPACITY_BYTES
+        for event in reversed(self._log):
+            left -= len(event.entry.value)
+            if left < 0 or self.end - position == self._capacity:
+                break
+            position -= 1
+        return position
+
+    def _drop_read(self) -> None:
+        """Drop what every watch has read."""
         end = self.end
-        for watch in tuple(self._watches):
-            if end - watch.position > self._capacity:
-                watch.cut_off()
         lowest = min((watch.position for watch in self._watches), default=end)
         read = lowest - self._start
         if read:
             self.complete_after = self._log[read - 1].entry.revision
+            self._size_bytes -= sum(len(event.entry.value) for event in self._log[:read])
             del self._log[:read]
             self._start = lowest
-        kept = len(self._log)
-        self._trim_at = max(TRIM_AT_LEAST, min(2 * kept, self._capacity), kept + TRIM_AT_LEAST)
 
     def close(self) -> None:
         for watch in tuple(self._watches):

@@ -12,7 +12,17 @@ from heapq import merge
 from itertools import islice
 from typing import Any
 
-from podling.store.base import Conflict, Encode, Entry, Event, EventType, Page, Watch
+from podling.store.base import (
+    VALUE_BYTES_MAX,
+    Conflict,
+    Encode,
+    Entry,
+    Event,
+    EventType,
+    Page,
+    ValueTooLarge,
+    Watch,
+)
 from podling.store.history import History
 from podling.store.hub import DEFAULT_CAPACITY, Hub
 from podling.store.keys import SortedKeys, just_after, prefix_end
@@ -56,10 +66,13 @@ class State:
         return Page(taken, as_of, total - len(taken))
 
     def put_event(self, key: str, encode: Encode, expect: int, revision: int, memo: Any) -> Event:
-        """The change that a put would make at ``revision``. Raises ``Conflict``."""
+        """The change that a put would make at ``revision``. Raises ``Conflict`` or ``ValueTooLarge``."""
         previous = self._expected(key, expect)
         created = previous.create_revision if previous else revision
-        return Event(EventType.PUT, Entry(key, encode(revision), revision, created, memo), previous)
+        value = encode(revision)
+        if len(key) + len(value) > VALUE_BYTES_MAX:
+            raise ValueTooLarge(f"{key}: {len(value)} bytes, at most {VALUE_BYTES_MAX}")
+        return Event(EventType.PUT, Entry(key, value, revision, created, memo), previous)
 
     def delete_event(self, key: str, encode: Encode | None, expect: int, revision: int) -> Event:
         """The change that a deletion would make at ``revision``. Raises ``Conflict``."""
@@ -131,6 +144,13 @@ class CommittedReads:
     @property
     def size_bytes(self) -> int:
         return 0
+
+    @property
+    def history_bytes(self) -> int:
+        return self._state.history.size_bytes
+
+    def history_beyond(self, size_bytes: int) -> int:
+        return self._state.history.beyond(size_bytes)
 
     async def get(self, key: str) -> Entry | None:
         return self._state.get(key)
