@@ -196,18 +196,12 @@ def replaced_rows(revision: int, deleted: bool, previous: Entry | None) -> Itera
 def _connect(path: Path) -> sqlite3.Connection:
     # Created here because SQLite would make it readable by others; its companions take its mode over.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    try:
-        return _prepared(path, "NORMAL")
-    except sqlite3.OperationalError:
-        # On a full disk the index of the write-ahead log cannot be made. In this mode it is kept in memory,
-        # so that what is stored can be read, and written again when space is free.
-        return _prepared(path, "EXCLUSIVE")
-
-
-def _prepared(path: Path, locking_mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute(f"PRAGMA locking_mode = {locking_mode}")
+        # Keeps the index of the write-ahead log in memory. A file for it would be mapped, and needs space: a
+        # write to the map of a file system that became read-only ends the process (SIGBUS).
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA mmap_size = 0")
         new = _pragma(connection, "schema_version") == 0
         if new:
             connection.execute(

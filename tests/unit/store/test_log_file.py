@@ -174,3 +174,10 @@ def test_a_batch_of_any_length_is_written_whole_or_not_at_all(path: Path, more: 
 
 def put(revision: int) -> Event:
     return Event(EventType.PUT, Entry(f"/key/{revision}", b"value", revision, revision), None)
+
+
+def test_no_file_of_the_store_is_mapped_into_memory(path: Path, file: LogFile) -> None:
+    """A write to a mapped file ends the process when the file system has become read-only (SIGBUS)."""
+    file.read()
+    assert str(path.parent) not in Path("/proc/self/maps").read_text()
+    assert not path.with_name("store.db-shm").exists()
