@@ -6,12 +6,18 @@ library's, and it is loaded when the first such probe is made.
 
 from __future__ import annotations
 
+import errno
+import os
+import resource
+
 from podling.kubelet.durations import go_duration
 from podling.kubelet.version import USER_AGENT_VERSION
 
 METHOD = "/grpc.health.v1.Health/Check"
 STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 SERVING = 1
+DESCRIPTORS_NEEDED = 64
+"""More than the library opens (measured: 7 for ten questions at once), as others open files, too."""
 
 
 def encode_request(service: str) -> bytes:
@@ -45,8 +51,24 @@ def decode_response(data: bytes) -> int:
     raise ValueError("not a health check's answer")
 
 
+def check_descriptors() -> None:
+    """Raise ``OSError`` (EMFILE) if the process can open few files more: without any, the library aborts it.
+
+    New descriptors get the lowest free number, so its distance from the limit tells how many are left.
+    """
+    lowest = os.dup(0)
+    os.close(lowest)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and lowest > soft - DESCRIPTORS_NEEDED:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
 async def check_health(address: str, service: str, timeout_seconds: float) -> tuple[bool, str]:
-    """Whether the service says that it is serving, and what to tell if not."""
+    """Return whether the service says that it is serving, and what to tell if not.
+
+    Raises ``OSError`` when the process has too few descriptors left to ask.
+    """
+    check_descriptors()
     try:
         import grpc  # type: ignore[import-untyped]
     except ImportError:

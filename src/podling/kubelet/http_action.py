@@ -54,11 +54,13 @@ class HTTPAnswer:
 
 
 class HTTPFailure(Exception):
-    """No answer came. ``plain_http``: one came, but without the encryption asked for."""
+    """No answer came. ``plain_http``: one came, but without the encryption asked for. ``error_number``: the
+    ``errno`` of a connection that did not come about; 0 for other failures."""
 
-    def __init__(self, message: str, *, plain_http: bool = False) -> None:
+    def __init__(self, message: str, *, plain_http: bool = False, error_number: int = 0) -> None:
         super().__init__(message)
         self.plain_http = plain_http
+        self.error_number = error_number
 
 
 def request_for(action: HTTPGetAction, container: Container, pod_ip: str, user_agent: str) -> HTTPRequest:
@@ -112,13 +114,15 @@ async def http_get(request: HTTPRequest, timeout_seconds: float) -> HTTPAnswer:
         why = "http: server gave HTTP response to HTTPS client" if plain else str(error)
         raise HTTPFailure(f'Get "{url}": {why}', plain_http=plain) from error
     except aiohttp.ClientConnectorError as error:
-        raise HTTPFailure(f'Get "{url}": {dial_failure(error.host, error.port, error.os_error)}') from error
+        why, number = dial_failure(error.host, error.port, error.os_error), error.os_error.errno or 0
+        raise HTTPFailure(f'Get "{url}": {why}', error_number=number) from error
     except aiohttp.ServerDisconnectedError as error:
         raise HTTPFailure(f'Get "{url}": EOF') from error
     except (aiohttp.ClientError, OSError, ValueError) as error:
         if isinstance(error, TimeoutError):
             raise
-        raise HTTPFailure(f'Get "{url}": {error}') from error
+        number = (error.errno or 0) if isinstance(error, OSError) else 0
+        raise HTTPFailure(f'Get "{url}": {error}', error_number=number) from error
 
 
 def dial_failure(host: str, port: int | None, error: OSError) -> str:

@@ -7,10 +7,12 @@ matters, because an error says nothing about the container (``pkg/probe``, ``pkg
 from __future__ import annotations
 
 import asyncio
+import errno
 from dataclasses import dataclass
 
 from podling.api.core_v1 import Container, ExecAction, GRPCAction, HTTPGetAction, Probe, TCPSocketAction
 from podling.kubelet.expansion import expand
+from podling.kubelet.failures import os_text
 from podling.kubelet.grpc_health import check_health
 from podling.kubelet.http_action import HTTPFailure, HTTPRequest, dial_failure, http_get, request_for
 from podling.kubelet.ports import UnknownPort, resolve_port
@@ -19,6 +21,8 @@ from podling.runtime.base import AnswersProbes, Runtime, Streams
 from podling.runtime.failures import ExecTimeout, RuntimeFailure
 
 OUTPUT_BYTES_MAX = 10 * 1024
+NODE_IS_SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL})
+"""Failures of a connection for want of something on the node. Kubernetes counts them as the container's."""
 USER_AGENT = f"kube-probe/{USER_AGENT_VERSION}"
 
 
@@ -57,6 +61,8 @@ async def ask(runtime: Runtime, subject: Subject, probe: Probe, timeout_seconds:
             return await _grpc(runtime, subject, probe.grpc, timeout_seconds)
     except UnknownPort as error:
         raise ProbeError(str(error)) from error
+    except OSError as error:
+        raise ProbeError(os_text(error)) from error
     raise ProbeError(f"missing probe handler for {subject.container.name}")
 
 
@@ -107,6 +113,8 @@ async def _http_over_network(request: HTTPRequest, timeout_seconds: float) -> An
         text = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
         return Answer(False, f'Get "{request.url}": {text}')
     except HTTPFailure as error:
+        if error.error_number in NODE_IS_SHORT:
+            raise ProbeError(str(error)) from error
         return Answer(False, str(error))
     if 200 <= answer.status < 300:
         return Answer(True, answer.body)
@@ -130,6 +138,8 @@ async def _tcp(runtime: Runtime, subject: Subject, action: TCPSocketAction, time
     except TimeoutError:
         return Answer(False, f"dial tcp {address}: i/o timeout")
     except OSError as error:
+        if error.errno in NODE_IS_SHORT:
+            raise
         return Answer(False, dial_failure(host, port, error))
     return Answer(True)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
+import resource
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -31,6 +33,11 @@ class NoAnswers:
         self.images = SimRuntime().images
 
     name = "none"
+
+    async def exec(self, *arguments: Any, **options: Any) -> int:
+        """Open what a command needs, as runtimes do."""
+        os.close(os.open("/dev/null", os.O_RDONLY))
+        return 0
 
 
 def subject(port: int = 80) -> Subject:
@@ -297,3 +304,38 @@ async def test_a_hook_that_meets_plain_http_tries_again_without_encryption() -> 
 async def test_a_socket_hook_has_no_meaning() -> None:
     with pytest.raises(HookFailure, match="invalid handler"):
         await run_hook({"tcpSocket": {"port": 80}}, Silent())
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Leave this process no descriptor to open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    taken: list[int] = []
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in taken:
+            os.close(descriptor)
+
+
+@real
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"httpGet": {"path": "/", "port": 80}},
+        {"tcpSocket": {"port": 80}},
+        {"grpc": {"port": 80}},
+        {"exec": {"command": ["true"]}},
+    ],
+    ids=lambda plain: next(iter(plain)),
+)
+async def test_node_without_descriptors_says_nothing_about_the_container(plain: dict[str, Any]) -> None:
+    with suppress(ProbeError):
+        await probe(plain)  # loads what it needs
+    with no_descriptors(), pytest.raises(ProbeError):
+        await probe(plain)
