@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from podling.machinery import codec
+from podling.machinery import codec, errors
 from podling.machinery.custom import NO_SCHEMAS, CustomResource, ObjectSchema
 from podling.machinery.errors import ApiError
 from podling.store.base import Entry
@@ -65,11 +65,26 @@ def with_revision(obj: Any, revision: int) -> Any:
 
 
 def stored(entry: Entry, kind: type[Any]) -> Stored:
-    """Return what is known of ``entry``; decode it if that was not done yet, or by another definition."""
+    """Return what is known of ``entry``; decode it if that was not done yet, or by another definition.
+
+    Raises ``ApiError`` 500 for a value that is not an object of ``kind``.
+    """
     memo: Stored | None = entry.memo
-    if memo is None or not (memo.schemas is None or _is_current(memo, kind)):
-        memo = entry.memo = _decoded(entry, kind)
-    return memo
+    if memo is not None and (memo.schemas is None or _is_current(memo, kind)):
+        return memo
+    if why := problem(entry, kind):
+        raise errors.corrupt_object(entry.key, entry.revision, why)
+    found: Stored = entry.memo
+    return found
+
+
+def problem(entry: Entry, kind: type[Any]) -> str:
+    """Decode ``entry``; return why it is not an object of ``kind``, empty if it is one."""
+    try:
+        entry.memo = _decoded(entry, kind)
+    except Exception as error:  # whatever is wrong with a damaged value, it concerns this object alone
+        return str(error) or type(error).__name__
+    return ""
 
 
 def _schemas(kind: type[Any]) -> Mapping[str, ObjectSchema] | None:

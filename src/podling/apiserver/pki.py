@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 CA_VALIDITY = timedelta(days=3650)
 CERTIFICATE_VALIDITY = timedelta(days=365)
 RENEW_BEFORE = timedelta(days=30)
+WAY_OUT = (
+    "restore it from a backup, or remove the folder: then a new authority is made, and every kubeconfig and "
+    "token in use has to be replaced"
+)
 BACKDATED = timedelta(minutes=5)
 """Certificates count from a little earlier: clocks of other machines may be behind."""
 
@@ -45,6 +49,10 @@ class KeyPair:
 
     certificate: Path
     key: Path
+
+
+class PkiDamaged(Exception):
+    """A key or certificate that must not be replaced silently is missing or damaged."""
 
 
 class Pki:
@@ -88,12 +96,21 @@ class Pki:
         return self.client("apiserver-kubelet-client", "kube-apiserver-kubelet-client", ("system:masters",))
 
     def service_account_key(self) -> bytes:
-        """The private key (PEM) that signs service account tokens."""
+        """Return the private key (PEM) that signs service account tokens. Raises ``PkiDamaged``."""
+        from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec
 
         if not self.signing_key.exists():
             write_private(self.signing_key, _key_pem(ec.generate_private_key(ec.SECP256R1())))
-        return self.signing_key.read_bytes()
+        key = self.signing_key.read_bytes()
+        try:
+            serialization.load_pem_private_key(key, None)
+        except ValueError as error:
+            raise PkiDamaged(
+                f"{self.signing_key} is not a private key: {error}; restore it from a backup, or remove it: "
+                "then every token of a service account has to be made again"
+            ) from error
+        return key
 
     def _issue(self, file_name: str, user: str, groups: tuple[str, ...], names: tuple[str, ...]) -> KeyPair:
         """The pair under ``file_name``: the one there if it still serves, else a new one."""
@@ -112,10 +129,24 @@ class Pki:
         return pair
 
     def authority(self) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
-        """The authority's certificate and its key."""
+        """Return the authority's certificate and its key. Raises ``PkiDamaged``."""
         if self._authority is None:
-            self._authority = self._read_authority() if self.ca.key.exists() else self._new_authority()
+            self._check_complete()
+            try:
+                self._authority = self._read_authority() if self.ca.key.exists() else self._new_authority()
+            except ValueError as error:
+                raise PkiDamaged(
+                    f"{self.folder}: the cluster's authority is damaged: {error}; {WAY_OUT}"
+                ) from error
         return self._authority
+
+    def _check_complete(self) -> None:
+        """Raise ``PkiDamaged`` if half of an authority that has issued certificates is missing."""
+        pair = (self.ca.certificate, self.ca.key)
+        missing = [path for path in pair if not path.exists()]
+        issued = any(path not in pair for path in self.folder.glob("*.crt"))
+        if missing and (issued or missing == [self.ca.certificate]):
+            raise PkiDamaged(f"{missing[0]} is missing; {WAY_OUT}")
 
     def _read_authority(self) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
         from cryptography import x509
@@ -125,7 +156,10 @@ class Pki:
         key = serialization.load_pem_private_key(self.ca.key.read_bytes(), None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise ValueError(f"{self.ca.key} is not an elliptic-curve key")
-        return x509.load_pem_x509_certificate(self.ca.certificate.read_bytes()), key
+        certificate = x509.load_pem_x509_certificate(self.ca.certificate.read_bytes())
+        if certificate.public_key() != key.public_key():
+            raise ValueError(f"{self.ca.certificate} is not the certificate of {self.ca.key}")
+        return certificate, key
 
     def _new_authority(self) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
         from cryptography import x509
@@ -167,10 +201,17 @@ def write_private(path: Path, data: bytes) -> None:
 def _serves(pair: KeyPair, authority: x509.Certificate, names: tuple[str, ...], now: datetime) -> bool:
     """Whether the pair on disk is ours, not about to expire, and good for every name."""
     from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
 
     if not (pair.key.exists() and pair.certificate.exists()):
         return False
-    certificate = x509.load_pem_x509_certificate(pair.certificate.read_bytes())
+    try:
+        certificate = x509.load_pem_x509_certificate(pair.certificate.read_bytes())
+        key = serialization.load_pem_private_key(pair.key.read_bytes(), None)
+    except ValueError:  # a damaged one is replaced, as one that has expired
+        return False
+    if certificate.public_key() != key.public_key():
+        return False
     if now + RENEW_BEFORE > certificate.not_valid_after_utc or certificate.issuer != authority.subject:
         return False
     try:

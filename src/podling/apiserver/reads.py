@@ -16,6 +16,7 @@ from podling.apiserver.kinds.base import KindRules
 from podling.apiserver.listing import Selected
 from podling.apiserver.objects import entry_of, object_of, stored
 from podling.apiserver.selection import Selection, selection
+from podling.apiserver.stored_values import check_readable
 from podling.apiserver.views import shown_form
 from podling.apiserver.watch import ObjectWatch, Open
 from podling.client.local import ListOptions, Target
@@ -45,10 +46,11 @@ class Reads:
         return self._store.peek(target.resource.key(target.namespace, target.name)) is not None
 
     def entry(self, target: Target) -> Entry:
-        """The stored entry of one object. Raises 404."""
+        """The stored entry of one object. Raises 404, or 500 for one that cannot be decoded."""
         resource = target.resource
         entry = self._store.peek(resource.key(target.namespace, target.name))
         if entry is not None:
+            stored(entry, resource.storage_resource.type)
             return entry
         for obj in self._computed[resource]() if resource in self._computed else ():
             if obj.metadata.name == target.name:
@@ -90,14 +92,17 @@ class Reads:
             await self.conversion.prepare(resource, entries)
 
     async def select(self, target: Target, options: ListOptions) -> Selected:
-        """What a list of ``target`` shows. Raises 400, 410 or 504."""
+        """What a list of ``target`` shows. Raises 400, 410, 504, or 500 for undecodable objects."""
         listing.check_not_older(options.resource_version, self._store.revision)
         wanted = selection(options, self._rules_for(target.resource))
         computed = self._computed.get(target.resource)
         if computed is not None:
             shown = (entry_of(obj) for obj in computed() if wanted.matches(obj))
             return Selected(tuple(shown), self._store.revision)
-        return await listing.select(self._store, target, options, wanted)
+        found = await listing.select(self._store, target, options, wanted)
+        if not isinstance(target.resource, CustomResource):  # the store's start has looked at their values
+            check_readable(found.entries, target.resource)
+        return found
 
     def watch(self, target: Target, options: ListOptions) -> ObjectWatch:
         """Changes of ``target``. Raises 410 at once when the start is too old."""

@@ -88,6 +88,23 @@ STARTED = clock.monotonic()
     help="Run the manifests in this directory as static pods of the first node; '' runs none.  "
     "[default: the last directory, or none]",
 )
+@click.option(
+    "--set-aside-undecodable",
+    is_flag=True,
+    help="Move stored values that cannot be decoded into files below set-aside/ of the data directory.",
+)
+@click.option(
+    "--new-store",
+    is_flag=True,
+    help="Begin a new cluster with an empty store. The old store is kept below set-aside/ of the data "
+    "directory; the old cluster's containers are ended.",
+)
+@click.option(
+    "--identity",
+    default="",
+    metavar="ID",
+    help="For a data directory without identity.json: the cluster's identity, or 'new' for a copy.",
+)
 @click.option("--detach", is_flag=True, help="Run in the background; return when the cluster is ready.")
 @click.option("--progress-fd", type=int, default=-1, hidden=True)
 def up(
@@ -106,12 +123,16 @@ def up(
     try:
         directory.create()
         with directory.locked():
+            if chosen["new_store"]:
+                _retire_store(directory, progress)
+            else:
+                directory.check_store()
             last = directory.settings()
             settings = _settings(last, chosen, progress)
-            _settle(directory, progress)
+            _settle(directory, chosen["identity"], progress)
             if last.runtime and last.runtime != settings.runtime:
                 _end_other_runtime(directory, last, progress)
-            _run(directory, settings, kubeconfig, progress)
+            _run(directory, settings, kubeconfig, progress, set_aside=chosen["set_aside_undecodable"])
     except (DirectoryInUse, DirectoryUnusable, Failure) as error:
         progress.failed(str(error))
         raise Failure(str(error)) from error
@@ -210,14 +231,23 @@ def _best_runtime(progress: Progress) -> str:
     return "process"
 
 
-def _settle(directory: DataDirectory, progress: Progress) -> None:
+def _retire_store(directory: DataDirectory, progress: Progress) -> None:
+    try:
+        kept = directory.retire_store()
+    except OSError as error:
+        raise Failure(f"{directory.store} cannot be moved: {error}") from error
+    if kept:
+        progress("store", f"the old one is kept in {kept}")
+
+
+def _settle(directory: DataDirectory, identity: str, progress: Progress) -> None:
     """Give a directory that was moved or copied its identity, or a new one its first."""
     from podling.cluster.relocation import settle as settle_directory
     from podling.runtime.base import RuntimeFailure
     from podling.store.base import StoreError
 
     try:
-        done = asyncio.run(settle_directory(directory))
+        done = asyncio.run(settle_directory(directory, identity))
     except (RuntimeFailure, StoreError, OSError) as error:
         raise Failure(str(error)) from error
     if done:
@@ -233,13 +263,18 @@ def _end_other_runtime(directory: DataDirectory, last: ClusterSettings, progress
 
 
 def _run(
-    directory: DataDirectory, settings: ClusterSettings, kubeconfig: Path | None, progress: Progress
+    directory: DataDirectory,
+    settings: ClusterSettings,
+    kubeconfig: Path | None,
+    progress: Progress,
+    *,
+    set_aside: bool,
 ) -> None:
     import uvloop
 
     from podling.cluster.cluster import Cluster, StartFailure
 
-    cluster = Cluster(directory, settings, progress)
+    cluster = Cluster(directory, settings, progress, set_aside=set_aside)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(cluster, kubeconfig, progress))

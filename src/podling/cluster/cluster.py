@@ -20,9 +20,10 @@ from podling.apiserver.admission.registry import default_plugins, plugins_withou
 from podling.apiserver.aggregation.authentication import FRONT, publish
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
-from podling.apiserver.pki import Pki
+from podling.apiserver.pki import Pki, PkiDamaged
 from podling.apiserver.server import ApiServer
 from podling.apiserver.signing import RequestSigner
+from podling.apiserver.stored_values import set_aside, undecodable
 from podling.apiserver.streams import HttpsNodeConnector, StreamRequests
 from podling.client.base import Client
 from podling.client.local import Backend, LocalClient
@@ -38,7 +39,7 @@ from podling.node.machine import primary_address
 from podling.node.node import Node
 from podling.runtime.base import RuntimeFailure
 from podling.runtime.images.store import ImageStore
-from podling.store.base import StoreError
+from podling.store.base import Store, StoreError
 from podling.store.sqlite import SqliteStore
 from podling.supervisor import Supervisor
 
@@ -60,12 +61,21 @@ class Cluster:
 
     Args:
         progress: told what has started, as it starts.
+        set_aside: move stored values that cannot be decoded out of the store, instead of refusing to start.
     """
 
-    def __init__(self, directory: DataDirectory, settings: ClusterSettings, progress: Progress) -> None:
+    def __init__(
+        self,
+        directory: DataDirectory,
+        settings: ClusterSettings,
+        progress: Progress,
+        *,
+        set_aside: bool = False,
+    ) -> None:
         self.directory = directory
         self.settings = settings
         self._progress = progress
+        self._set_aside = set_aside
         self._pki = Pki(directory.pki)
         self._stack = AsyncExitStack()
         self._nodes: list[Node] = []
@@ -88,7 +98,7 @@ class Cluster:
         except RuntimeFailure as error:
             await self.stop()
             raise StartFailure(f"{error}; 'podling doctor' says what to do") from error
-        except (ApiError, StoreError, OSError) as error:
+        except (ApiError, StoreError, PkiDamaged, OSError) as error:
             await self.stop()
             raise StartFailure(str(error)) from error
         except BaseException:
@@ -154,6 +164,7 @@ class Cluster:
         store = SqliteStore(self.directory.store)
         self._stack.push_async_callback(store.close)
         self._progress("store", f"revision {store.revision}")
+        await self._check_values(store)
         api = ApiServer(
             store,
             plugins_without_controllers() if self.settings.api_only else default_plugins(),
@@ -186,9 +197,27 @@ class Cluster:
         self._stack.push_async_callback(server.stop)
         self.port = server.port
         await api.announce(primary_address(), self.port)
-        self.directory.remember(structs.replace(self.settings, port=self.port))
+        recorded = structs.replace(self.settings, port=self.port, identity=self.directory.id)
+        self.directory.remember(recorded)
         self._progress("API server", self.url)
         return api
+
+    async def _check_values(self, store: Store) -> None:
+        """Raise ``StartFailure`` if a stored value cannot be decoded, unless such are to be set aside."""
+        found = await undecodable(store)
+        if not found:
+            return
+        if self._set_aside:
+            folder = self.directory.set_aside
+            await set_aside(store, found, folder)
+            self._progress("set aside", f"{', '.join(each.key for each in found)}; kept in {folder}")
+            return
+        others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        raise StartFailure(
+            f"{self.directory.store}: the value of {found[0].key}{others} cannot be decoded: {found[0].why}; "
+            "restore a backup, or start without, keeping the bytes in a file: "
+            "'podling up --set-aside-undecodable'"
+        )
 
     def _start_components(self, api: ApiServer, backend: Backend) -> None:
         simulated = self.settings.runtime == "sim"  # its pods write nothing

@@ -24,6 +24,9 @@ from podling.cluster.identity import Identity, Place, Standing
 
 logger = logging.getLogger(__name__)
 
+SETTINGS = "cluster.json"
+RUNTIMES = ("oci", "process")
+"""Runtimes that keep records on disk, in directories of their names."""
 LOCK_RETRY_TEXT = "stop it first ('podling down --data-dir {path}'), or name another --data-dir"
 
 
@@ -52,6 +55,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Run the API server and nothing else."""
     static_pod_path: str = ""
     """The directory with the static pods of the first node; empty: none."""
+    identity: str = ""
+    """The identity of the last run, to name the cluster when ``identity.json`` is lost."""
 
 
 class DataDirectory:
@@ -99,6 +104,11 @@ class DataDirectory:
         return self.path / "store.db"
 
     @property
+    def set_aside(self) -> Path:
+        """Values and stores that could not be read, kept as they were."""
+        return self.path / "set-aside"
+
+    @property
     def kubeconfig(self) -> Path:
         return self.path / "admin.kubeconfig"
 
@@ -113,6 +123,40 @@ class DataDirectory:
     @property
     def log(self) -> Path:
         return self.path / "podling.log"
+
+    def check_store(self) -> None:
+        """Raise ``DirectoryUnusable`` if the store of a cluster that ran before is missing or empty.
+
+        A new store would begin a new cluster, which ends every container of the old one.
+        """
+        if not self._ran_before():
+            return
+        try:
+            missing = self.store.stat().st_size == 0
+        except FileNotFoundError:
+            missing = True
+        if missing:
+            state = "is empty" if self.store.exists() else "is missing"
+            raise DirectoryUnusable(
+                f"{self.store} {state}, but a cluster ran in {self.path}; restore it from a backup, or begin "
+                "a new cluster there, which ends the old one's containers: 'podling up --new-store'"
+            )
+
+    def _ran_before(self) -> bool:
+        return (self.path / SETTINGS).exists() or bool(self._runtime_found())
+
+    def retire_store(self) -> Path | None:
+        """Move the store's files out of the way of a new one; return where they are. Raises ``OSError``."""
+        files = [path for path in self.path.glob(f"{self.store.name}*") if path.suffix != ".lock"]
+        if not files:
+            return None
+        number = 1
+        while (folder := self.set_aside / f"store-{number}").exists():
+            number += 1
+        folder.mkdir(parents=True, mode=0o700)
+        for path in files:
+            path.rename(folder / path.name)
+        return folder
 
     def node(self, name: str) -> Path:
         return self.path / "nodes" / name
@@ -138,18 +182,29 @@ class DataDirectory:
             raise DirectoryUnusable(f"{reason}; name another with --data-dir") from error
 
     def settings(self) -> ClusterSettings:
-        """What the last run recorded; the defaults for a new or damaged directory."""
+        """Return what the last run recorded; the defaults for a new directory.
+
+        Where the record is damaged, the nodes' directories still say which runtime has containers to end.
+        """
         try:
-            return msgspec.json.decode((self.path / "cluster.json").read_bytes(), type=ClusterSettings)
-        except (OSError, msgspec.DecodeError):
-            return ClusterSettings()
+            return msgspec.json.decode((self.path / SETTINGS).read_bytes(), type=ClusterSettings)
+        except FileNotFoundError:
+            return ClusterSettings(runtime=self._runtime_found())
+        except (OSError, msgspec.DecodeError) as error:
+            logger.warning("%s cannot be read, so the defaults hold: %s", self.path / SETTINGS, error)
+            return ClusterSettings(runtime=self._runtime_found())
+
+    def _runtime_found(self) -> str:
+        """Return the runtime that keeps records in the directory of a node; empty without any."""
+        nodes = [self.node(name) for name in self.node_names()]
+        return next((each for each in RUNTIMES if any((node / each).is_dir() for node in nodes)), "")
 
     def remember(self, settings: ClusterSettings) -> None:
         """Record the settings of this run. A full disk must not keep a cluster from starting."""
         if settings == self.settings():
             return
         try:
-            _replace(self.path / "cluster.json", msgspec.json.encode(settings))
+            _replace(self.path / SETTINGS, msgspec.json.encode(settings))
         except OSError as error:
             logger.warning("the cluster's settings could not be recorded: %s", error)
 

@@ -15,9 +15,9 @@ from msgspec import structs
 
 from podling import ids
 from podling.api.core_v1 import PersistentVolume
-from podling.apiserver.objects import with_revision
-from podling.cluster.directory import DataDirectory
-from podling.cluster.identity import Identity, Place, Standing
+from podling.apiserver.objects import object_of, problem, with_revision
+from podling.cluster.directory import DataDirectory, DirectoryUnusable
+from podling.cluster.identity import FILE, Identity, Place, Standing
 from podling.cluster.nodes import end_all_containers
 from podling.controllers.directory_provisioner import PROVISIONER
 from podling.controllers.volume_rules import PROVISIONED_BY
@@ -30,14 +30,23 @@ GRACE_SECONDS = 10.0
 VOLUMES_PREFIX = "/registry/persistentvolumes/"
 
 
-async def settle(directory: DataDirectory) -> str:
+NEW_IDENTITY = "new"
+"""Said of a directory whose identity is lost: it is a copy."""
+
+
+async def settle(directory: DataDirectory, said: str = "") -> str:
     """Make a locked directory usable where it is; return what was done, for people.
+
+    Args:
+        said: where the identity is lost, the identity that the directory has, or ``NEW_IDENTITY``.
 
     Raises ``RuntimeFailure``, ``StoreError``, ``DirectoryUnusable`` or ``OSError``.
     """
     found = directory.standing()
     if found is Standing.SAME:
         return ""
+    if found is Standing.NEW and (before := directory.settings().identity):
+        return _replace_lost_identity(directory, before, said)
     recorded, here = directory.identity(), Place.of(directory.path)
     own = directory.id if found is Standing.MOVED else ids.hex_id(8)
     done = ""
@@ -47,6 +56,25 @@ async def settle(directory: DataDirectory) -> str:
         done = await _relocate(directory, recorded, found)
     directory.remember_identity(Identity(id=own, place=here))
     return done
+
+
+def _replace_lost_identity(directory: DataDirectory, before: str, said: str) -> str:
+    """Give a directory whose identity is lost the one that is ``said``.
+
+    Guessing would either leave the cluster's containers behind, or end those of the cluster that this is a
+    copy of.
+    """
+    if said not in (before, NEW_IDENTITY):
+        raise DirectoryUnusable(
+            f"{directory.path / FILE} is missing: restore it from a backup, or say whether this is cluster "
+            f"{before} itself ('podling up --identity {before}') or a copy ('--identity {NEW_IDENTITY}')"
+        )
+    own = said
+    if said == NEW_IDENTITY:
+        forget_containers(directory)
+        own = ids.hex_id(8)
+    directory.remember_identity(Identity(id=own, place=Place.of(directory.path)))
+    return f"is cluster {own}"
 
 
 async def _relocate(directory: DataDirectory, recorded: Identity, found: Standing) -> str:
@@ -83,7 +111,9 @@ async def move_volumes(store: Store, before: Path, now: Path) -> None:
     Written past the API server, which refuses every change of a volume's source.
     """
     for entry in (await store.list(VOLUMES_PREFIX)).entries:
-        volume = moved_volume(codec.decode(entry.value, PersistentVolume), before, now)
+        if problem(entry, PersistentVolume):
+            continue  # the start of the cluster reports it
+        volume = moved_volume(object_of(entry, PersistentVolume), before, now)
         if volume is not None:
             await store.put(
                 entry.key,

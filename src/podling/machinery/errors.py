@@ -205,6 +205,26 @@ def internal(message: str) -> ApiError:
     return failure(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
+def storage_error(key: str, revision: int, why: str) -> str:
+    """Return how Kubernetes names a stored value that cannot be decoded (``storage.NewCorruptObjError``)."""
+    return (
+        f"StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"object not decodable revision={revision}: {why}"
+    )
+
+
+def corrupt_object(key: str, revision: int, why: str) -> ApiError:
+    """500: a stored value is not an object of its kind."""
+    return internal(storage_error(key, revision, why))
+
+
+def unreadable_objects(resource: str, group: str, causes: Sequence[StatusCause]) -> ApiError:
+    """500: a list holds values that are not objects of its kind (``aggregatedStorageError``)."""
+    details = StatusDetails(name="list", group=group or None, kind=resource, causes=tuple(causes))
+    message = f"failed to read one or more {qualified(resource, group)} from the storage"
+    return failure(500, "StorageReadError", message, details)
+
+
 def is_not_found(error: BaseException) -> bool:
     return isinstance(error, ApiError) and error.reason == "NotFound"
 

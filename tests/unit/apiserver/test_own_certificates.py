@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 from podling.apiserver.authn import Authenticator
 from podling.apiserver.bootstrap import Endpoint
 from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
-from podling.apiserver.pki import Pki
+from podling.apiserver.pki import Pki, PkiDamaged
 from podling.sim.loop import EPOCH, run
 from podling.testing import ControlPlane
 
@@ -118,3 +118,58 @@ def test_a_kubeconfig_holds_everything(pki: Pki, tmp_path: Path) -> None:
     assert base64.b64decode(cluster["certificate-authority-data"]) == pki.ca_pem
     user = document["users"][0]["user"]
     assert base64.b64decode(user["client-key-data"]) == pki.admin().key.read_bytes()
+
+
+@pytest.mark.parametrize("lost", ["ca.key", "ca.crt"])
+def test_authority_in_use_is_not_replaced_when_half_of_it_is_lost(pki: Pki, lost: str) -> None:
+    pki.admin()
+    (pki.folder / lost).unlink()
+    with pytest.raises(PkiDamaged, match=rf"{lost} is missing; restore it from a backup"):
+        Pki(pki.folder).admin()
+
+
+def test_authority_that_was_never_finished_is_made_again(pki: Pki) -> None:
+    """The key is written last: a certificate without it has signed nothing."""
+    pki.authority()
+    pki.ca.key.unlink()
+    Pki(pki.folder).admin()
+
+
+@pytest.mark.parametrize("name", ["ca.key", "ca.crt"])
+def test_damaged_authority_is_named(pki: Pki, name: str) -> None:
+    pki.admin()
+    (pki.folder / name).write_bytes(b"-----BEGIN nonsense")
+    with pytest.raises(PkiDamaged, match=r"the cluster's authority is damaged: .*; restore it from a backup"):
+        Pki(pki.folder).admin()
+
+
+def test_authority_of_another_cluster_is_named(pki: Pki, tmp_path: Path) -> None:
+    other = Pki(tmp_path / "other")
+    other.authority()
+    pki.admin()
+    pki.ca.certificate.write_bytes(other.ca.certificate.read_bytes())
+    with pytest.raises(PkiDamaged, match="is not the certificate of"):
+        Pki(pki.folder).admin()
+
+
+def test_damaged_key_of_service_accounts_is_named(pki: Pki) -> None:
+    pki.service_account_key()
+    pki.signing_key.write_bytes(b"")
+    with pytest.raises(PkiDamaged, match=r"service-account\.key is not a private key"):
+        pki.service_account_key()
+
+
+@pytest.mark.parametrize("damage", [b"", b"-----BEGIN CERTIFICATE-----\nAAAA"])
+@pytest.mark.parametrize("suffix", ["crt", "key"])
+def test_damaged_certificate_is_made_again(pki: Pki, suffix: str, damage: bytes) -> None:
+    pair = pki.admin()
+    (pki.folder / f"admin.{suffix}").write_bytes(damage)
+    pki.admin()
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(pair.certificate, pair.key)
+
+
+def test_certificate_of_another_key_is_made_again(pki: Pki) -> None:
+    pair, other = pki.admin(), pki.node("one")
+    pair.key.write_bytes(other.key.read_bytes())
+    pki.admin()
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(pair.certificate, pair.key)

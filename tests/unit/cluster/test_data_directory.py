@@ -84,3 +84,55 @@ def test_another_kind_of_file_is_left_alone(tmp_path: Path, text: str) -> None:
     with pytest.raises(KubeconfigUnusable):
         merge_into(path, config("podling", "https://new"))
     assert path.read_text() == text
+
+
+def ran_before(path: Path) -> DataDirectory:
+    directory = DataDirectory(path)
+    directory.create()
+    directory.remember(ClusterSettings(port=7001, runtime="sim"))
+    directory.store.write_bytes(b"store")
+    return directory
+
+
+def test_new_directory_needs_no_store(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    directory.create()
+    directory.check_store()
+
+
+def test_missing_or_empty_store_of_a_cluster_is_refused(tmp_path: Path) -> None:
+    directory = ran_before(tmp_path)
+    directory.check_store()
+    directory.store.write_bytes(b"")
+    with pytest.raises(DirectoryUnusable, match=r"store\.db is empty, but a cluster ran in .*--new-store"):
+        directory.check_store()
+    directory.store.unlink()
+    with pytest.raises(DirectoryUnusable, match=r"store\.db is missing, .* restore it from a backup"):
+        directory.check_store()
+
+
+def test_nodes_show_that_a_cluster_ran(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    directory.create()
+    (directory.node("one") / "oci").mkdir(parents=True)
+    with pytest.raises(DirectoryUnusable, match="is missing"):
+        directory.check_store()
+    assert directory.settings().runtime == "oci", "'podling down' must end the containers"
+
+
+def test_retired_stores_are_kept(tmp_path: Path) -> None:
+    directory = ran_before(tmp_path)
+    directory.store.with_name("store.db-wal").write_bytes(b"log")
+    directory.store.with_name("store.db.lock").write_bytes(b"")
+    first = directory.retire_store()
+    assert first is not None
+    assert {file.name: file.read_bytes() for file in first.iterdir()} == {
+        "store.db": b"store",
+        "store.db-wal": b"log",
+    }
+    assert directory.retire_store() is None
+    directory.store.write_bytes(b"second")
+    second = directory.retire_store()
+    assert second is not None
+    assert second != first
+    assert (second / "store.db").read_bytes() == b"second"

@@ -9,10 +9,10 @@ import pytest
 
 from podling.api.core_v1 import HostPathVolumeSource, PersistentVolume, PersistentVolumeSpec
 from podling.api.meta_v1 import ObjectMeta
-from podling.cluster.directory import ClusterSettings, DataDirectory
-from podling.cluster.identity import Standing
+from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryUnusable
+from podling.cluster.identity import FILE, Standing
 from podling.cluster.nodes import end_all_containers
-from podling.cluster.relocation import VOLUMES_PREFIX, moved_volume, settle
+from podling.cluster.relocation import NEW_IDENTITY, VOLUMES_PREFIX, moved_volume, settle
 from podling.controllers.directory_provisioner import PROVISIONER
 from podling.machinery import codec
 from podling.store.sqlite import SqliteStore
@@ -106,3 +106,31 @@ async def test_two_new_directories_at_one_place_have_different_identities(tmp_pa
     first.path.rename(tmp_path / "aside")
     second = await made(tmp_path / "place")
     assert second.id != DataDirectory(tmp_path / "aside").id
+
+
+@real_loop
+async def test_lost_identity_is_not_guessed(tmp_path: Path) -> None:
+    directory = await made(tmp_path / "place")
+    own = directory.id
+    directory.remember(ClusterSettings(runtime="sim", identity=own))
+    (directory.path / FILE).unlink()
+    with pytest.raises(
+        DirectoryUnusable, match=f"identity.json is missing: .*--identity {own}.*--identity new"
+    ):
+        await settle(directory)
+    with pytest.raises(DirectoryUnusable, match="is missing"):
+        await settle(directory, "another")
+    await settle(directory, own)
+    assert (directory.id, directory.standing()) == (own, Standing.SAME)
+    assert list(directory.path.glob("nodes/*/*/containers/*"))
+
+
+@real_loop
+async def test_lost_identity_of_a_copy_is_made_anew(tmp_path: Path) -> None:
+    directory = await made(tmp_path / "place")
+    own = directory.id
+    directory.remember(ClusterSettings(runtime="sim", identity=own))
+    (directory.path / FILE).unlink()
+    await settle(directory, NEW_IDENTITY)
+    assert directory.id != own
+    assert not list(directory.path.glob("nodes/*/*/containers/*"))

@@ -181,3 +181,20 @@ def test_no_file_of_the_store_is_mapped_into_memory(path: Path, file: LogFile) -
     file.read()
     assert str(path.parent) not in Path("/proc/self/maps").read_text()
     assert not path.with_name("store.db-shm").exists()
+
+
+@pytest.mark.parametrize("cut", [1, 100, 4096, 4200])
+def test_half_written_end_of_the_log_is_no_damage(path: Path, file: LogFile, cut: int) -> None:
+    """A power failure leaves the last, never acknowledged transaction half written."""
+    before = file.read().events[-1].revision
+    wal = path.with_name("store.db-wal")
+    whole = wal.stat().st_size
+    file.append([put(7)])
+    copy = path.with_name("copy.db")
+    copy.write_bytes(path.read_bytes())
+    written = wal.read_bytes()
+    assert len(written) > whole
+    copy.with_name("copy.db-wal").write_bytes(written[: max(len(written) - cut, whole)])
+    opened = LogFile(copy)
+    assert opened.read().events[-1].revision == before
+    opened.close()
