@@ -19,7 +19,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -200,11 +200,17 @@ class BridgeNetwork:
         file = self._state / "subnet"
         if self._wanted is not None:
             return self._wanted
-        if file.exists():
+        with suppress(
+            FileNotFoundError, ValueError
+        ):  # cut off while it was written: no pod has an address yet
             return IPv4Network(file.read_text().strip())
         taken = parse_routes(Path("/proc/net/route").read_text())
         chosen = choose_subnet(self._pool, NODE_PREFIX, taken)
-        file.write_text(f"{chosen}\n")
+        try:
+            file.write_text(f"{chosen}\n")
+        except OSError:
+            file.unlink(missing_ok=True)
+            raise
         return chosen
 
     def _tear_down(self) -> None:

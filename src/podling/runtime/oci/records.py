@@ -132,14 +132,17 @@ class Records(Generic[R]):
         self._all: dict[str, R] = {}
 
     def load(self) -> list[str]:
-        """Read everything from disk; returns the names of directories without a readable record."""
+        """Read everything from disk; return the names of directories without a record, or with a damaged one.
+
+        Raises ``OSError`` for records that cannot be read now: their containers must not be taken for strays.
+        """
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._all.clear()
         strays = []
         for directory in sorted(self.root.iterdir()):
             try:
                 record = msgspec.json.decode((directory / RECORD).read_bytes(), type=self._kind)
-            except (OSError, msgspec.MsgspecError):
+            except (FileNotFoundError, NotADirectoryError, msgspec.MsgspecError):
                 strays.append(directory.name)
             else:
                 self._all[record.id] = record
