@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from podling.files.trees import remove_tree
+from podling.kubelet.directories import Directories
 from podling.runtime.base import Runtime, RuntimeFailure
 from podling.runtime.images.store import ImageStore
 
@@ -84,7 +85,10 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
     if sys.platform == "linux":
         from podling.runtime.oci.rootfs import unmount_everything_under
 
-        unmount_everything_under(plan.root)  # volumes in memory, which root can make beside processes too
+        # Volumes in memory, which root can make beside processes, too. Not the whole directory of the node:
+        # its logs may be on a file system of their own.
+        for folder in (Directories(plan.root / "kubelet").pods, plan.root / plan.runtime):
+            unmount_everything_under(folder)
     if plan.runtime == "oci":
         from podling.network.pod_network import BridgeNetwork
 
