@@ -16,6 +16,7 @@ from podling import clock
 from podling.cli import down
 from podling.cluster.directory import DataDirectory
 from podling.network.pod_network import Names
+from podling.node.machine import node_names
 from podling.node.runtimes import STATE
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, shell_pod
@@ -78,6 +79,26 @@ def left(cluster: RealCluster) -> list[str]:
 def hanging_processes() -> list[str]:
     found = subprocess.run(["pgrep", "-f", "sleep 5555"], capture_output=True, text=True, check=False)
     return found.stdout.split()
+
+
+DEAF = "trap '' TERM; while true; do sleep 1; done"
+
+
+def test_down_waits_no_longer_than_pods_and_ends_nodes_together(own_cluster: RealCluster) -> None:
+    """Three nodes with a pod each that does not heed SIGTERM: two seconds once, not ten seconds thrice."""
+    own_cluster.up("--nodes", "3")
+    names = node_names(3)
+    for number, node in enumerate(names):
+        own_cluster.apply(shell_pod(f"deaf-{number}", DEAF, nodeName=node))
+    for number in range(len(names)):
+        own_cluster.wait_ready(f"deaf-{number}")
+    began = clock.monotonic()
+    done = own_cluster.podling("down")
+    took = clock.monotonic() - began
+    assert done.code == 0, done.err
+    assert "3 pods" in done.out
+    assert 2.0 <= took < 9.0
+    assert left(own_cluster) == []
 
 
 def test_while_the_runtime_hangs(serving: RealCluster, wrapped: Path) -> None:

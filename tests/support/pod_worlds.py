@@ -85,7 +85,7 @@ class World:
                 state=ContainerState.RUNNING,
                 created_at=self.now,
                 started_at=self.now,
-                annotations=container_annotations(container, attempt, ""),
+                annotations=container_annotations(self.pod, container, attempt, ""),
             )
         )
 

@@ -13,12 +13,17 @@ from podling.runtime.oci.cgroups import Cgroups
 
 
 def remains(directory: Path) -> list[str]:
-    """Processes, mounts, cgroups, namespaces, ports and directories of pods on a cluster's one node."""
+    """Processes, mounts, cgroups, namespaces, ports and directories of pods on a cluster's nodes."""
     data = DataDirectory(directory)
-    identity = f"{data.id}-0"
+    return [
+        found
+        for index, name in enumerate(data.node_names())
+        for found in _of_node(f"{data.id}-{index}", data.node(name))
+    ]
+
+
+def _of_node(identity: str, node: Path) -> list[str]:
     state = STATE / identity
-    (name,) = data.node_names()
-    node = data.node(name)
     tops = Cgroups(detect.cgroup_mode()).hierarchies()
     return [
         *_processes(identity, str(node)),

@@ -20,7 +20,12 @@ KILL_SECONDS = 10.0
 
 @click.command()
 @data_directory_option
-@click.option("--grace", default=10.0, show_default=True, help="Seconds containers get before SIGKILL.")
+@click.option(
+    "--grace",
+    default=10.0,
+    show_default=True,
+    help="Most seconds a container gets before SIGKILL; its pod's grace period may be shorter.",
+)
 def down(directory: DataDirectory, grace: float) -> None:
     """Stop the cluster and its containers. Its objects stay: 'podling up' runs them again."""
     if not directory.path.is_dir():

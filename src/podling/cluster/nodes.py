@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from msgspec import structs
@@ -34,6 +35,7 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
 async def end_all_containers(directory: DataDirectory, grace_seconds: float) -> int:
     """End whatever a cluster that no process runs has left running; returns how many pods that were.
 
+    The nodes end theirs at the same time; what one cannot end keeps no other from it.
     A copy of a data directory has left nothing running: its records are of another cluster's containers.
     Raises ``RuntimeFailure`` or ``DirectoryUnusable``.
     """
@@ -43,4 +45,9 @@ async def end_all_containers(directory: DataDirectory, grace_seconds: float) -> 
     # An earlier run may have had more nodes than the last one.
     every = structs.replace(settings, nodes=max(settings.nodes, len(directory.node_names())))
     images = ImageStore(directory.images)
-    return sum([await end_all(plan, images, grace_seconds) for plan in node_plans(directory, every)])
+    ending = (end_all(plan, images, grace_seconds) for plan in node_plans(directory, every))
+    results = await asyncio.gather(*ending, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return sum(result for result in results if isinstance(result, int))

@@ -106,7 +106,7 @@ class ContainerSpecs:
             process_target=instance.process_target,
             labels=container_labels(pod, container),
             annotations=container_annotations(
-                container, instance.attempt, str(message_path) if message_path is not None else ""
+                pod, container, instance.attempt, str(message_path) if message_path is not None else ""
             ),
         )
 

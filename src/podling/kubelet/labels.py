@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from podling.api.core_v1 import Container, Pod
+from podling.runtime.grace import POD_TERMINATION_GRACE
 
 POD_NAME = "io.kubernetes.pod.name"
 POD_NAMESPACE = "io.kubernetes.pod.namespace"
@@ -56,13 +57,18 @@ def container_labels(pod: Pod, container: Container) -> dict[str, str]:
     }
 
 
-def container_annotations(container: Container, attempt: int, message_host_path: str) -> dict[str, str]:
+def container_annotations(
+    pod: Pod, container: Container, attempt: int, message_host_path: str
+) -> dict[str, str]:
     annotations = {
         CONTAINER_HASH: container_hash(container),
         RESTART_COUNT: str(attempt),
         TERMINATION_MESSAGE_PATH: container.termination_message_path or "/dev/termination-log",
         TERMINATION_MESSAGE_POLICY: container.termination_message_policy or "File",
     }
+    grace = pod.spec.termination_grace_period_seconds
+    if grace is not None:
+        annotations[POD_TERMINATION_GRACE] = str(grace)
     if message_host_path:
         annotations[TERMINATION_MESSAGE_HOST_PATH] = message_host_path
     return annotations

@@ -27,9 +27,7 @@ from podling.kubelet.pod_spec import field_path, find_container, sidecars
 from podling.runtime.base import Container as Observed
 from podling.runtime.base import Runtime
 from podling.runtime.failures import NotFound, RuntimeFailure
-
-MINIMUM_GRACE_SECONDS = 2
-"""What a container gets between its stop signal and SIGKILL, however late it is."""
+from podling.runtime.grace import MINIMUM_GRACE_SECONDS
 
 
 def grace_seconds(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from podling.files.trees import remove_tree
 from podling.kubelet.directories import Directories
 from podling.runtime.base import Runtime, RuntimeFailure
+from podling.runtime.grace import own_grace
 from podling.runtime.images.store import ImageStore
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
     """End every container of a node that no process runs, and remove all that it left outside of its
     directory; returns how many pods ran. Raises ``RuntimeFailure`` for what could not be ended.
 
+    A container gets the grace period of its pod, at most ``grace_seconds``.
+
     A runtime that hangs, fails or is gone does not keep its containers alive: what it does not end within
     its time is ended without it.
     """
@@ -102,9 +105,12 @@ async def _end_in_order(plan: NodePlan, images: ImageStore, grace_seconds: float
     runtime = make_runtime(plan, images)
     await runtime.start()
     try:
-        running = [item.id for item in await runtime.list_containers() if item.finished_at is None]
+        running = [each for each in await runtime.list_containers() if each.finished_at is None]
         await asyncio.gather(
-            *(runtime.stop_container(container, grace_seconds=grace_seconds) for container in running)
+            *(
+                runtime.stop_container(each.id, grace_seconds=own_grace(each.annotations, grace_seconds))
+                for each in running
+            )
         )
         sandboxes = await runtime.list_sandboxes()
         for sandbox in sandboxes:

@@ -15,9 +15,10 @@ import msgspec
 
 from podling import clock
 from podling.files.trees import remove_tree
+from podling.runtime.grace import own_grace
 from podling.runtime.oci.cgroups import Cgroups
 from podling.runtime.oci.processes import end, kill, wait_for_ends
-from podling.runtime.oci.records import RECORD, SandboxRecord
+from podling.runtime.oci.records import RECORD, ContainerRecord, R, SandboxRecord
 from podling.runtime.oci.rootfs import unmount_everything_under
 
 _TRIES = 20
@@ -27,11 +28,18 @@ _END_SECONDS = 0.5
 
 def end_by_force(cgroups: Cgroups, cgroup: str, root: Path, state: Path, grace_seconds: float) -> int:
     """End every process of the node and remove its mounts, cgroups and directories; returns how many pods
-    it had. ``cgroup`` is the parent of the pods' cgroups.
+    it had. ``cgroup`` is the parent of the pods' cgroups. They are killed when the longest grace period of a
+    pod among them is over, after ``grace_seconds`` at the latest.
 
     Raises ``OSError`` for what is left after all.
     """
-    pods = {record.pod_uid for record in _sandboxes(root) if not record.stopped}
+    pods = {each.pod_uid for each in _records(root / "sandboxes", SandboxRecord) if not each.stopped}
+    running = [
+        own_grace(each.annotations, grace_seconds)
+        for each in _records(root / "containers", ContainerRecord)
+        if each.finished_at is None
+    ]
+    grace_seconds = max(running, default=grace_seconds)
     marker = os.fsencode(f"{state}/")
     # Monitors go last in the orderly way. Here they go first, for nobody reads what they would say, and
     # a runtime that hangs under one would go on with making a container.
@@ -60,11 +68,11 @@ def _wait_together(pids: list[int], seconds: float) -> None:
         wait_for_ends([pid], max(0.0, deadline - clock.monotonic()))
 
 
-def _sandboxes(root: Path) -> list[SandboxRecord]:
+def _records(folder: Path, kind: type[R]) -> list[R]:
     found = []
-    for path in (root / "sandboxes").glob(f"*/{RECORD}"):
+    for path in folder.glob(f"*/{RECORD}"):
         try:
-            found.append(msgspec.json.decode(path.read_bytes(), type=SandboxRecord))
+            found.append(msgspec.json.decode(path.read_bytes(), type=kind))
         except (OSError, msgspec.MsgspecError):
             continue
     return found
