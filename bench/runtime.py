@@ -67,6 +67,7 @@ async def _bare_run(engine: detect.Engine, times: int) -> float:
             user=User(0, 0, (0,)),
             capabilities=("CAP_KILL",),
             rootfs=rootfs,
+            state=Path("/run/podling"),
             cgroup=f"/podling-bench-{ids.suffix()}",
             namespaces={},
             hostname="floor",

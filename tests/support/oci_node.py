@@ -142,6 +142,7 @@ class Node:
         """Everything that the machine shows of this node's pods."""
         found = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
         found = [point for point in found if point.startswith((f"{self.state}/", f"{self.root}/"))]
+        found = [point for point in found if not point.startswith(f"{self.state}/host-files/")]
         for directory in ("containers", "sandboxes", "engine", "exits"):
             place = self.state / directory
             found += [str(path) for path in place.iterdir()] if place.exists() else []

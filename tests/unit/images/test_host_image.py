@@ -54,6 +54,15 @@ def test_nothing_private_is_in_it(layer: Path) -> None:
     assert not (layer / "etc/shadow").exists()
 
 
+def test_tables_that_only_root_may_read_are_not_copied(tmp_path: Path) -> None:
+    root = machine(tmp_path / "machine")
+    (root / "etc/services").write_text("private")
+    (root / "etc/services").chmod(0o640)
+    build_host_image(tmp_path / "layers", root)
+    (made,) = (tmp_path / "layers").iterdir()
+    assert not (made / "files/etc/services").exists()
+
+
 def test_what_programs_need_is_in_it(layer: Path) -> None:
     assert (layer / "etc/ssl/certs/ca-certificates.crt").read_text() == "public"
     assert (layer / "etc/alternatives").is_dir()

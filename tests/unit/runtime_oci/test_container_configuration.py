@@ -52,6 +52,7 @@ def configured(container: ContainerSpec, **more: Any) -> dict[str, Any]:
         "user": User(33, 34, (34, 50)),
         "capabilities": ("CAP_KILL",),
         "rootfs": Path("/rootfs"),
+        "state": Path("/state"),
         "cgroup": "/pods/a/c",
         "namespaces": {"network": "/ns/net", "ipc": "/ns/ipc", "uts": "/ns/uts"},
         "hostname": "pod",
@@ -193,7 +194,7 @@ def test_the_pods_mounts_replace_the_defaults_at_their_place() -> None:
 
 def test_the_machines_directories_show_through_read_only() -> None:
     made = mount_at(configured(spec(), image=image(binds=("/usr",), cmd=["run"])), "/usr")
-    assert (made["source"], made["options"]) == ("/usr", ["rbind", "rprivate", "ro"])
+    assert (made["source"], made["options"]) == ("/state/host-files/usr", ["rbind", "rprivate", "ro"])
 
 
 def test_a_plain_container_is_confined() -> None:

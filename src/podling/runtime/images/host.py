@@ -1,16 +1,18 @@
 """``podling.local/host``: an image made of the machine itself, so a first pod needs no registry.
 
-The machine's ``/usr`` shows through read-only, with the usual links into it (``/bin``, ``/lib`` ...), or
-those directories themselves where they are not links. Everything else is fresh: a small ``/etc`` with
-two users, empty ``/root`` and ``/tmp``. From the machine's own ``/etc`` come only tables that programs
-in ``/usr`` need and that hold nothing private: the linker's, public certificates, the names of protocols
-and services, and (shown through like ``/usr``) the links that say which program goes by a common name.
+The machine's ``/usr`` shows through read-only, as far as everybody may read it, with the usual links into
+it (``/bin``, ``/lib`` ...), or those directories themselves where they are not links. Everything else is
+fresh: a small ``/etc`` with two users, empty ``/root`` and ``/tmp``. From the machine's own ``/etc`` come
+only tables that programs in ``/usr`` need and that hold nothing private: the linker's, public certificates,
+the names of protocols and services, and (shown through like ``/usr``) the links that say which program goes
+by a common name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -141,6 +143,6 @@ def _copied(machine: Path) -> Iterator[tuple[str, str]]:
     if (machine / "etc/ld.so.conf.d").is_dir():
         names.extend(sorted((machine / "etc/ld.so.conf.d").glob("*.conf")))
     for path in names:
-        if path.is_file():
+        if path.is_file() and path.stat().st_mode & stat.S_IROTH:
             text = path.read_bytes().decode("utf-8", "surrogateescape")
             yield os.fspath(path.relative_to(machine)), text

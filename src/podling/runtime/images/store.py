@@ -156,6 +156,11 @@ class ImageStore:
         for path in (self.root / "holders").glob(f"{holder}*"):
             path.unlink(missing_ok=True)
 
+    def shown_directories(self) -> tuple[str, ...]:
+        """The machine's directories that the built-in image shows."""
+        self._loaded()
+        return self._host().binds
+
     def content(self, image_id: str) -> ImageContent:
         """An image's layers and configuration. Raises ``NotFound``."""
         record = self._loaded().get(image_id)

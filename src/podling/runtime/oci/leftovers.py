@@ -24,6 +24,7 @@ def prepare_directories(host: Host) -> None:
     boot = host.state / "boot"
     current = _BOOT_ID.read_text()
     if boot.exists() and boot.read_text() != current:
+        unmount_everything_under(host.state)
         for entry in host.state.iterdir():
             if entry.is_dir():
                 remove_tree(entry)

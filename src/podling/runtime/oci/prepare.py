@@ -79,6 +79,7 @@ def prepare(
         user=user,
         capabilities=capabilities,
         rootfs=rootfs,
+        state=host.state,
         cgroup=record.cgroup,
         namespaces=_namespaces(host, sandbox, target),
         hostname=sandbox.hostname,

@@ -23,7 +23,7 @@ from podling.runtime.base import (
 )
 from podling.runtime.feed import Feeds
 from podling.runtime.images.store import ImageStore
-from podling.runtime.oci import leftovers
+from podling.runtime.oci import host_files, leftovers
 from podling.runtime.oci.attach import attach_container, reopen_log
 from podling.runtime.oci.capabilities import available_here
 from podling.runtime.oci.cgroups import Cgroups
@@ -268,6 +268,7 @@ class _Parts:
     async def start(self) -> None:
         await asyncio.to_thread(leftovers.prepare_directories, self.host)
         await asyncio.to_thread(leftovers.check_overlay, self.host)
+        await asyncio.to_thread(host_files.share, self.host.state, self.host.images.shown_directories())
         strays = self.containers.records.load() + self.sandboxes.records.load()
         self._watch.start()
         await self.containers.ends.adopt()

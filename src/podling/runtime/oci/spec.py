@@ -20,6 +20,7 @@ from podling.runtime.base import (
     RuntimeFailure,
 )
 from podling.runtime.images.records import ImageContent
+from podling.runtime.oci.host_files import place_of
 from podling.runtime.oci.seccomp_compile import ANNOTATION as COMPILED_FILTER
 from podling.runtime.oci.users import User
 
@@ -69,6 +70,8 @@ class Inputs:
     user: User
     capabilities: tuple[str, ...]
     rootfs: Path
+    state: Path
+    """The runtime's own directory, in which the machine's directories are mounted for containers."""
     cgroup: str
     namespaces: Mapping[str, str]
     """What the container joins: OCI namespace type to path; ``host`` instead of a path shares the
@@ -203,7 +206,10 @@ def _mounts(inputs: Inputs) -> list[dict[str, Any]]:
     if inputs.hostname_file is not None:
         source = str(inputs.hostname_file)
         mounts.append(_mount("/etc/hostname", "bind", source, ["rbind", "rprivate", "rw"]))
-    binds = [Mount(container_path=path, host_path=path, read_only=True) for path in inputs.image.binds]
+    binds = [
+        Mount(container_path=path, host_path=str(place_of(inputs.state, path)), read_only=True)
+        for path in inputs.image.binds
+    ]
     for mount in (*binds, *inputs.extra_mounts, *inputs.spec.mounts):
         place = _clean(mount.container_path)
         mounts = [earlier for earlier in mounts if earlier["destination"] != place]

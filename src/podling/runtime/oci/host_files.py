@@ -1,0 +1,131 @@
+"""The machine's directories that the built-in image shows, without what is not for everybody.
+
+A container's root user is the node's, so a plain mount of ``/usr`` would show it files that only root may
+read. The directories are therefore mounted once, at places of the runtime's own, from which containers get
+them, in one of two ways:
+
+* with no owner: an ID-mapped mount (Linux 5.12) that maps none of the files' owners. Whoever looks is neither
+  owner nor privileged, so the permissions for others decide, today's and later ones; no program changes
+  its user, either.
+* where a file system has no such mounts: everything that others may not read is covered, as found when the
+  node starts.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from podling.files.beneath import path_of
+from podling.files.trees import remove_tree, walk
+from podling.runtime.failures import RuntimeFailure
+from podling.runtime.oci import linux
+from podling.runtime.oci.rootfs import unmount_everything_under
+
+logger = logging.getLogger(__name__)
+
+_UNUSED_ID = (1 << 32) - 2
+"""The last one there is; a map may not be empty."""
+_USER_NAMESPACE = (
+    "import ctypes, os; "
+    "failed = ctypes.CDLL(None, use_errno=True).unshare(0x10000000); "
+    "os.write(1, b'%d' % (ctypes.get_errno() if failed else 0)); "
+    "os.read(0, 1)"
+)
+
+
+def place_of(state: Path, path: str) -> Path:
+    """Where the machine's directory ``path`` is mounted for containers."""
+    return state / "host-files" / path.lstrip("/")
+
+
+def share(state: Path, paths: Sequence[str]) -> None:
+    """Mount each of the machine's directories ``paths`` at its place below ``state``, read-only.
+
+    What an earlier run mounted there is replaced; containers keep what they have. Raises ``RuntimeFailure``.
+    """
+    top = state / "host-files"
+    try:
+        unmount_everything_under(top)
+        remove_tree(top)
+        for path in paths:
+            place_of(state, path).mkdir(parents=True, exist_ok=True)
+        os.chmod(top, 0o711)
+        try:
+            with _nobodys_namespace() as namespace:
+                for path in paths:
+                    linux.mount_unowned(path, place_of(state, path), namespace)
+        except OSError as error:
+            logger.info("ID-mapped mounts of %s cannot be had here: %s", ", ".join(paths), error)
+            unmount_everything_under(top)
+            for path in paths:
+                share_covered(path, place_of(state, path), state / "covers")
+    except OSError as error:
+        raise RuntimeFailure(f"the machine's programs cannot be shown to containers: {error}") from error
+
+
+def share_covered(path: str, place: Path, covers: Path) -> None:
+    """Bind the directory ``path`` at ``place``, and cover what others may not read with nothing.
+
+    ``covers`` is where the two covers are made: an empty file and an empty directory. Raises ``OSError``.
+    """
+    covers.mkdir(exist_ok=True, mode=0o700)
+    directory, file = covers / "directory", covers / "file"
+    directory.mkdir(exist_ok=True, mode=0)
+    file.touch(0)
+    linux.mount(path, place, flags=linux.MS_BIND | linux.MS_REC)
+    linux.mount("none", place, flags=linux.MS_REC | linux.MS_PRIVATE)
+    for private, is_directory in private_paths(place):
+        with suppress(FileNotFoundError):  # what lies in a covered directory is covered
+            linux.mount(str(directory if is_directory else file), private, flags=linux.MS_BIND)
+
+
+def private_paths(top: Path) -> list[tuple[str, bool]]:
+    """What below ``top`` others may not read, directories in front of what they hold, and whether it is one.
+
+    Only directories and regular files count: a link is what it leads to.
+    """
+    found = []
+    for directory, name, status in walk(top):
+        is_directory = stat.S_ISDIR(status.st_mode)
+        if not is_directory and not stat.S_ISREG(status.st_mode):
+            continue
+        needed = stat.S_IROTH | stat.S_IXOTH if is_directory else stat.S_IROTH
+        if status.st_mode & needed != needed:
+            found.append((f"{path_of(directory)}/{name}", is_directory))
+    return sorted(found)
+
+
+@contextmanager
+def _nobodys_namespace() -> Iterator[int]:
+    """A user namespace that maps one ID that nothing has. Raises ``OSError``.
+
+    Only a process of one thread can make one, so another process does and is gone when the context ends.
+    """
+    holder = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _USER_NAMESPACE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    with holder.stdin, holder.stdout:
+        try:
+            said = os.read(holder.stdout.fileno(), 16)
+            if said != b"0":
+                number = int(said or b"0")
+                raise OSError(number, os.strerror(number), "user namespace")
+            for name in ("uid_map", "gid_map"):
+                Path(f"/proc/{holder.pid}/{name}").write_text(f"{_UNUSED_ID} {_UNUSED_ID} 1\n")
+            descriptor = os.open(f"/proc/{holder.pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                yield descriptor
+            finally:
+                os.close(descriptor)
+        finally:
+            holder.kill()
+            holder.wait()
