@@ -1,4 +1,4 @@
-"""``docs/coverage.md`` says which test shows which statement: every row names tests, and all of them exist.
+"""Pages say which test shows which statement: all of them exist, and every row of coverage.md names one.
 
 Only names are looked at; whether a test shows what its row says is for people to judge.
 """
@@ -42,8 +42,9 @@ def file_of(short: str) -> Path:
     return ROOT / "tests" / inner / short
 
 
-def test_every_test_that_is_named_exists() -> None:
-    named = TEST.findall(PAGE)
+@pytest.mark.parametrize("page", ["coverage.md", "operations.md", "security.md"])
+def test_every_test_that_is_named_exists(page: str) -> None:
+    named = TEST.findall((ROOT / "docs" / page).read_text())
     assert named
     missing = [
         f"{short}::{name}"
@@ -73,3 +74,12 @@ def test_every_manifest_of_the_documents_is_named() -> None:
         pytest.skip(f"{MANIFESTS} is not here")
     manifests = [path.name for path in MANIFESTS.iterdir() if path.suffix in (".yaml", ".json")]
     assert [name for name in manifests if f"`{name}`" not in PAGE] == []
+
+
+def test_every_statement_about_security_names_its_tests() -> None:
+    page = (ROOT / "docs" / "security.md").read_text()
+    rows = [
+        line for line in page.splitlines() if line.startswith("|") and not line.startswith(("|---", "| st"))
+    ]
+    assert rows
+    assert [row for row in rows if not TEST.search(row.rpartition(" | ")[2])] == []
