@@ -110,6 +110,7 @@ STARTS_TASKS = {
     "runtime/process/member.py": "one start of a container, awaited by its caller",
     "runtime/process/ports.py": "ends with its connection",
     "runtime/sim/streams.py": "ends with its request",
+    "streaming/listener.py": "ends with the handshake, or when the listener closes",
 }
 """Files that start tasks without a supervisor, because a caller waits for their end."""
 

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -41,14 +42,18 @@ class Running:
 
 
 @asynccontextmanager
-async def running_over_tls(folder: Path) -> AsyncIterator[Running]:
-    """A new cluster's server; the token ``s3cret`` is an administrator's."""
+async def running_over_tls(folder: Path, **options: Any) -> AsyncIterator[Running]:
+    """A new cluster's server; the token ``s3cret`` is an administrator's.
+
+    ``options`` are further fields of ``Serving``.
+    """
     pki, store = Pki(folder / "pki"), MemoryStore()
     admin = User("token-admin", ("system:masters",))
     api = ApiServer(store, (), signing_key=pki.service_account_key(), static_tokens={"s3cret": admin})
     await api.start()
     connector = HttpsNodeConnector(pki.ca, pki.kubelet_client())
-    serving = Serving(port=0, certificate=pki.server("apiserver", ["127.0.0.1"]), client_ca=pki.ca)
+    certificate = pki.server("apiserver", ["127.0.0.1"])
+    serving = Serving(port=0, certificate=certificate, client_ca=pki.ca, **options)
     http = HttpServer(api, api.authenticator, serving, StreamRequests(api.registry, api.objects, connector))
     await http.start()
     try:

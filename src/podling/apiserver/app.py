@@ -39,6 +39,8 @@ from podling.apiserver.websocket_tokens import with_bearer_token
 from podling.client.local import User
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
+from podling.streaming.connection_table import Limits
+from podling.streaming.listener import Listener, Timeouts
 
 log = logging.getLogger(__name__)
 _connection_log = logging.getLogger(f"{__name__}.connections")
@@ -47,12 +49,16 @@ _connection_log.addFilter(lambda record: not _is_malformed(record))
 MAX_BODY_BYTES = 3 * 1024 * 1024
 MAX_LINE_BYTES = 64 * 1024
 """Selectors make long paths, tokens make long headers."""
-BACKLOG = 1024
 SHUTDOWN_SECONDS = 5.0
-KEEPALIVE_SECONDS = 120.0
 APPLY = "application/apply-patch"
 CLIENT_GONE = 499
 """What counts as the answer to a client that did not wait for it."""
+CONNECTIONS = {
+    "access_log": None,
+    "logger": _connection_log,
+    "max_line_size": MAX_LINE_BYTES,
+    "max_field_size": MAX_LINE_BYTES,
+}
 STREAMS = ("log", "exec", "attach", "portforward", "proxy")
 
 
@@ -69,6 +75,8 @@ class Serving:
     certificate: KeyPair | None = None
     client_ca: KeyPair | None = None
     checks: Mapping[str, Check] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    timeouts: Timeouts = field(default_factory=Timeouts)
 
 
 class HttpServer:
@@ -97,13 +105,8 @@ class HttpServer:
         )
         self._server = web.Server(
             cast("Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]", self._handle),
-            request_factory=_request,
+            request_factory=self._request,
             handler_cancellation=True,
-            access_log=None,
-            logger=_connection_log,
-            keepalive_timeout=KEEPALIVE_SECONDS,
-            max_line_size=MAX_LINE_BYTES,
-            max_field_size=MAX_LINE_BYTES,
         )
         self._runner: web.ServerRunner | None = None
         self._stopping = False
@@ -113,13 +116,14 @@ class HttpServer:
         """Listen. Port 0 takes a free one; ``port`` says which."""
         runner = web.ServerRunner(self._server, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
-        site = web.TCPSite(
+        site = Listener(
             runner,
             self._serving.host,
             self._serving.port,
             ssl_context=tls_context(self._serving),
-            reuse_address=True,
-            backlog=BACKLOG,
+            limits=self._serving.limits,
+            timeouts=self._serving.timeouts,
+            options=CONNECTIONS,
         )
         await site.start()
         self._runner = runner
@@ -134,6 +138,15 @@ class HttpServer:
             await self._streams.close()
         if self._runner is not None:
             await self._runner.cleanup()
+
+    def _request(
+        self, message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]
+    ) -> Request:
+        """A request whose body may be as large as Kubernetes allows."""
+        loop = asyncio.get_running_loop()
+        request = Request(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
+        request.seconds = self._serving.timeouts.request
+        return request
 
     async def _handle(self, request: Request) -> web.StreamResponse:
         started = clock.monotonic()
@@ -177,6 +190,8 @@ class HttpServer:
         if labels is None:  # refused before it was understood
             labels = self._begun(path_labels(request.method, request.path))
         self._metrics.end(labels, response.status, clock.monotonic() - started)
+        if isinstance(response, web.Response) and not response.prepared:
+            await _send(request, response)
         return response
 
     def _begun(self, labels: Labels) -> Labels:
@@ -251,6 +266,17 @@ class HttpServer:
         return impersonation.impersonated(user, request.headers, self._api.authorizer)
 
 
+async def _send(request: Request, response: web.Response) -> None:
+    """Send an answer whose body is whole; a client that does not read it in time is cut off."""
+    try:
+        async with asyncio.timeout(request.seconds):
+            await response.prepare(request)
+            await response.write_eof()
+    except (ConnectionError, TimeoutError):
+        request.cut()
+        response.force_close()
+
+
 def _is_malformed(record: logging.LogRecord) -> bool:
     """Whether a log record is about a request that is no HTTP: its client gets 400, and the log nothing."""
     return record.exc_info is not None and isinstance(record.exc_info[1], HttpProcessingError)
@@ -268,12 +294,6 @@ def _certificate_of(request: Request) -> bytes | None:
         transport.close()
         raise ConnectionResetError("the TLS session has ended") from error
     return certificate
-
-
-def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]) -> Request:
-    """A request whose body may be as large as Kubernetes allows."""
-    loop = asyncio.get_running_loop()
-    return Request(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
 
 def tls_context(serving: Serving) -> ssl.SSLContext | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
@@ -13,11 +14,14 @@ from aiohttp.helpers import rfc822_formatted_time
 from aiohttp.http import SERVER_SOFTWARE, HttpVersion11
 
 from podling import ids
+from podling.machinery import errors
 
 AUDIT_ID = "Audit-Id"
 CACHE_CONTROL = "Cache-Control"
 NOT_KEPT = "no-cache, private"
 FLOW_SCHEMA, PRIORITY_LEVEL = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"
+REQUEST_SECONDS = 60.0
+"""kube-apiserver's ``--request-timeout``."""
 WAITS_FROM_BYTES = 64 * 1024
 """With so much on its way to a reader, the next request waits until it has been read."""
 
@@ -46,6 +50,8 @@ class Request(web.BaseRequest):
     flow: tuple[str, str] | None = None
     """Where the request belongs: the UIDs of a flow schema and of its priority level."""
     deprecation: str = ""
+    seconds: float = REQUEST_SECONDS
+    """How long the body may take to come, and then the answer to be read."""
     warnings: Sequence[str] = ()
     """What its client is warned of, whatever the answer: what it asks for, and what is found on the way."""
 
@@ -57,12 +63,36 @@ class Request(web.BaseRequest):
         return self.keep_alive and AUDIT_ID not in self.headers
 
     async def read(self) -> bytes:
-        """The body; most came with the head and need not be waited for. Raises 413 (``HTTPException``)."""
+        """The body; most came with the head and need not be waited for.
+
+        Raises 413 (``HTTPException``), 504 when it does not come in time.
+        """
         content = self.content
         if self._whole is None:
             here = content.is_eof() and content.total_bytes <= self.client_max_size
-            self._whole = content.read_nowait() if here else await super().read()
+            self._whole = content.read_nowait() if here else await self._awaited()
         return self._whole
+
+    async def _awaited(self) -> bytes:
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await super().read()
+        except TimeoutError:
+            raise errors.gateway_timeout("request did not complete within the allotted timeout") from None
+
+    async def drain(self) -> None:
+        """Wait until the client has read enough. Raises ``ConnectionError`` when it does not in time."""
+        try:
+            async with asyncio.timeout(self.seconds):
+                await self.writer.drain()
+        except TimeoutError:
+            self.cut()
+            raise ConnectionResetError("the client does not read") from None
+
+    def cut(self) -> None:
+        """End the connection at once, whatever is still to be sent."""
+        if self.transport is not None:
+            self.transport.abort()
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         headers = response.headers
@@ -112,7 +142,7 @@ class Answer(web.StreamResponse):
             raise ConnectionResetError("the client is gone")
         transport.write(b"".join((self._head(asked.flow), self._said[0], self._said[3])))
         if transport.get_write_buffer_size() > WAITS_FROM_BYTES:
-            await asked.writer.drain()
+            await asked.drain()
         return None
 
     async def write_eof(self, data: bytes = b"") -> None:

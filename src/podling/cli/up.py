@@ -31,6 +31,7 @@ from podling.cluster.directory import (
     open_private,
 )
 from podling.cluster.memory import settle
+from podling.rlimits import raise_open_files
 from podling.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -274,6 +275,7 @@ def _run(
 
     from podling.cluster.cluster import Cluster, StartFailure
 
+    raise_open_files()
     cluster = Cluster(directory, settings, progress, set_aside=set_aside)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -30,11 +30,16 @@ from podling.kubelet.server_stats import look, summary
 from podling.kubelet.server_streams import StreamHandlers
 from podling.machinery.errors import ApiError
 from podling.runtime.base import ContainerStats
+from podling.streaming.connection_table import Limits
+from podling.streaming.listener import Listener
 
 HOST = "127.0.0.1"
 PROMETHEUS = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
 SHUTDOWN_SECONDS = 2.0
 """How long connections may take to end once they are told to."""
+
+LIMITS = Limits(per_peer=8192, share=0.75)
+"""All connections come from the API server, and need descriptors when its clients have taken their share."""
 
 CLIENT_GONE = 499
 
@@ -84,11 +89,16 @@ class KubeletServer:
             app.router.add_post(path, handler)  # how SPDY clients ask
         app.router.add_routes(image_routes(lambda: self._pods().runtime.images))
         # Handlers are cancelled when their client leaves: a followed log may be silent for days.
-        self._runner = web.AppRunner(
-            app, handler_cancellation=True, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS
-        )
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self._port, ssl_context=self._ssl_context)
+        site = Listener(
+            self._runner,
+            self._host,
+            self._port,
+            ssl_context=self._ssl_context,
+            limits=LIMITS,
+            options={"access_log": None},
+        )
         await site.start()
         port: int = self._runner.addresses[0][1]
         return port

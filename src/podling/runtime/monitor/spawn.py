@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import os
+import resource
 import signal
 import sys
 import termios
@@ -112,6 +113,8 @@ def execute(command: list[str], environment: dict[str, str]) -> None:
 
 
 def take_identity(launch: dict[str, Any]) -> None:
+    if launch.get("open_files") is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, tuple(launch["open_files"]))
     if launch["user"] is not None:
         uid, gid, groups = launch["user"]
         os.setgroups(groups)

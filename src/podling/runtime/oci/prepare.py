@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from podling.rlimits import inherited_open_files
 from podling.runtime.base import ContainerSpec, Mount, MountPropagation, RuntimeFailure
 from podling.runtime.images.records import ImageContent
 from podling.runtime.oci import linux
@@ -91,6 +92,7 @@ def prepare(
         devices=tuple(host_devices()) if spec.security.privileged else (),
         unified_cgroups=host.cgroups.unified,
         oom_score_adj=_oom_score(spec.resources.oom_score_adj, host),
+        open_files=inherited_open_files(),
     )
     (bundle / "config.json").write_bytes(msgspec.json.encode(oci_config(inputs)))
     return Prepared(image.ref, stop_signal(spec, image), user)

@@ -87,6 +87,8 @@ class Inputs:
     devices: tuple[Device, ...] = ()
     unified_cgroups: bool = False
     oom_score_adj: int | None = None
+    open_files: tuple[int, int] | None = None
+    """The soft and the hard limit of open files; None leaves them as they are."""
 
 
 def process_arguments(spec: ContainerSpec, image: ImageContent) -> tuple[str, ...]:
@@ -169,6 +171,9 @@ def _process(inputs: Inputs) -> dict[str, Any]:
     }
     if inputs.oom_score_adj is not None:
         process["oomScoreAdj"] = inputs.oom_score_adj
+    if inputs.open_files is not None:
+        soft, hard = inputs.open_files
+        process["rlimits"] = [{"type": "RLIMIT_NOFILE", "soft": soft, "hard": hard}]
     return process
 
 

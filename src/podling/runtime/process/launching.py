@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from podling.files.beneath import opened_beneath, path_of
+from podling.rlimits import inherited_open_files
 from podling.runtime.base import ContainerSpec, Mount, RuntimeFailure
 from podling.runtime.process import plan
 from podling.runtime.process.records import Launch
@@ -34,6 +35,7 @@ def launch_of(
         stdin_once=spec.stdin_once,
         user=user,
         no_new_privileges=spec.security.no_new_privileges,
+        open_files=inherited_open_files(),
     )
 
 

@@ -48,6 +48,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     stdin_once: bool
     user: tuple[int, int, list[int]] | None
     no_new_privileges: bool
+    open_files: tuple[int, int] | None = None
+    """The soft and the hard limit of open files; None leaves them as they are."""
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,248 @@
+"""Listening for HTTP connections, in bounded numbers and times.
+
+The number of connections is limited in all, by peer, and by the descriptors that the process has left. Where
+there are too many, idle ones are closed for new ones. A TLS handshake or the head of a request that does not
+end within 32 s ends its connection.
+
+Sources of the times: ``apiserver/pkg/server/secure_serving.go``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from podling import clock
+from podling.rlimits import open_files
+from podling.streaming.connection_table import ConnectionTable, Limits, Verdict, verdict
+from podling.streaming.server_connection import ServerConnection
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 1024
+ACCEPTED_AT_ONCE = 64
+"""Connections accepted before others get a turn."""
+RETRY_SECONDS = 0.25
+"""The wait before connections are accepted again, after there was no descriptor for one."""
+TLS_SHUTDOWN_SECONDS = 5.0
+REPORT_SECONDS = 60.0
+"""Closed connections are logged at most so often."""
+OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long a client may take, in seconds.
+
+    Attributes:
+        head: for a TLS handshake, and for the head of a request.
+        idle: between two requests.
+        request: for a request's body, and for reading an answer that is no stream; the server sees to it.
+    """
+
+    head: float = 32.0
+    idle: float = 90.0
+    request: float = 60.0
+
+
+class _Accepted:
+    """A connection from its acceptance to its end."""
+
+    def __init__(self, connection: socket.socket, peer: str) -> None:
+        self.peer = peer
+        self._connection = connection
+        self.protocol: ServerConnection | None = None
+        self.transport: asyncio.Transport | None = None
+        self.opening: asyncio.Task[None] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        return self.protocol is None or self.protocol.is_idle
+
+    @property
+    def head_began(self) -> float | None:
+        return None if self.protocol is None else self.protocol.head_began
+
+    def abort(self) -> None:
+        """Close at once: a peer that does not read would hold up an orderly end."""
+        if self.transport is not None:
+            self.transport.abort()
+        elif self.opening is not None:
+            self.opening.cancel()
+
+    def cut(self) -> None:
+        """End what is still no connection. The loop reads the end and lets go of the descriptor, which
+        nobody else may close while the loop polls it."""
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+
+class Listener(web.BaseSite):
+    """Accepts the connections of a runner's server.
+
+    Args:
+        options: of each connection, as ``aiohttp.web.Server`` takes them.
+    """
+
+    __slots__ = (
+        "_host",
+        "_limits",
+        "_options",
+        "_port",
+        "_reported",
+        "_sockets",
+        "_sweep",
+        "_table",
+        "_timeouts",
+    )
+
+    def __init__(
+        self,
+        runner: web.BaseRunner,
+        host: str,
+        port: int,
+        *,
+        ssl_context: ssl.SSLContext | None = None,
+        limits: Limits | None = None,
+        timeouts: Timeouts | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(runner, ssl_context=ssl_context, backlog=BACKLOG)
+        self._host, self._port = host, port
+        self._limits = limits or Limits()
+        self._timeouts = timeouts or Timeouts()
+        self._options = dict(options or {}) | {"keepalive_timeout": self._timeouts.idle}
+        self._table: ConnectionTable[_Accepted] = ConnectionTable()
+        self._sockets: tuple[socket.socket, ...] = ()
+        self._sweep: asyncio.TimerHandle | None = None
+        self._reported: float | None = None
+
+    @property
+    def name(self) -> str:
+        scheme = "https" if self._ssl_context else "http"
+        return f"{scheme}://{self._host}:{self._port}"
+
+    @property
+    def sockets(self) -> tuple[socket.socket, ...]:
+        """What is listened on, as the runner wants to know it."""
+        return self._sockets
+
+    async def start(self) -> None:
+        """Listen. Raises ``OSError`` where the address is taken."""
+        await super().start()
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        listening = socket.create_server((self._host, self._port), family=family, backlog=BACKLOG)
+        listening.setblocking(False)
+        self._sockets = (listening,)
+        self._server = self  # type: ignore[assignment]
+        self._accept_again()
+        self._sweep_later()
+
+    def close(self) -> None:
+        """Stop accepting, and end what has not become a connection; the runner closes the others."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for listening in self._sockets:
+            asyncio.get_running_loop().remove_reader(listening)
+            listening.close()
+        for accepted in self._table:
+            if accepted.opening is not None:
+                accepted.opening.cancel()
+
+    def _accept_again(self) -> None:
+        for listening in self._sockets:
+            if listening.fileno() >= 0:
+                asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                connection, address = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in OUT_OF_RESOURCES:
+                    raise
+                self._report("no descriptor for a new connection: %s", error)
+                self._close_idle(None)
+                loop = asyncio.get_running_loop()
+                loop.remove_reader(listening)
+                loop.call_later(RETRY_SECONDS, self._accept_again)
+                return
+            self._take(connection, address[0])
+
+    def _take(self, connection: socket.socket, peer: str) -> None:
+        found = verdict(
+            self._limits,
+            descriptor=connection.fileno(),
+            open_files=open_files(),
+            connections=len(self._table),
+            of_peer=self._table.count_of(peer),
+        )
+        if found is not Verdict.KEEP:
+            counts = len(self._table), self._table.count_of(peer)
+            self._report("too many connections: %d, %d of them from %s", *counts, peer)
+            of_peer = peer if found is Verdict.KEEP_FOR_IDLE_OF_PEER else None
+            if not self._close_idle(of_peer) or found is Verdict.CLOSE:
+                connection.close()
+                return
+        connection.setblocking(False)
+        accepted = _Accepted(connection, peer)
+        self._table.add(accepted)
+        accepted.opening = asyncio.get_running_loop().create_task(self._open(accepted, connection))
+
+    async def _open(self, accepted: _Accepted, connection: socket.socket) -> None:
+        """Shake hands and serve; ends when the connection is open, or will never be."""
+        server, loop = self._runner.server, asyncio.get_running_loop()
+        assert server is not None
+        times: dict[str, float] = {}
+        if self._ssl_context is not None:
+            times = {
+                "ssl_handshake_timeout": self._timeouts.head,
+                "ssl_shutdown_timeout": TLS_SHUTDOWN_SECONDS,
+            }
+
+        def lost() -> None:
+            self._table.discard(accepted)
+
+        accepted.protocol = protocol = ServerConnection(server, lost, **self._options)
+        try:
+            accepted.transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol, connection, ssl=self._ssl_context, **times
+            )
+        except BaseException as error:
+            self._table.discard(accepted)
+            accepted.cut()
+            if not isinstance(error, OSError | asyncio.CancelledError):
+                raise
+
+    def _close_idle(self, peer: str | None) -> bool:
+        idle = self._table.take_idle(peer)
+        if idle is not None:
+            idle.abort()
+        return idle is not None
+
+    def _report(self, text: str, *values: object) -> None:
+        now = clock.monotonic()
+        if self._reported is None or now - self._reported >= REPORT_SECONDS:
+            self._reported = now
+            log.warning(f"%s: {text}", self.name, *values)
+
+    def _sweep_later(self) -> None:
+        self._sweep = asyncio.get_running_loop().call_later(self._timeouts.head / 8, self._sweep_now)
+
+    def _sweep_now(self) -> None:
+        """Close the connections whose request's head has taken too long."""
+        late = clock.monotonic() - self._timeouts.head
+        for accepted in self._table:
+            if accepted.head_began is not None and accepted.head_began <= late:
+                accepted.abort()
+        self._sweep_later()
