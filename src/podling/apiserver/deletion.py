@@ -8,7 +8,7 @@ come nearer. The rules are those of ``rest.BeforeDelete`` and of the generic reg
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
@@ -18,6 +18,7 @@ from podling import clock
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta
 from podling.apiserver.kinds.base import KindRules
 from podling.machinery import errors
+from podling.machinery.moments import LATEST, shifted
 from podling.machinery.scheme import Resource
 
 FOREGROUND = "foregroundDeletion"
@@ -72,7 +73,7 @@ def plan_deletion(obj: Any, options: DeleteOptions, rules: KindRules[Any], now: 
         return Deletion(Outcome.REMOVE, obj)
     marked = structs.replace(
         metadata,
-        deletion_timestamp=now + timedelta(seconds=max(grace, 0)),
+        deletion_timestamp=shifted(now, max(grace, 0)),
         deletion_grace_period_seconds=max(grace, 0),
         generation=metadata.generation + 1 if metadata.generation else metadata.generation,
         finalizers=finalizers,
@@ -91,7 +92,8 @@ def _again(
     if wanted is not None and wanted < 0:
         wanted = 1
     if wanted is not None and wanted < grace:
-        moment += timedelta(seconds=wanted - grace)
+        # From the end of time nothing leads back to the first request.
+        moment = shifted(*((now, wanted) if moment >= LATEST else (moment, wanted - grace)))
         grace = wanted
         if moment < now:
             moment, grace = now, min(wanted, 1)

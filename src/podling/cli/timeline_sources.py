@@ -17,6 +17,7 @@ from podling.cli.evidence import container_of
 from podling.cli.records import NEVER, moment_of
 from podling.cli.timeline_model import Subject, Told
 from podling.kubelet.lives import LIVES, Beginning, Moment, read_life
+from podling.machinery.moments import shifted
 from podling.machinery.pods import condition, is_terminal
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -45,7 +46,7 @@ def subject_of(pod: Pod, now: datetime) -> Subject:
         s.state.running for s in (*pod.status.init_container_statuses, *pod.status.container_statuses)
     )
     deleted = metadata.deletion_timestamp
-    grace = timedelta(seconds=metadata.deletion_grace_period_seconds or 0)
+    grace = metadata.deletion_grace_period_seconds or 0
     return Subject(
         pod=metadata.name or "",
         namespace=metadata.namespace or "",
@@ -53,7 +54,7 @@ def subject_of(pod: Pod, now: datetime) -> Subject:
         containers=tuple(c.name for c in (*pod.spec.init_containers, *pod.spec.containers)),
         created=metadata.creation_timestamp or now,
         over=is_terminal(pod) and not running and deleted is None,
-        deleted=deleted - grace if deleted is not None else None,
+        deleted=shifted(deleted, -grace) if deleted is not None else None,
     )
 
 

@@ -14,6 +14,7 @@ from podling.api.core_v1 import ObjectReference
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.ownership import controller_reference
 from podling.machinery.cron import Schedule, ScheduleError
+from podling.machinery.moments import shifted
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 MISSED_MAX = 100
@@ -34,7 +35,7 @@ def earliest(cron_job: CronJob, now: datetime) -> datetime:
     assert created is not None, "the API server gives every object its time of creation"
     start = cron_job.status.last_schedule_time or created
     deadline = cron_job.spec.starting_deadline_seconds
-    return max(start, now - timedelta(seconds=deadline)) if deadline is not None else start
+    return max(start, shifted(now, -deadline)) if deadline is not None else start
 
 
 def due(cron_job: CronJob, schedule: Schedule, now: datetime) -> Due:
@@ -58,7 +59,7 @@ def due(cron_job: CronJob, schedule: Schedule, now: datetime) -> Due:
 
 def is_too_late(cron_job: CronJob, time: datetime, now: datetime) -> bool:
     deadline = cron_job.spec.starting_deadline_seconds
-    return deadline is not None and time + timedelta(seconds=deadline) < now
+    return deadline is not None and shifted(time, deadline) < now
 
 
 def finished(job: Job) -> JobCondition | None:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from podling.api.batch_v1 import Job, UncountedTerminatedPods
 from podling.api.core_v1 import Pod
 from podling.controllers.job_failures import FAIL_INDEX, FAIL_JOB, IGNORE, match
 from podling.controllers.job_indexes import Indexes, index_of
+from podling.machinery.moments import shifted
 from podling.machinery.numbers import natural
 from podling.machinery.pods import condition
 
@@ -300,7 +301,7 @@ def finished_at(pod: Pod) -> datetime:
         return ready.last_transition_time
     asked = pod.metadata.deletion_timestamp
     if asked is not None:
-        return asked - timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
+        return shifted(asked, -(pod.metadata.deletion_grace_period_seconds or 0))
     created = pod.metadata.creation_timestamp
     assert created is not None, "the API server gives every object its time of creation"
     return created

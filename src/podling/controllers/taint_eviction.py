@@ -23,6 +23,7 @@ from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.pod_disruption import disrupted, end_pod
 from podling.controllers.pod_index import BY_NODE, index_pods_by_node
 from podling.controllers.taints import NO_EXECUTE, least_toleration_seconds, matching_tolerations
+from podling.machinery.moments import shifted
 
 REASON = "DeletionByTaintManager"
 MESSAGE = "Taint manager: deleting due to NoExecute taint"
@@ -53,7 +54,7 @@ def decide(pod: Pod, taints: tuple[Taint, ...], deadline: datetime | None, now: 
     seconds = least_toleration_seconds(used)
     if seconds is None:
         return Stay()
-    return Leave(deadline if deadline is not None else now + timedelta(seconds=seconds))
+    return Leave(deadline if deadline is not None else shifted(now, seconds))
 
 
 def no_execute(node: Node | None) -> tuple[Taint, ...]:

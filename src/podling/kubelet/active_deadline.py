@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from podling.api.core_v1 import Pod, PodStatus
 from podling.kubelet.status import Verdict
+from podling.machinery.moments import shifted
 
 REASON = "DeadlineExceeded"
 MESSAGE = "Pod was active on the node longer than the specified deadline"
@@ -15,7 +16,7 @@ def active_until(pod: Pod, status: PodStatus) -> datetime | None:
     """When the pod's time is over; None if it has no limit or has not begun."""
     if pod.spec.active_deadline_seconds is None or status.start_time is None:
         return None
-    return status.start_time + timedelta(seconds=pod.spec.active_deadline_seconds)
+    return shifted(status.start_time, pod.spec.active_deadline_seconds)
 
 
 def deadline_verdict(pod: Pod, status: PodStatus, now: datetime) -> Verdict | None:

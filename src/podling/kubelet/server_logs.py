@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from aiohttp import web
 
@@ -15,6 +15,7 @@ from podling.kubelet.log_target import has_container, log_container_id
 from podling.kubelet.logs import LogOptions, read_log
 from podling.kubelet.pod_source import PodSource
 from podling.machinery.errors import bad_request, failure
+from podling.machinery.moments import shifted
 from podling.runtime.base import NotFound
 
 STREAMS = {"": "", "All": "", "Stdout": "stdout", "Stderr": "stderr"}
@@ -24,7 +25,7 @@ def parse_log_options(query: Mapping[str, str], now: datetime) -> LogOptions:
     """``PodLogOptions`` of a query. Raises 400 where it cannot be read, 422 where it makes no sense."""
     try:
         since_seconds = _number(query, "sinceSeconds", 1)
-        since = None if since_seconds is None else now - timedelta(seconds=since_seconds)
+        since = None if since_seconds is None else shifted(now, -since_seconds)
         if query.get("sinceTime"):
             asked = datetime.fromisoformat(query["sinceTime"])
             if asked.tzinfo is None:

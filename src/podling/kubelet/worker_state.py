@@ -10,11 +10,12 @@ attempts never start it anew (``pkg/kubelet/pod_workers.go``).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from podling.api.core_v1 import Pod
 from podling.kubelet.phase import TERMINAL_PHASES
 from podling.kubelet.status import Verdict
+from podling.machinery.moments import shifted
 
 ORPHAN_GRACE_SECONDS = 1
 """What a pod gets that the API no longer knows."""
@@ -98,8 +99,7 @@ def advance(state: State, pod: Pod, demand: Demand, now: datetime, *, resumed: b
             return state
         grace, since, deadline = effective_grace(pod, demand, None), now, pod.metadata.deletion_timestamp
         if resumed and deadline is not None:
-            granted = timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
-            since = min(now, deadline - granted)
+            since = min(now, shifted(deadline, -(pod.metadata.deletion_grace_period_seconds or 0)))
         return Terminating(since, grace, demand.gone)
     if isinstance(state, Terminating):
         grace = min(state.grace, effective_grace(pod, demand, state.grace))
@@ -109,5 +109,5 @@ def advance(state: State, pod: Pod, demand: Demand, now: datetime, *, resumed: b
 
 def remaining(state: Terminating, now: datetime) -> float:
     """Seconds of grace that are left; nothing if they are used up."""
-    deadline = state.since + timedelta(seconds=state.grace)
+    deadline = shifted(state.since, state.grace)
     return max(0.0, (deadline - now).total_seconds())

@@ -10,7 +10,7 @@ Upstream: ``pkg/quota/v1/evaluator/core``, ``staging/src/k8s.io/apiserver/pkg/qu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from podling.api.core_v1 import (
@@ -21,6 +21,7 @@ from podling.api.core_v1 import (
     ScopedResourceSelectorRequirement,
     Service,
 )
+from podling.machinery.moments import shifted
 from podling.machinery.pods import (
     BEST_EFFORT,
     Resources,
@@ -68,7 +69,7 @@ def _has_ended(pod: Pod, now: datetime) -> bool:
     if is_terminal(pod):
         return True
     deleted, grace = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds
-    return deleted is not None and grace is not None and now > deleted + timedelta(seconds=grace)
+    return deleted is not None and grace is not None and now > shifted(deleted, grace)
 
 
 def _pod_usage(pod: Pod) -> Resources:
