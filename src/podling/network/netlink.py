@@ -7,6 +7,7 @@ carries out in order, and raises for the first that it refuses. Source: rtnetlin
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -34,6 +35,7 @@ _NLMSG_DONE = 3
 
 _IFF_UP = 0x1
 _SIOCGIFFLAGS = 0x8913
+_SIOCGIFINDEX = 0x8933
 
 _IFLA_ADDRESS = 1
 _IFLA_IFNAME = 3
@@ -276,11 +278,18 @@ def _answers(data: bytes) -> Iterable[tuple[int, int]]:
 
 
 def index_of(name: str) -> int:
-    """An interface's index in the calling thread's network namespace, 0 if there is none."""
-    try:
-        return socket.if_nametoindex(name)
-    except OSError:
-        return 0
+    """Return an interface's index in the calling thread's network namespace, 0 if there is none.
+
+    Raises ``OSError`` when that cannot be told, as without a free descriptor.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
+        try:
+            answer = fcntl.ioctl(probe, _SIOCGIFINDEX, struct.pack("16sI12x", name.encode(), 0))
+        except OSError as error:
+            if error.errno == errno.ENODEV:
+                return 0
+            raise
+    return int(struct.unpack_from("=I", answer, 16)[0])
 
 
 def is_up(name: str) -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import resource
 import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -22,6 +21,7 @@ from podling.kubelet.http_action import dial_failure, request_for
 from podling.kubelet.ports import UnknownPort, resolve_port
 from podling.kubelet.probe_handlers import Answer, ProbeError, Subject, ask
 from podling.runtime.sim import SimRuntime
+from tests.support.descriptors import no_descriptors
 
 real = pytest.mark.asyncio(loop_factories=["real"])
 
@@ -304,23 +304,6 @@ async def test_a_hook_that_meets_plain_http_tries_again_without_encryption() -> 
 async def test_a_socket_hook_has_no_meaning() -> None:
     with pytest.raises(HookFailure, match="invalid handler"):
         await run_hook({"tcpSocket": {"port": 80}}, Silent())
-
-
-@contextmanager
-def no_descriptors() -> Iterator[None]:
-    """Leave this process no descriptor to open."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-    taken: list[int] = []
-    try:
-        with suppress(OSError):
-            while True:
-                taken.append(os.open("/dev/null", os.O_RDONLY))
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        for descriptor in taken:
-            os.close(descriptor)
 
 
 @real

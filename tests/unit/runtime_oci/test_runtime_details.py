@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import subprocess
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from podling.runtime.base import ContainerState, NamespaceOptions, RuntimeFailure
 from podling.runtime.images.formats import RunConfig
 from podling.runtime.images.records import ImageContent
+from podling.runtime.oci.commands import wait
 from podling.runtime.oci.conmon import Monitored, arguments
 from podling.runtime.oci.detect import CgroupMode, Engine
 from podling.runtime.oci.init import program
@@ -19,6 +21,7 @@ from podling.runtime.oci.messages import start_failure
 from podling.runtime.oci.prepare import check_platform
 from podling.runtime.oci.records import ContainerRecord, Records
 from podling.runtime.oci.sandbox import Place, joined_namespaces, own_namespaces, sysctl_path
+from tests.support.descriptors import no_descriptors
 
 
 @pytest.mark.parametrize(
@@ -205,6 +208,21 @@ def test_conmon_runs_the_engine_in_another_view_of_the_mounts() -> None:
 def test_streams_as_asked_for(options: dict[str, bool], flags: set[str]) -> None:
     line = arguments(ENGINE, monitored(**options), None)
     assert set(line) & {"--terminal", "--stdin", "--leave-stdin-open"} == flags
+
+
+def test_record_that_cannot_be_opened_now_is_no_stray(tmp_path: Path) -> None:
+    """Taken for a stray, the container would be removed."""
+    (tmp_path / "c1").mkdir()
+    (tmp_path / "c1" / "record.json").write_text("{}")
+    with no_descriptors(), pytest.raises(OSError, match="Too many open files"):
+        Records(tmp_path, ContainerRecord).load()
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_child_is_awaited_without_a_free_descriptor() -> None:
+    process = subprocess.Popen(["sleep", "0.05"])  # noqa: ASYNC220
+    with no_descriptors():
+        assert await wait(process) == 0
 
 
 def test_records_survive_and_strays_are_told(tmp_path: Path) -> None:

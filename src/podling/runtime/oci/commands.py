@@ -113,6 +113,8 @@ async def wait(process: subprocess.Popen[bytes]) -> int:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:  # it was reaped just now, by another who waited
         return process.wait()
+    except OSError:  # no descriptor is free: a child that nobody waits for would stay
+        return await in_thread(process.wait)
     ended = loop.create_future()
 
     def ready() -> None:
