@@ -17,6 +17,7 @@ memory from disk).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from podling.store.disk_thread import DiskThread
 from podling.store.hub import DEFAULT_CAPACITY
 from podling.store.logfile import LogFile, replaced_rows
 from podling.store.state import CommittedReads, State
+
+logger = logging.getLogger(__name__)
 
 BATCH_WRITES_MAX = 1024
 """Bounds how long one batch may hold the event loop while it is encoded."""
@@ -76,6 +79,8 @@ class SqliteStore(CommittedReads):
         self._idle.set()
         self._compacting = asyncio.Lock()
         self._closed = False
+        self._broken = ""
+        """Why memory no longer shows what is on disk; empty while it does."""
 
     @property
     def size_bytes(self) -> int:
@@ -144,6 +149,9 @@ class SqliteStore(CommittedReads):
         events: list[Event] = []
         keys: set[str] = set()
         held: list[_Write] = []
+        while self._broken and self._waiting:
+            if not (write := self._waiting.popleft()).answer.done():
+                write.answer.set_exception(WriteFailed(self._broken))
         while self._waiting and len(events) < BATCH_WRITES_MAX:
             write = self._waiting.popleft()
             if write.answer.done():
@@ -169,9 +177,9 @@ class SqliteStore(CommittedReads):
         events: Sequence[Event],
         error: BaseException | None,
     ) -> None:
-        self.trouble = str(error) if error is not None else ""
         if error is None:
-            self._state.commit(*events)
+            error = self._publish(events)
+        self.trouble = self._broken or (str(error) if error is not None else "")
         for write, event in zip(writes, events, strict=True):
             if write.answer.done():
                 continue
@@ -181,9 +189,22 @@ class SqliteStore(CommittedReads):
                 write.answer.set_exception(WriteFailed(str(error)))
         self._next_batch(loop)
 
+    def _publish(self, events: Sequence[Event]) -> Exception | None:
+        """Make a committed batch visible; return what keeps memory from showing it."""
+        try:
+            self._state.commit(*events)
+        except Exception as error:
+            # Memory and disk differ from here on: what is compared with memory must not be written.
+            self._broken = f"the store takes no writes before it is opened again: {error!r}"
+            logger.exception("what was written cannot be shown")
+            return WriteFailed(self._broken)
+        return None
+
     def _check_open(self) -> None:
         if self._closed:
             raise StoreClosed("the store is closed")
+        if self._broken:
+            raise WriteFailed(self._broken)
 
 
 def _garbage(state: State, revision: int) -> list[int]:

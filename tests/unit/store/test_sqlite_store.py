@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from podling.store.base import Entry, StoreLocked, WriteFailed
+from podling.store.base import Entry, Event, StoreLocked, WriteFailed
 from podling.store.sqlite import SqliteStore
+from podling.store.state import State
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real"])  # a thread writes
 
@@ -185,3 +186,30 @@ async def test_when_the_operating_system_takes_no_more(path: Path) -> None:
     assert store.revision - int(revision) in (1, 2)
     assert store.count("/") == store.revision
     await store.close()
+
+
+async def test_batch_that_cannot_be_shown_fails_its_writers_and_all_later_ones(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory runs out between the commit on disk and its publication: nobody waits for ever."""
+    store = SqliteStore(path)
+    await put(store, "/before")
+
+    def no_memory(*_: Event) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(State, "commit", no_memory)
+        both = await asyncio.gather(
+            put(store, "/a"), put(store, "/b"), put(store, "/a"), return_exceptions=True
+        )
+    assert [type(each) for each in both] == [WriteFailed] * 3
+    assert "MemoryError" in store.trouble
+    with pytest.raises(WriteFailed, match="before it is opened again: MemoryError"):
+        await put(store, "/c")
+    assert store.peek("/before") is not None
+    await store.close()
+    again = SqliteStore(path)
+    assert again.revision == 3, "what reached the disk is there"
+    await put(again, "/c")
+    await again.close()
