@@ -39,6 +39,7 @@ from podling.apiserver.websocket_tokens import with_bearer_token
 from podling.client.local import User
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
+from podling.machinery.jsonscan import TOO_DEEP
 from podling.streaming.connection_table import Limits
 from podling.streaming.listener import Listener, Timeouts
 
@@ -174,6 +175,8 @@ class HttpServer:
         except web.HTTPRequestEntityTooLarge:
             too_large = errors.too_large(f"limit is {MAX_BODY_BYTES}")
             response = await reply_error(request, too_large)
+        except RecursionError:  # plain data of a request is the one thing here that can be nested deeply
+            response = await reply_error(request, errors.bad_request(TOO_DEEP))
         except Exception as error:
             if request.transport is None or request.transport.is_closing():
                 response = web.Response(status=CLIENT_GONE)
