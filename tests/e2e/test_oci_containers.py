@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
+import tarfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -75,6 +77,39 @@ async def test_a_read_only_root_keeps_the_images_volumes_writable(here: Node, tm
         await here.pod(), "sh", "-c", script, image=image.id, security=Security(read_only_rootfs=True)
     )
     assert said.splitlines() == ["touch: /x: Read-only file system", "planted", "written", "33"]
+
+
+async def test_an_images_volume_is_copied_without_reading_its_devices(here: Node, tmp_path: Path) -> None:
+    """A device of the image would show the node's disk, or have no end; a FIFO would never open."""
+    tree = busybox_tree().directory("data").directory("data/own", 0o750, uid=33, gid=34)
+    tree.add("data/zero", kind=tarfile.CHRTYPE, devmajor=1, devminor=3, mode=0o666)
+    tree.add("data/fifo", kind=tarfile.FIFOTYPE).link("data/link", "/etc/shadow")
+    layer = tree.tar()
+    config = configuration([layer], Volumes={"/data": {}})
+    (image,) = await here.runtime.images.load(docker_archive(tmp_path / "v.tar", "volumes", [layer], config))
+    script = "cd /data; stat -c '%n %F %u %g %a' zero fifo link own; cat zero"
+    command = ("sh", "-c", f"exec 2>&1; {script}")
+    _, said = await here.finish(
+        await here.pod(), *command, image=image.id, security=Security(read_only_rootfs=True)
+    )
+    assert said.splitlines() == [
+        "zero character special file 0 0 666",
+        "fifo fifo 0 0 644",
+        "link symbolic link 0 0 777",
+        "own directory 33 34 750",
+    ]
+
+
+async def test_the_hostname_file_is_not_among_the_nodes_state(here: Node) -> None:
+    """A container may fill the file, and the node's state lies in memory."""
+    sandbox = await here.pod(hostname="web-0")
+    container = await here.run(sandbox, "sh", "-c", "echo other >> /etc/hostname; sleep 3600", name="one")
+    said = await here.exec(container, "sh", "-c", "until grep -c other /etc/hostname; do :; done")
+    assert said.out == "1\n"
+    holding = await asyncio.to_thread(lambda: list((here.state / "sandboxes").rglob("hostname")))
+    assert holding == []
+    _, text = await here.finish(sandbox, "cat", "/etc/hostname", name="two")
+    assert text.splitlines() == ["web-0", "other"]
 
 
 async def test_the_hostname_is_the_pods(here: Node) -> None:

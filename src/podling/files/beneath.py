@@ -78,6 +78,8 @@ def _opened(descriptor: int) -> Iterator[int]:
 
 def _components(top: int, part: str) -> list[str]:
     """The names that lead from ``top`` to what the kernel finds at ``part``, without any link."""
+    if "\0" in part:
+        raise OSError(errno.EINVAL, "the path holds a NUL", part)
     with _opened(os.open(part or ".", os.O_PATH | os.O_CLOEXEC, dir_fd=top)) as proposal:
         found, root = path_of(proposal), path_of(top)
     if found == root:

@@ -43,14 +43,25 @@ class Directories:
         """``plugin`` as Kubernetes names it, with ``/`` made ``~``: ``kubernetes.io~empty-dir``."""
         return self.volumes(uid) / plugin / name
 
+    def containers(self, uid: str) -> Path:
+        return self.pod(uid) / "containers"
+
     def container(self, uid: str, name: str) -> Path:
-        return self.pod(uid) / "containers" / name
+        return self.containers(uid) / name
 
     def hosts_file(self, uid: str) -> Path:
         return self.pod(uid) / "etc-hosts"
 
     def resolv_conf(self, uid: str) -> Path:
         return self.pod(uid) / "resolv.conf"
+
+    def managed_bytes(self, uid: str) -> int:
+        """The disk that a pod's managed files take, into which its containers may write."""
+        size = 0
+        for path in (self.hosts_file(uid), self.resolv_conf(uid)):
+            with suppress(FileNotFoundError):
+                size += path.stat().st_blocks * 512
+        return size
 
     def pod_logs(self, pod: Pod) -> Path:
         metadata = pod.metadata

@@ -138,7 +138,8 @@ class EvictionManager:
             name: self._meters.size(self._directories.volume(uid, EmptyDir.plugin_name, name))
             for name in disk_volumes(pod)
         }
-        return StorageUse(containers, volumes)
+        messages = self._meters.size(self._directories.containers(uid))
+        return StorageUse(containers, volumes, messages + self._directories.managed_bytes(uid))
 
     def _evictable(self) -> list[PodWorker]:
         living = (worker for worker in self._workers.values() if isinstance(worker.state, Syncing))
@@ -216,7 +217,7 @@ class EvictionManager:
                 if storage is None:
                     measured = {}
                 else:
-                    disk, volumes = dict(storage.containers), sum(storage.volumes.values())
+                    disk, volumes = dict(storage.containers), sum(storage.volumes.values()) + storage.managed
             containers = (
                 ContainerUse(name, found.memory_working_set_bytes, disk[name], found.processes)
                 for name, found in measured.items()

@@ -21,10 +21,13 @@ STORAGE = "ephemeral-storage"
 
 @dataclass(frozen=True, slots=True)
 class StorageUse:
-    """Bytes that a pod keeps on disk: by container (layer and logs), and by volume."""
+    """Bytes that a pod keeps on disk: by container (layer and logs), by volume, and in managed files."""
 
     containers: Mapping[str, int] = field(default_factory=dict)
     volumes: Mapping[str, int] = field(default_factory=dict)
+    managed: int = 0
+    """What containers wrote into the files that the kubelet made for them: ``/etc/hosts`` and such, and
+    termination messages."""
 
 
 def is_limited(pod: Pod) -> bool:
@@ -54,6 +57,7 @@ def excess(pod: Pod, use: StorageUse) -> str:
             return f'Usage of EmptyDir volume "{volume.name}" exceeds the limit "{stated}". '
     total = pod_limits(pod.spec).get(STORAGE)
     used = sum(use.containers.values()) + sum(use.volumes.get(name, 0) for name in disk_volumes(pod))
+    used += use.managed
     if total is not None and used > total.value:
         return f"Pod ephemeral local storage usage exceeds the total limit of containers {total}. "
     for container in (*pod.spec.init_containers, *pod.spec.containers):

@@ -80,9 +80,18 @@ def _read(path: Path) -> str:
         return ""
 
 
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether the file holds just ``data``. Containers may have written any amount to it."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(data) + 1) == data
+    except FileNotFoundError:
+        return False
+
+
 def _write_if_changed(path: Path, text: str) -> None:
     """Write in place, because containers hold the very file."""
-    if path.exists() and _read(path) == text:
+    if _holds(path, text.encode()):
         return
     path.write_text(text)
     path.chmod(0o644)

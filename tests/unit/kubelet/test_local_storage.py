@@ -50,6 +50,11 @@ def subject(*limits: str, size: str = "", medium: str = "") -> Pod:
         ),
         (subject("", size="1Mi"), StorageUse({}, {"scratch": MI}), ""),
         (
+            subject("1Mi", "1Mi"),
+            StorageUse({"c0": MI}, managed=MI + 1),
+            "Pod ephemeral local storage usage exceeds",
+        ),
+        (
             subject("", size="1Mi"),
             StorageUse({}, {"scratch": MI + 1}),
             'Usage of EmptyDir volume "scratch" exceeds the limit "1Mi". ',

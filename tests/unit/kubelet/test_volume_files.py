@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podling.api.core_v1 import EmptyDirVolumeSource, Pod, VolumeMount
+from podling.files.trees import remove_tree
+from podling.kubelet import pod_files
 from podling.kubelet.failures import StartFailure
 from podling.kubelet.volumes.atomic_writer import FileProjection, InvalidPath, check_path, write_payload
 from podling.kubelet.volumes.base import Mounted, VolumeFacts
@@ -50,6 +53,54 @@ def test_files_are_published_and_replaced_as_one(tmp_path: Path) -> None:
     assert shown(tmp_path) == {"a": "3", "c": "4"}
     assert os.readlink(tmp_path / "..data") != before
     assert not (tmp_path / before).exists()
+
+
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Path]:
+    """A directory for trees that are too deep for others to remove."""
+    place = tmp_path / "deep"
+    place.mkdir()
+    yield place
+    remove_tree(place)
+
+
+def test_deep_paths_are_published(deep: Path) -> None:
+    path = "d/" * 1200 + "file"
+    assert write_payload(deep, {path: FileProjection(b"1")})
+    assert not write_payload(deep, {path: FileProjection(b"1")})
+    assert (deep / path).read_bytes() == b"1"
+    assert write_payload(deep, {"other": FileProjection(b"1")})
+
+
+@root_only
+def test_deep_paths_are_given_to_a_group(deep: Path) -> None:
+    path = "d/" * 1200 + "file"
+    write_payload(deep, {path: FileProjection(b"1")}, group=1234)
+    assert (deep / path).parent.stat().st_gid == 1234
+
+
+@pytest.mark.parametrize(
+    "paths", [("a\0b",), ("x" * 5000,), ("x" * 300,), ("a", "a/b"), ("d/" * 2030 + "file",), ("..",), (".",)]
+)
+def test_paths_that_cannot_be_are_refused_and_leave_nothing(deep: Path, paths: tuple[str, ...]) -> None:
+    with pytest.raises((InvalidPath, OSError)):
+        write_payload(deep, {path: FileProjection(b"1") for path in paths})
+    assert os.listdir(deep) == []
+
+
+@pytest.mark.parametrize("part", ["a\0b", "x" * 300, "d/" * 2040])
+def test_sub_paths_that_cannot_be_fail_the_container(deep: Path, part: str) -> None:
+    with pytest.raises(StartFailure, match="subPath"):
+        prepare_sub_path(deep, part, "volume", "app")
+
+
+def test_managed_files_are_compared_by_their_beginning(tmp_path: Path) -> None:
+    """A container may write any amount into its ``/etc/hosts``."""
+    hosts = tmp_path / "etc-hosts"
+    hosts.touch()
+    os.truncate(hosts, 1 << 40)
+    pod_files._write_if_changed(hosts, "127.0.0.1 localhost\n")
+    assert hosts.read_text() == "127.0.0.1 localhost\n"
 
 
 def test_unchanged_files_are_left_alone(tmp_path: Path) -> None:

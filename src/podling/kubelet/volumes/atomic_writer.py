@@ -8,13 +8,17 @@ which is atomic. Unchanged content is left alone (``pkg/volume/util/atomic_write
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from podling import clock, ids
-from podling.files.trees import remove_tree
+from podling.files.trees import remove_tree, walk
+
+PATH_BYTES_MAX = 4096
+"""``maxPathLength`` of upstream's writer."""
 
 DATA = "..data"
 _NEW = "..data_tmp"
@@ -40,8 +44,12 @@ class InvalidPath(ValueError):
 def check_path(path: str) -> None:
     """Raises ``InvalidPath`` for what a payload may not contain."""
     parts = Path(path).parts
-    if not path or Path(path).is_absolute() or ".." in parts or parts[0].startswith(".."):
+    if not parts or Path(path).is_absolute() or ".." in parts or parts[0].startswith(".."):
         raise InvalidPath(f"invalid path: {path!r}")
+    if "\0" in path:
+        raise InvalidPath(f"invalid path: {path!r}: it holds a NUL")
+    if len(os.fsencode(path)) > PATH_BYTES_MAX:
+        raise InvalidPath(f"invalid path: must be less than or equal to {PATH_BYTES_MAX} characters")
 
 
 def write_payload(directory: Path, payload: Payload, group: int | None = None) -> bool:
@@ -59,10 +67,15 @@ def write_payload(directory: Path, payload: Payload, group: int | None = None) -
     fresh = directory / stamp
     fresh.mkdir(mode=0o755)
     fresh.chmod(0o755)
-    for path, file in payload.items():
-        _write(fresh, path, file, group)
-    if group is not None:
-        _give_to_group(fresh, group)
+    try:
+        for path, file in payload.items():
+            _write(fresh, path, file, group)
+        if group is not None:
+            _give_to_group(fresh, group)
+    except BaseException:
+        with suppress(OSError):
+            remove_tree(fresh)
+        raise
     link = directory / _NEW
     link.unlink(missing_ok=True)
     link.symlink_to(stamp)
@@ -83,12 +96,16 @@ def _current(directory: Path) -> Path | None:
 
 def _holds(current: Path, payload: Payload, group: int | None) -> bool:
     """Whether the published files are exactly these."""
-    here = {str(path.relative_to(current)) for path in current.rglob("*") if not path.is_dir()}
-    if here != {str(Path(path)) for path in payload}:
+    if sum(not stat.S_ISDIR(status.st_mode) for _, _, status in walk(current)) != len(
+        {Path(path) for path in payload}
+    ):
         return False
     for path, file in payload.items():
         found = current / path
-        status = found.stat()
+        try:
+            status = found.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
         if group is None and status.st_mode & 0o777 != file.mode & 0o777:
             return False
         if status.st_size != len(file.data) or found.read_bytes() != file.data:
@@ -98,7 +115,10 @@ def _holds(current: Path, payload: Payload, group: int | None) -> bool:
 
 def _write(root: Path, path: str, file: FileProjection, group: int | None) -> None:
     target = root / path
-    target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    here = root
+    for part in Path(path).parts[:-1]:
+        here = here / part
+        here.mkdir(mode=0o755, exist_ok=True)
     target.write_bytes(file.data)
     mode = file.mode
     if group is not None:
@@ -110,9 +130,12 @@ def _write(root: Path, path: str, file: FileProjection, group: int | None) -> No
 
 
 def _give_to_group(fresh: Path, group: int) -> None:
-    for path in (fresh, *(found for found in fresh.rglob("*") if found.is_dir())):
-        os.chown(path, -1, group)
-        path.chmod(0o2755)
+    for directory, name, status in walk(fresh):
+        if stat.S_ISDIR(status.st_mode):
+            os.chown(name, -1, group, dir_fd=directory)
+            os.chmod(name, 0o2755, dir_fd=directory)
+    os.chown(fresh, -1, group)
+    fresh.chmod(0o2755)
 
 
 def _link_names(directory: Path, payload: Payload) -> None:

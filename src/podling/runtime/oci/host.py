@@ -63,6 +63,11 @@ class Host:
     def place(self, sandbox_id: str) -> Place:
         return Place(self.state / "sandboxes" / sandbox_id)
 
+    def hostname_file(self, sandbox_id: str) -> Path:
+        """A pod's ``/etc/hostname``. Containers may write it, so it is where their disk use is, and not
+        among the node's own state in memory."""
+        return self.root / "sandboxes" / sandbox_id / "hostname"
+
     def engine_command(self, *arguments: str) -> list[str]:
         return [self.engine.path, f"--root={self.engine_root}", *arguments]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from podling.files.copies import copy_tree
 from podling.rlimits import inherited_open_files
 from podling.runtime.base import ContainerSpec, Mount, MountPropagation, RuntimeFailure
 from podling.runtime.images.records import ImageContent
@@ -85,7 +85,7 @@ def prepare(
         namespaces=_namespaces(host, sandbox, target),
         hostname=sandbox.hostname,
         shm=Path("/dev/shm") if sandbox.namespaces.host_ipc else place.shm,
-        hostname_file=place.hostname_file,
+        hostname_file=_hostname_file(host, sandbox),
         extra_mounts=tuple(_volumes(spec, image, directory / "volumes", rootfs)),
         seccomp=seccomp,
         seccomp_filter=compiled(seccomp) if seccomp and host.engine.name == "crun" else "",
@@ -112,6 +112,15 @@ def _directories(host: Host, record: ContainerRecord, image: ImageContent) -> tu
     except OSError as error:
         raise RuntimeFailure(f"the container's files cannot be made: {error}") from error
     return directory, bundle, rootfs
+
+
+def _hostname_file(host: Host, sandbox: SandboxRecord) -> Path:
+    """The pod's ``/etc/hostname``, written for its first container."""
+    path = host.hostname_file(sandbox.id)
+    if not path.exists():
+        path.write_text(f"{sandbox.hostname}\n")
+        path.chmod(0o644)
+    return path
 
 
 def _namespaces(host: Host, sandbox: SandboxRecord, target: ContainerRecord | None) -> dict[str, str]:
@@ -221,9 +230,10 @@ def _copy_directory(rootfs: Path, path: str, place: Path) -> None:
         place.mkdir()
         return
     try:
-        shutil.copytree(f"/proc/self/fd/{source}", place, symlinks=True)
-        have = os.fstat(source)
-        os.chown(place, have.st_uid, have.st_gid)
+        copy_tree(source, place)
+    except OSError as error:
+        text = f"the image's volume {path} cannot be copied: {error.strerror or error}"
+        raise RuntimeFailure(text) from error
     finally:
         os.close(source)
 

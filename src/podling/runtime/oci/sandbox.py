@@ -38,10 +38,6 @@ class Place:
     def shm(self) -> Path:
         return self.root / "shm"
 
-    @property
-    def hostname_file(self) -> Path:
-        return self.root / "hostname"
-
 
 def own_namespaces(options: NamespaceOptions) -> list[str]:
     """Which namespaces a sandbox has of its own. With the node's network goes the node's host name."""
@@ -78,7 +74,6 @@ def make_namespaces(
         _set_sysctl(name, value)
     for name in names:
         pin(f"/proc/self/task/{threading.get_native_id()}/ns/{name}", place.namespace(name))
-    place.hostname_file.write_text(f"{hostname}\n")
     if not options.host_ipc:
         place.shm.mkdir(exist_ok=True)
         flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC
@@ -109,7 +104,7 @@ def remove_place(place: Place) -> None:
     if place.shm.exists():
         unmount_all(place.shm)
         place.shm.rmdir()
-    place.hostname_file.unlink(missing_ok=True)
+    (place.root / "hostname").unlink(missing_ok=True)  # earlier versions kept it here
     try:
         place.root.rmdir()
     except OSError as error:
