@@ -31,6 +31,10 @@ from podling.machinery.errors import ApiError, is_already_exists, is_not_found
 
 FORBIDDEN = "Not starting job because prior execution is running and concurrency policy is Forbid"
 TOO_MANY = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+ZONE_IN_SCHEDULE = (
+    'CRON_TZ or TZ used in schedule "{}" is not officially supported, see '
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
 SLACK_SECONDS = 0.1
 """We come back a little after the due time, never a little before."""
 
@@ -83,6 +87,8 @@ class CronJobController(Controller):
             text = f'invalid timeZone: "{spec.time_zone}": {error}'
             self._tell(cron_job, "Warning", "UnknownTimeZone", text)
             return None
+        if "TZ" in spec.schedule:
+            self._tell(cron_job, "Warning", "UnsupportedSchedule", ZONE_IN_SCHEDULE.format(spec.schedule))
         try:
             return cron.parse(spec.schedule, zone)
         except ScheduleError as error:

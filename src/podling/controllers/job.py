@@ -40,6 +40,7 @@ from podling.machinery.selectors import LabelSelector, SelectorError, from_label
 
 CONTROLLER_NAME = "kubernetes.io/job-controller"
 BY_JOB = "job"
+TOO_MANY_SUCCEEDED = "Too many succeeded pods running after completion count reached"
 
 SUSPENDED = "Suspended"
 SUCCESS_TARGET, COMPLETE = "SuccessCriteriaMet", "Complete"
@@ -266,6 +267,8 @@ class JobController(Controller):
             if before is not None and before.status == condition.status:
                 continue
             if condition.type == COMPLETE:
+                if job.spec.completions is not None and (status.succeeded or 0) > job.spec.completions:
+                    self._recorder.event(job, "Warning", "TooManySucceededPods", TOO_MANY_SUCCEEDED)
                 self._recorder.event(job, "Normal", "Completed", "Job completed")
             elif condition.type == FAILED:
                 self._recorder.event(job, "Warning", condition.reason or "", condition.message or "")

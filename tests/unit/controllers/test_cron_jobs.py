@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.batch_v1 import CronJob, CronJobSpec, CronJobStatus, Job, JobSpec, JobTemplateSpec
@@ -15,7 +16,9 @@ from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.controllers.cronjob import CronJobController
 from podling.controllers.cronjob_rules import Due, due
 from podling.controllers.manager import ControllerManager
+from podling.machinery import codec
 from podling.machinery.cron import parse
+from podling.machinery.scheme import resource_of
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running, told
@@ -156,6 +159,26 @@ async def test_of_missed_runs_only_the_last_is_made_up(cluster: ControlPlane) ->
     async with running(cluster.client, CronJobController):
         await cluster.advance(seconds=1)
         assert await jobs(cluster) == ["00:50"]
+
+
+async def test_time_zone_in_stored_schedule_is_heeded_with_a_warning(cluster: ControlPlane) -> None:
+    """The API takes no such schedule any more; what is stored already goes on."""
+    created = await cluster.client.create(cron_job())
+    schedule = "TZ=Asia/Kolkata 40 5 * * *"  # 00:10 in UTC
+    stored = structs.replace(created, spec=structs.replace(created.spec, schedule=schedule))
+    await cluster.store.put(
+        resource_of(CronJob).key("default", "report"),
+        lambda revision: codec.encode(stored),
+        expect=int(created.metadata.resource_version or 0),
+    )
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(minutes=11)
+        assert await jobs(cluster) == ["00:10"]
+        assert (
+            "Warning UnsupportedSchedule report: CRON_TZ or TZ used in schedule "
+            f'"{schedule}" is not officially supported, see '
+            "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+        ) in await told(cluster.client)
 
 
 async def test_a_run_that_is_too_late_is_missed(cluster: ControlPlane) -> None:

@@ -19,6 +19,7 @@ from podling.api.batch_v1 import (
     SuccessPolicyRule,
 )
 from podling.api.core_v1 import Pod
+from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.conditions import find
 from podling.controllers.job import JobController
 from podling.controllers.job_accounting import FINALIZER
@@ -87,6 +88,27 @@ async def test_a_pod_that_succeeds_completes_the_job(cluster: ControlPlane) -> N
     assert done.metadata.finalizers == ()
     lines = [line.split(": ")[0] for line in await told(cluster.client)]
     assert lines == ["Normal SuccessfulCreate sum", "Normal Completed sum"]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_job_with_more_successes_than_asked_for_warns(cluster: ControlPlane) -> None:
+    """Somebody gives the job a pod that it did not start."""
+    await start(cluster, job())
+    (only,) = await pods(cluster)
+    twin = ObjectMeta(
+        name="twin",
+        namespace="default",
+        labels=only.metadata.labels,
+        finalizers=only.metadata.finalizers,
+        owner_references=only.metadata.owner_references,
+    )
+    other = await cluster.client.create(Pod(metadata=twin, spec=only.spec))
+    await end(cluster, only, other)
+    assert (await current(cluster)).status.succeeded == 2
+    assert [line for line in await told(cluster.client) if "SuccessfulCreate" not in line] == [
+        "Warning TooManySucceededPods sum: Too many succeeded pods running after completion count reached",
+        "Normal Completed sum: Job completed",
+    ]
 
 
 @pytest.mark.usefixtures("manager")
