@@ -79,3 +79,11 @@ def test_node_says_that_its_network_is_damaged_and_heals(own_cluster: RealCluste
     assert subprocess.run(["ip", "neigh", "flush", "dev", names.bridge], check=True)
     with pytest.raises(ConnectionRefusedError):  # the pod answers: nothing listens there
         socket.create_connection((address, 9), timeout=5)
+
+
+async def test_subnet_of_a_deleted_bridge_is_not_taken_by_another_node(tmp_path: Path) -> None:
+    """With one route for two bridges, the pods of one of them would be out of reach for good."""
+    async with node(tmp_path / "first") as first:
+        await on_node("ip", "link", "delete", Names.of(first.cluster).bridge)
+        async with node(tmp_path / "second") as second:
+            assert not first.network.subnet.overlaps(second.network.subnet)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from podling.network import firewall, guard
+from podling.network import firewall, guard, subnets
 from podling.network.bridge import Bridge
 from podling.network.generation import generation
 from podling.network.leases import Lease, Leases, choose_subnet, parse_routes
@@ -184,6 +184,7 @@ class BridgeNetwork:
     def _set_up(self) -> None:
         with _machine_lock():
             self._subnet = self._chosen_subnet()
+            subnets.reserve(self._cluster_id, self._subnet, self._state)
             self._mtu = uplink_mtu()
             addresses = [lease.address for lease in self._leases.all()]
             self._bridge.set_up(self.gateway, self.subnet, self._mtu, addresses)
@@ -204,7 +205,8 @@ class BridgeNetwork:
             FileNotFoundError, ValueError
         ):  # cut off while it was written: no pod has an address yet
             return IPv4Network(file.read_text().strip())
-        taken = parse_routes(Path("/proc/net/route").read_text())
+        routes = parse_routes(Path("/proc/net/route").read_text())
+        taken = [*routes, *subnets.reserved_by_others(self._cluster_id)]
         chosen = choose_subnet(self._pool, NODE_PREFIX, taken)
         try:
             file.write_text(f"{chosen}\n")
@@ -219,6 +221,7 @@ class BridgeNetwork:
             self._leases.give_back(lease.sandbox_id)
         self._bridge.delete()
         (self._state / "subnet").unlink(missing_ok=True)
+        subnets.release(self._cluster_id)
 
     async def _open_firewall(self) -> None:
         await self._write_rules(guard.ruleset(self._names.table, self._cluster_id, self.subnet))
