@@ -22,7 +22,7 @@ import pytest
 from podling import clock
 from tests.e2e.conftest import missing_for_containers
 from tests.support import small_disks
-from tests.support.clusters import RealCluster
+from tests.support.clusters import RealCluster, command
 from tests.support.random_faults import FaultyNode, drawn, faulty_node
 from tests.support.written_ledger import Connection, Writer, values
 
@@ -61,11 +61,14 @@ def pod(name: str, **container: Any) -> dict[str, Any]:
 
 
 def steady_pod(number: int) -> dict[str, Any]:
-    """A pod with probes of several kinds that must not notice a fault."""
-    page = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 2}
-    file = {"exec": {"command": ["test", "-e", "/w/index.html"]}, "periodSeconds": 1}
+    """A pod with probes of two kinds, whose container must not notice a fault.
+
+    The liveness probe has Kubernetes' default numbers: while a bridge is gone, pods are really out of reach.
+    """
+    page = {"httpGet": {"path": "/", "port": 8080}}
+    file = {"exec": {"command": ["test", "-e", "/w/index.html"]}}
     ready, alive = (page, file) if number % 2 else (file, page)
-    return pod(f"steady-{number}", readinessProbe=ready, livenessProbe={**alive, "timeoutSeconds": 5})
+    return pod(f"steady-{number}", readinessProbe={**ready, "periodSeconds": 1}, livenessProbe=alive)
 
 
 def restarts(cluster: RealCluster) -> dict[str, tuple[str, int]]:
@@ -136,6 +139,7 @@ def situation(cluster: RealCluster) -> str:
         cluster.try_kubectl("describe", "nodes").out,
         cluster.try_kubectl("get", "pods", "-o", "wide").out,
         cluster.try_kubectl("get", "pods", "-l", "set=steady", "-o", "jsonpath={.items[*].status}").out,
+        *(command(line.split()).out for line in ("ip route", "bridge link", "bridge fdb", "ip neigh")),
         cluster.try_kubectl("get", "events", "--sort-by=.lastTimestamp").out[-5000:],
         cluster.log(),
     ]
