@@ -1,0 +1,172 @@
+"""A pod of a ``restricted`` namespace that exchanges a directory for a link while its containers are made.
+
+The link leads to a directory of the node. The kubelet and the runtime use paths of the volume at that time:
+subPath, subPathExpr, files with variables, mounts and termination logs inside of the volume, volumes that are
+images. No container sees a file of the node, and none appears there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podling import clock
+from podling.runtime.platform import architecture
+from tests.support.clusters import RealCluster
+from tests.support.images import Tree, configuration, docker_archive
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.root,
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("perl"), reason="needs perl to exchange names"),
+]
+
+NAMESPACE = "restricted-races"
+ROUNDS, EACH, ROUND_SECONDS = 2, 4, 12.0
+RENAMEAT2 = {"amd64": 316, "arm64": 276}[architecture()]
+SWAP = """
+my ($directory, $link) = ("/v/d", "/v/l");
+mkdir $directory; symlink "%s", $link;
+open(my $env, ">", "$directory/env"); print $env "SECRET=own\\n"; close $env;
+while (1) { syscall(%d, -100, $directory, -100, $link, 2) == 0 or die "cannot exchange: $!" }
+"""
+LOOK = (
+    'if [ -e /m/node-secret ] || [ -e /m/in/node-secret ] || [ "$SECRET" = node ]; then echo ESCAPED; '
+    "else echo inside; fi; touch /m/written /m/in/written 2>/dev/null; true"
+)
+CONFINED = {
+    "runAsNonRoot": True,
+    "runAsUser": 1000,
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+V = {"name": "v", "mountPath": "/m"}
+KINDS: dict[str, dict[str, Any]] = {
+    "sub-path": {"volumeMounts": [V | {"subPath": "d"}]},
+    "sub-path-new": {"volumeMounts": [V | {"subPath": "d/made/here"}]},
+    "sub-path-expr": {
+        "volumeMounts": [V | {"subPathExpr": "$(PART)"}],
+        "env": [{"name": "PART", "value": "d"}],
+    },
+    "env-file": {
+        "env": [
+            {
+                "name": "SECRET",
+                "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "d/env", "key": "SECRET"}},
+            }
+        ]
+    },
+    "mounted-inside": {"volumeMounts": [V, {"name": "other", "mountPath": "/m/d/in"}]},
+    "termination-log": {"volumeMounts": [V], "terminationMessagePath": "/m/d/log"},
+    "image-inside": {"volumeMounts": [V, {"name": "image", "mountPath": "/m/d/image"}]},
+    "image-part": {"volumeMounts": [{"name": "image", "mountPath": "/m", "subPath": "way"}]},
+}
+
+
+def racing_pod(name: str, outside: Path) -> dict[str, Any]:
+    common = {
+        "image": "podling.local/host",
+        "imagePullPolicy": "IfNotPresent",
+        "securityContext": CONFINED,
+    }
+    swapper = common | {
+        "name": "swapper",
+        "restartPolicy": "Always",
+        "command": ["perl", "-e", SWAP % (outside, RENAMEAT2)],
+        "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+    }
+    looking = [
+        common | {"name": f"{kind}-{number}", "command": ["sh", "-c", LOOK]} | fields
+        for number in range(EACH)
+        for kind, fields in KINDS.items()
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "initContainers": [swapper],
+            "containers": looking,
+            "volumes": [
+                {"name": "v", "emptyDir": {}},
+                {"name": "other", "emptyDir": {}},
+                {"name": "image", "image": {"reference": "links:1"}},
+            ],
+        },
+    }
+
+
+@pytest.fixture
+def restricted(cluster: RealCluster, tmp_path: Path) -> Iterator[RealCluster]:
+    """The cluster with a namespace that enforces the standard, and an image with a link to the node."""
+    layer = Tree().link("way", str(tmp_path / "outside")).tar()
+    archive = docker_archive(tmp_path / "links.tar", "links:1", [layer], configuration([layer]))
+    assert cluster.podling("image load", str(archive)).code == 0
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    cluster.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
+    )
+    try:
+        yield cluster
+    finally:
+        cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=true", "--timeout=60s")
+
+
+def said(cluster: RealCluster, pod: str) -> Counter[tuple[str, str]]:
+    """What the pod's containers saw, by kind; those that could not be made count as ``refused``."""
+    found: Counter[tuple[str, str]] = Counter()
+    status = json.loads(cluster.kubectl("get", "pod", pod, "-n", NAMESPACE, "-o", "json"))["status"]
+    for container in status["containerStatuses"]:
+        kind = container["name"].rpartition("-")[0]
+        if "terminated" in container["state"]:
+            if container["state"]["terminated"]["reason"] == "StartError":
+                found[kind, "refused"] += 1
+                continue
+            text = cluster.kubectl("logs", pod, "-n", NAMESPACE, "-c", container["name"]).strip()
+            found[kind, text] += 1
+        else:
+            found[kind, "refused"] += 1
+    return found
+
+
+def settle(cluster: RealCluster, pod: str) -> None:
+    """Wait until every container has ended, no longer than a round may take."""
+    deadline = clock.monotonic() + ROUND_SECONDS
+    while clock.monotonic() < deadline:
+        status = json.loads(cluster.kubectl("get", "pod", pod, "-n", NAMESPACE, "-o", "json"))["status"]
+        if all("terminated" in one["state"] for one in status.get("containerStatuses", [{"state": {}}])):
+            return
+
+
+def test_no_path_of_a_volume_reaches_the_node(restricted: RealCluster, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "node-secret").write_text("x")
+    (outside / "env").write_text("SECRET=node\n")
+    outside.chmod(0o777)
+    for directory in (outside, *outside.parents[:-1]):
+        directory.chmod(directory.stat().st_mode | 0o055)
+    seen: Counter[tuple[str, str]] = Counter()
+    for number in range(ROUNDS):
+        pod = f"race-{number}"
+        restricted.apply(racing_pod(pod, outside))
+        settle(restricted, pod)
+        seen += said(restricted, pod)
+        restricted.kubectl("delete", "pod", pod, "-n", NAMESPACE, "--now")
+        assert sorted(os.listdir(outside)) == ["env", "node-secret"]
+    texts = {text for _, text in seen}
+    assert "ESCAPED" not in texts, seen
+    assert texts <= {"inside", "refused"}, seen
+    for kind in ("sub-path", "sub-path-expr", "env-file", "mounted-inside"):
+        assert seen[kind, "inside"], f"{kind} was never mounted, so nothing was shown: {seen}"

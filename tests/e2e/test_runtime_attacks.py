@@ -1,0 +1,159 @@
+"""Images and containers that try to get out of their container by the ways that others were broken by."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from podling.runtime.base import RuntimeFailure, Sandbox
+from podling.runtime.oci import detect
+from tests.support import oci_node
+from tests.support.images import Tree, busybox_tree, configuration, docker_archive
+from tests.support.oci_node import Node, said_in
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.root,
+    pytest.mark.skipif(bool(oci_node.missing()), reason=oci_node.missing() or "can run"),
+]
+
+DESCRIPTORS = range(3, 20)
+EXECS = 29
+LOOK = "exec 2>&1; pwd; for up in . .. ../.. ../../.. ../../../.. ../../../../..; do ls $up; done"
+
+
+@pytest.fixture
+async def here(tmp_path: Path) -> AsyncIterator[Node]:
+    async with oci_node.node(tmp_path / "node") as one:
+        yield one
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A directory of the node that containers must not find, and may write if they do."""
+    directory = tmp_path / "outside"
+    directory.mkdir()
+    (directory / "node-secret").write_text("x")
+    directory.chmod(0o777)
+    return directory
+
+
+async def image_of(here: Node, tmp_path: Path, name: str, tree: Tree, **options: str) -> str:
+    layer = tree.tar()
+    config = configuration([layer], **options)  # type: ignore[arg-type]
+    archive = docker_archive(tmp_path / f"{name}.tar", f"{name}:1", [layer], config)
+    (image,) = await here.runtime.images.load(archive)
+    return image.id
+
+
+async def said(here: Node, sandbox: Sandbox, *command: str, **wish: object) -> str:
+    """What a container says; empty if it cannot be made or started."""
+    try:
+        container = await here.run(sandbox, *command, **wish)
+    except RuntimeFailure:
+        return ""
+    return said_in(await here.ended(container))
+
+
+@pytest.mark.parametrize("told", ["by the image", "by the pod"])
+async def test_working_directory_is_no_descriptor_of_the_runtime(
+    here: Node, tmp_path: Path, told: str
+) -> None:
+    """CVE-2024-21626: a descriptor that leaked into the runtime led to the node's files."""
+    sandbox = await here.pod()
+    node = set(os.listdir("/")) - {"bin", "dev", "etc", "home", "proc", "root", "sys", "tmp"}
+    assert node
+    for number in DESCRIPTORS:
+        directory = f"/proc/self/fd/{number}"
+        if told == "by the image":
+            image = await image_of(here, tmp_path, f"cwd-{number}", busybox_tree(), WorkingDir=directory)
+            text = await said(here, sandbox, "sh", "-c", LOOK, name=f"c{number}", image=image)
+        else:
+            text = await said(here, sandbox, "sh", "-c", LOOK, name=f"c{number}", working_dir=directory)
+        assert not node & set(text.split()), (number, text)
+
+
+async def test_exec_follows_no_working_directory_out_of_the_container(here: Node) -> None:
+    sandbox = await here.pod()
+    script = (
+        "mkdir -p /w && rmdir /w; n=3; "
+        "while :; do rm -f /w; ln -s /proc/self/fd/$n /w; n=$((n + 1)); [ $n -gt 19 ] && n=3; done"
+    )
+    container = await here.run(sandbox, "sh", "-c", script, working_dir="/w")
+    node = set(os.listdir("/")) - {"bin", "dev", "etc", "home", "proc", "root", "sys", "tmp"}
+    for _ in range(EXECS):
+        try:
+            text = (await here.exec(container, "sh", "-c", LOOK)).out
+        except RuntimeFailure:
+            continue
+        assert not node & set(text.split()), text
+
+
+async def test_the_runtimes_program_cannot_be_overwritten(here: Node) -> None:
+    """CVE-2019-5736: what is executed in a container is the runtime itself, whose file root may write."""
+    engine = detect.choose(detect.gather()).engine
+    assert engine is not None
+    before = await asyncio.to_thread(lambda: hashlib.sha256(Path(engine.path).read_bytes()).hexdigest())
+    sandbox = await here.pod()
+    script = (
+        "printf '#!/proc/self/exe\\n' > /evil; chmod 755 /evil; "
+        "while :; do for exe in /proc/[0-9]*/exe; do echo overwritten 2>/dev/null > $exe; done; done"
+    )
+    container = await here.run(sandbox, "sh", "-c", f"exec 2>/dev/null; {script}")
+    await here.exec(container, "sh", "-c", "until [ -x /evil ]; do :; done")
+    for _ in range(EXECS):
+        try:
+            await here.exec(container, "/evil")
+        except RuntimeFailure:
+            continue
+    after = await asyncio.to_thread(lambda: hashlib.sha256(Path(engine.path).read_bytes()).hexdigest())
+    assert after == before
+    assert (await here.exec(container, "echo", "works")).out == "works\n"
+
+
+@pytest.mark.parametrize("name", ["proc", "dev", "sys"])
+@pytest.mark.parametrize("how", ["absolute", "relative"])
+async def test_system_directories_that_are_links_lead_nowhere(
+    here: Node, tmp_path: Path, outside: Path, name: str, how: str
+) -> None:
+    target = str(outside) if how == "absolute" else "../" * 12 + str(outside).lstrip("/")
+    image = await image_of(here, tmp_path, f"{name}-{how}", busybox_tree().link(name, target))
+    sandbox = await here.pod()
+    script = f"exec 2>&1; ls /{name}; touch /{name}/written"
+    text = await said(here, sandbox, "sh", "-c", script, image=image)
+    assert "node-secret" not in text
+    assert os.listdir(outside) == ["node-secret"]
+    mounts = await asyncio.to_thread(Path("/proc/self/mountinfo").read_text)
+    assert str(outside) not in mounts
+
+
+@pytest.mark.parametrize("path", ["etc", "etc/passwd", "etc/group", "etc/hostname", "w", "data", "etc/hosts"])
+async def test_links_of_an_image_are_followed_inside_of_it(
+    here: Node, tmp_path: Path, outside: Path, path: str
+) -> None:
+    """What the runtime reads, makes and mounts in a root file system stays there."""
+    tree = Tree()
+    for info, content in busybox_tree().entries:
+        if info.name != path and not (path == "etc" and info.name.startswith("etc/")):
+            tree.entries.append((info, content))
+    lowest = outside / "node-secret" if path.count("/") else outside
+    tree.link(path, str(lowest))
+    image = await image_of(here, tmp_path, path.replace("/", "-"), tree)
+    sandbox = await here.pod(hostname="web")
+    text = await said(
+        here,
+        sandbox,
+        "sh",
+        "-c",
+        "exec 2>&1; id; cat /etc/hostname; ls; ls /data; touch /w/written /data/written /etc/written",
+        image=image,
+        working_dir="/w",
+    )
+    assert "node-secret" not in text
+    assert os.listdir(outside) == ["node-secret"]
+    assert (outside / "node-secret").read_text() == "x"
