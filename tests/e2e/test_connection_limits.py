@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import socket
 import ssl
@@ -17,12 +18,13 @@ from podling.streaming.connection_table import Limits
 from podling.streaming.listener import Timeouts
 from tests.support.over_tls import running_over_tls
 from tests.support.served_here import TOKEN, serving
+from tests.support.websocket_frames import client_frame
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_factories=["real", "uvloop"])]
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-SOON = 5.0
-"""More than any of the short times of these tests, and less than any default."""
+SOON = 20.0
+"""More than any of the short times of these tests, and less than the defaults of 32 s and more."""
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
 
 Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -189,21 +191,45 @@ async def test_body_that_trickles_is_answered_with_a_timeout() -> None:
         )
 
 
-async def test_answer_that_is_not_read_ends_its_connection() -> None:
+UPGRADE = (
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    "Origin: http://a",
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "further"),
+    [
+        (request(f"{MAPS}/map-0"), request(f"{MAPS}/map-0")),
+        (request(MAPS, "GET", b"", "Accept-Encoding: gzip"), b"G"),
+        (request(MAPS), b"G"),
+        (request(f"{MAPS}?watch=1"), b"G"),
+        (request(f"{MAPS}?watch=1", "GET", b"", *UPGRADE), client_frame(9, b"")),
+    ],
+    ids=["object", "list", "list-in-pieces", "watch", "watch-over-websocket"],
+)
+async def test_answer_that_is_not_read_ends_its_connection(asked: bytes, further: bytes) -> None:
+    """The client sends ``further`` until the server has cut it off, and reads nothing."""
     async with clients(timeouts=Timeouts(request=0.5)) as made:
-        value = {"metadata": {"name": "large"}, "data": {"a": "a" * 900_000}}
-        assert await answer(await made.one(), request(MAPS, "POST", json.dumps(value).encode())) == 201
-        deaf = socket.create_connection((HERE, made.port))
+        pair = await made.one()
+        for number in range(12):
+            data = hashlib.shake_256(bytes([number])).hexdigest(450_000)
+            value = {"metadata": {"name": f"map-{number}"}, "data": {"a": data}}
+            assert await answer(pair, request(MAPS, "POST", json.dumps(value).encode())) == 201
+        deaf = socket.socket()
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect((HERE, made.port))
         deaf.setblocking(False)
         _, writer = await asyncio.open_connection(sock=deaf, limit=1024)
         writer.transport.pause_reading()  # type: ignore[attr-defined]
-        for _ in range(20):
-            writer.write(request(f"{MAPS}/large"))
+        writer.write(asked)
         with pytest.raises(ConnectionError):
             async with asyncio.timeout(SOON):
                 while True:
-                    writer.write(request(f"{MAPS}/large"))
+                    writer.write(further)
                     await writer.drain()
                     await asyncio.sleep(0.05)  # noqa: TID251 (the server ends it, not this loop)
         writer.transport.abort()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import aiohttp
@@ -44,7 +44,7 @@ TEXT, BINARY = 1, 2
 class LogBody:
     """A kubelet's answer: ``data``, and no end if ``follow``."""
 
-    content_type = "text/plain"
+    headers: Mapping[str, str] = {"Content-Type": "text/plain"}
 
     def __init__(self, status: int, data: bytes, *, follow: bool) -> None:
         self.status, self._data, self._follow = status, data, follow
@@ -65,7 +65,15 @@ class LogNode:
     def __init__(self) -> None:
         self.bodies: list[LogBody] = []
 
-    async def request(self, node: Node, method: str, path: str, query: str, body: bytes) -> Body:
+    async def request(
+        self,
+        node: Node,
+        method: str,
+        path: str,
+        query: str,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+    ) -> Body:
         if "previous" in query:
             return LogBody(400, b"no previous container", follow=False)
         self.bodies.append(LogBody(200, LINES, follow="follow" in query))

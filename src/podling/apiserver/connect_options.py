@@ -27,7 +27,7 @@ def connect_options(parsed: Parsed, query: MultiMapping[str], path: str) -> dict
     part = target.resource.subresources[target.subresource]
     options: dict[str, Any] = {"kind": part.kind, "apiVersion": part.version}
     if target.subresource == "proxy":
-        options |= {"path": where} if (where := _proxied(parsed.tail, path)) else {}
+        options |= {"path": where} if (where := proxied_path(parsed.tail, path)) else {}
     elif target.subresource == "portforward":
         options |= {"ports": ports} if (ports := _ports(query.getall("ports", ()))) else {}
     else:
@@ -37,7 +37,8 @@ def connect_options(parsed: Parsed, query: MultiMapping[str], path: str) -> dict
     return options
 
 
-def _proxied(tail: str, path: str) -> str:
+def proxied_path(tail: str, path: str) -> str:
+    """The path that a proxied server is asked for; empty for the root that a client names without a slash."""
     where = f"/{tail}" if tail else ""
     return where if where.endswith("/") or not path.endswith("/") else f"{where}/"
 

@@ -31,6 +31,8 @@ HOP_BY_HOP = frozenset(
         "connection",
         "keep-alive",
         "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
         "te",
         "trailer",
         "transfer-encoding",
@@ -40,16 +42,22 @@ HOP_BY_HOP = frozenset(
 )
 LAST_WORDS_SECONDS = 1.0
 """How long the server behind may take to read what a client sent before it left."""
-OURS = frozenset(("authorization", "content-length"))
+OURS = frozenset(
+    ("authorization", "content-length", "impersonate-user", "impersonate-group", "impersonate-uid")
+)
 """Headers that are for us and not for whoever is behind us, or that are written anew."""
+
+OUR_EXTRA = "impersonate-extra-"
 
 
 def forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
     """The headers that go along, as often as they come."""
+    named = {name.strip().lower() for name in headers.get("Connection", "").split(",")}
+    stay = HOP_BY_HOP | OURS | named
     return CIMultiDict(
         (name, value)
         for name, value in headers.items()
-        if name.lower() not in HOP_BY_HOP and name.lower() not in OURS
+        if name.lower() not in stay and not name.lower().startswith(OUR_EXTRA)
     )
 
 

@@ -1,7 +1,8 @@
 """``pods/proxy`` and ``services/proxy``: HTTP to something that runs in the cluster, through the API server.
 
 The name in the URL may say more than a name: ``[scheme:]name[:port]``. Where a request goes is decided by
-plain functions; passing it on is all the rest. Answers pass through as they are, errors too.
+plain functions; passing it on is all the rest. Answers pass through, errors too, with links that lead through
+the proxy.
 """
 
 from __future__ import annotations
@@ -15,18 +16,23 @@ from urllib.parse import quote
 
 import aiohttp
 from aiohttp import web
+from multidict import CIMultiDict
 from yarl import URL
 
 from podling import ids
 from podling.api.core_v1 import Pod, Service
 from podling.api.discovery_v1 import Endpoint, EndpointSlice
 from podling.apiserver.admission.base import Objects
+from podling.apiserver.connect_options import proxied_path
+from podling.apiserver.link_rewriting import Links, proxy_prefix
 from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
+from podling.apiserver.proxied_answers import relay
 from podling.apiserver.requests import Parsed
 from podling.machinery import errors
 from podling.machinery.digits import is_number
 
 CONNECT_SECONDS = 10.0
+PORT_MAX = 65535
 SERVICE_NAME = "kubernetes.io/service-name"
 
 PodNamed = Callable[[str], Pod | None]
@@ -62,6 +68,9 @@ def pod_address(pod: Pod, port: str) -> tuple[str, int]:
     refuse_local(address)
     ports = [each for container in pod.spec.containers for each in container.ports]
     if is_number(port):
+        if int(port) > PORT_MAX:
+            why = f"dial tcp: address {port}: invalid port"
+            raise errors.service_unavailable(f"error trying to reach service: {why}")
         return address, int(port)
     if port:
         ports = [each for each in ports if each.name == port]
@@ -124,6 +133,42 @@ def refuse_local(address: str) -> None:
         raise errors.bad_request("address not allowed")
 
 
+def to_root(request: web.BaseRequest, tail: str) -> web.Response | None:
+    """The redirect of a client that asks for a server's root without a slash, whose links would go wrong."""
+    if tail or request.path.endswith("/") or request.method not in ("GET", "HEAD"):
+        return None
+    query = request.rel_url.raw_query_string
+    where = f"{request.rel_url.raw_path}/" + (f"?{query}" if query else "")
+    return web.Response(status=301, headers={"Location": where})
+
+
+def proxied_headers(request: web.BaseRequest, links: Links, path: str) -> CIMultiDict[str]:
+    """The headers that a server behind the proxy gets: the client's, and how the client asked.
+
+    Args:
+        path: what the server is asked for, decoded.
+    """
+    headers = forwarded(request.headers)
+    headers.update(links.forwarded_headers(path))
+    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
+    if peer:
+        before = headers.getall("X-Forwarded-For", ())
+        headers["X-Forwarded-For"] = ", ".join((*before, str(peer[0])))
+    return headers
+
+
+async def relay_answer(
+    request: web.BaseRequest, answer: aiohttp.ClientResponse, links: Links | None = None
+) -> web.StreamResponse:
+    """Pass an answer on as it comes; with ``links``, rewritten."""
+
+    async def close() -> None:
+        answer.close()
+
+    chunks = answer.content.iter_any()
+    return await relay(request, answer.status, answer.headers, aiter(chunks), close, links)
+
+
 class Proxy:
     """Passes requests on to pods and services."""
 
@@ -158,24 +203,34 @@ class Proxy:
             scheme=wanted.scheme,
             host=host,
             port=port,
-            path=quote(f"/{parsed.tail}"),
+            path=quote(proxied_path(parsed.tail, request.path) or "/"),
             query_string=request.rel_url.raw_query_string,
             encoded=True,
         )
+        upgrade = wants_upgrade(request)
+        if not upgrade and (moved := to_root(request, parsed.tail)):
+            return moved
+        links = Links(
+            proxy_prefix(request.path, parsed.tail),
+            f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+            request.headers.get("Host", ""),
+        )
+        headers = proxied_headers(request, links, url.path)
         try:
-            if wants_upgrade(request):
+            if upgrade:
                 context = unverified() if wanted.scheme == "https" else None
-                return await pass_upgrade(request, str(url), context, forwarded(request.headers).items())
+                return await pass_upgrade(request, str(url), context, headers.items())
+            headers["Host"] = links.request_host
             answer = await self._open().request(
                 request.method,
                 url,
                 data=request.content if request.can_read_body else None,
-                headers=forwarded(request.headers),
+                headers=headers,
                 allow_redirects=False,
             )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.service_unavailable(f"error trying to reach service: {error}") from None
-        return await relay(request, answer)
+        return await relay_answer(request, answer, links)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -192,19 +247,3 @@ def unverified() -> ssl.SSLContext:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context
-
-
-async def relay(request: web.BaseRequest, answer: aiohttp.ClientResponse) -> web.StreamResponse:
-    """Somebody's answer to the client, as it comes."""
-    response = web.StreamResponse(status=answer.status, headers=forwarded(answer.headers))
-    response.enable_chunked_encoding()
-    try:
-        await response.prepare(request)
-        async for chunk in answer.content.iter_any():
-            await response.write(chunk)
-        await response.write_eof()
-    except (ConnectionError, aiohttp.ClientError):
-        response.force_close()
-    finally:
-        answer.close()
-    return response

@@ -23,8 +23,6 @@ TEXT = "text/plain; charset=utf-8"
 NO_SNIFFING = {"X-Content-Type-Options": "nosniff"}
 GZIP_WINDOW = 31
 """zlib's window size that writes a gzip header."""
-STUCK_SECONDS = 60.0
-"""How long one write to a reader may take before the reader is cut off."""
 
 READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
@@ -48,7 +46,6 @@ def streamed(request: Request, media_type: str) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": media_type})
     for warning in _warnings(request):
         response.headers.add("Warning", warning)
-    response.enable_chunked_encoding()
     return response
 
 
@@ -113,12 +110,13 @@ async def reply_pieces(request: Request, pieces: Iterator[bytes], media_type: st
         await response.prepare(request)
         for piece in chain(begun, pieces, (NEWLINE,)):
             sent = piece if compressor is None else await asyncio.to_thread(compressor.compress, piece)
-            async with asyncio.timeout(STUCK_SECONDS):
+            async with asyncio.timeout(request.seconds):
                 await response.write(sent)
             await clock.sleep(0)
         await response.write_eof(compressor.flush() if compressor is not None else b"")
     except (ConnectionError, TimeoutError):
-        response.force_close()  # gone, or stuck: nothing more can be said on this connection
+        response.force_close()
+        request.cut()  # gone, or stuck: nothing more can be said on this connection
     return response
 
 

@@ -21,11 +21,13 @@ from yarl import URL
 from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import Status
 from podling.apiserver.admission.base import Objects
-from podling.apiserver.connect_options import connect_options, encoded, query_of
+from podling.apiserver.connect_options import connect_options, encoded, proxied_path, query_of
 from podling.apiserver.exchange import Request
+from podling.apiserver.link_rewriting import Links, proxy_prefix
 from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
 from podling.apiserver.pki import KeyPair
-from podling.apiserver.proxying import Proxy
+from podling.apiserver.proxied_answers import relay
+from podling.apiserver.proxying import Proxy, proxied_headers, to_root
 from podling.apiserver.requests import Parsed
 from podling.apiserver.rest import Registry
 from podling.apiserver.stream_options import check_log_options, container_of, node_of
@@ -44,7 +46,9 @@ class Body(Protocol):
     """A kubelet's answer, read as it comes."""
 
     status: int
-    content_type: str
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
 
     def chunks(self) -> AsyncIterator[bytes]: ...
 
@@ -54,7 +58,15 @@ class Body(Protocol):
 class NodeConnector(Protocol):
     """How the API server reaches kubelets. Raises ``ApiError`` when it cannot."""
 
-    async def request(self, node: Node, method: str, path: str, query: str, body: bytes) -> Body:
+    async def request(
+        self,
+        node: Node,
+        method: str,
+        path: str,
+        query: str,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+    ) -> Body:
         """Ask a kubelet something; the answer may go on for ever."""
         ...
 
@@ -80,7 +92,7 @@ class _HttpBody:
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
         self.status = response.status
-        self.content_type = response.headers.get("Content-Type", TEXT)
+        self.headers = response.headers
 
     async def chunks(self) -> AsyncIterator[bytes]:
         async for chunk in self._response.content.iter_any():
@@ -111,10 +123,21 @@ class HttpsNodeConnector:
             )
         return self._session
 
-    async def request(self, node: Node, method: str, path: str, query: str, body: bytes) -> Body:
+    async def request(
+        self,
+        node: Node,
+        method: str,
+        path: str,
+        query: str,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+    ) -> Body:
         url = kubelet_url(node) + quote(path) + (f"?{query}" if query else "")
         try:
-            return _HttpBody(await self._open().request(method, _encoded(url), data=body or None))
+            answer = await self._open().request(
+                method, _encoded(url), data=body or None, headers=headers, allow_redirects=False
+            )
+            return _HttpBody(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.internal(f"error dialing backend: {error}") from None
 
@@ -216,18 +239,8 @@ class StreamRequests:
         """A kubelet's answer to the client, chunk by chunk."""
         if body.status >= 400:
             raise await refusal(body)
-        response = web.StreamResponse(status=body.status, headers={"Content-Type": body.content_type})
-        response.enable_chunked_encoding()
-        try:
-            await response.prepare(request)
-            async for chunk in body.chunks():
-                await response.write(chunk)
-            await response.write_eof()
-        except (ConnectionError, aiohttp.ClientError):
-            response.force_close()
-        finally:
-            await body.close()
-        return response
+        shown = {"Content-Type": body.headers.get("Content-Type", TEXT)}
+        return await relay(request, body.status, shown, body.chunks(), body.close)
 
     async def _stream(
         self, request: Request, pod: Pod, target: Target, query: Mapping[str, str], raw: str
@@ -262,9 +275,20 @@ class StreamRequests:
         target = parsed.target
         if target.resource.plural != "nodes":
             return await self._proxy_to.serve(request, parsed)
-        node, path = self._node(target.name.partition(":")[0]), f"/{parsed.tail}"
+        node, path = (
+            self._node(target.name.partition(":")[0]),
+            proxied_path(parsed.tail, request.path) or "/",
+        )
         raw = request.rel_url.raw_query_string
         if wants_upgrade(request):
             return await self._pass_upgrade(request, node, path, raw)
-        body = await self._connector.request(node, request.method, path, raw, await request.read())
-        return await self._pass_on(request, body)
+        if moved := to_root(request, parsed.tail):
+            return moved
+        links = Links(
+            proxy_prefix(request.path, parsed.tail),
+            URL(kubelet_url(node)).raw_authority,
+            request.headers.get("Host", ""),
+        )
+        headers = proxied_headers(request, links, path)
+        body = await self._connector.request(node, request.method, path, raw, await request.read(), headers)
+        return await relay(request, body.status, body.headers, body.chunks(), body.close, links)

@@ -83,14 +83,15 @@ class WatchRequests:
         response = replies.streamed(request, JSON)
 
         async def send(lines: list[bytes]) -> None:
-            await _send(request.transport, response, lines)
+            await _send(request, response, lines)
 
         try:
             await response.prepare(request)
             await self._send_events(watch, renderer, send)
             await response.write_eof()
         except (ConnectionError, TimeoutError):
-            response.force_close()  # gone, or stuck: nothing more can be said on this connection
+            response.force_close()
+            request.cut()  # gone, or stuck: nothing more can be said on this connection
         return response
 
     async def _serve_websocket(
@@ -99,9 +100,9 @@ class WatchRequests:
         response, socket = await accept_watch(request)
 
         async def send(lines: list[bytes]) -> None:
-            await send_messages(socket, lines, text=True)
+            await send_messages(socket, lines, text=True, seconds=request.seconds)
 
-        await serve_socket(socket, self._send_events(watch, renderer, send))
+        await serve_socket(request, socket, self._send_events(watch, renderer, send))
         return response
 
     async def _send_events(self, watch: ObjectWatch, renderer: Renderer, send: Send) -> None:
@@ -125,21 +126,19 @@ class WatchRequests:
                 await send(lines)
 
 
-async def _send(
-    transport: asyncio.WriteTransport | None, response: web.StreamResponse, lines: list[bytes]
-) -> None:
-    data = b"".join(lines)
+async def _send(request: Request, response: web.StreamResponse, lines: list[bytes]) -> None:
+    data, transport = b"".join(lines), request.transport
     if transport is not None and transport.get_write_buffer_size() + len(data) <= NEVER_WAITS_BYTES:
         await response.write(data)
         return
-    async with asyncio.timeout(replies.STUCK_SECONDS):
+    async with asyncio.timeout(request.seconds):
         await response.write(data)
 
 
 async def _send_event(request: Request, event: bytes) -> web.StreamResponse:
     """Send a single event over a WebSocket."""
     response, socket = await accept_watch(request)
-    await serve_socket(socket, send_messages(socket, [event], text=True))
+    await serve_socket(request, socket, send_messages(socket, [event], text=True, seconds=request.seconds))
     return response
 
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import ClientError, web
 
-from podling.apiserver.replies import STUCK_SECONDS
+from podling.apiserver.exchange import Request
 from podling.cancellation import cancel_and_settle, run_to_end
 from podling.machinery import errors
 from podling.streaming.websocket_connection import (
@@ -33,7 +33,7 @@ MESSAGE_BYTES = 2048
 """The most that one message carries of a log, before it is encoded."""
 
 
-async def send_log(request: web.BaseRequest, chunks: AsyncIterator[bytes]) -> web.StreamResponse:
+async def send_log(request: Request, chunks: AsyncIterator[bytes]) -> web.StreamResponse:
     """Send a byte stream: an empty message first, then its bytes, in base64 if the client chose that.
 
     Raises 403 for a client that offers none of the subprotocols, 400 for a malformed handshake.
@@ -47,18 +47,18 @@ async def send_log(request: web.BaseRequest, chunks: AsyncIterator[bytes]) -> we
     as_text = protocol == BASE64
 
     async def send() -> None:
-        await send_messages(socket, [b""], text=as_text)
+        await send_messages(socket, [b""], text=as_text, seconds=None)
         async for chunk in chunks:
             pieces = [chunk[at : at + MESSAGE_BYTES] for at in range(0, len(chunk), MESSAGE_BYTES)]
             if as_text:
                 pieces = [base64.b64encode(piece) for piece in pieces]
-            await send_messages(socket, pieces, text=as_text)
+            await send_messages(socket, pieces, text=as_text, seconds=None)
 
-    await serve_socket(socket, send())
+    await serve_socket(request, socket, send())
     return response
 
 
-async def accept_watch(request: web.BaseRequest) -> tuple[web.StreamResponse, WebSocket]:
+async def accept_watch(request: Request) -> tuple[web.StreamResponse, WebSocket]:
     """Answer the handshake of a watch. Raises 403 for a client without an origin, 400 for a malformed one.
 
     Upstream's watches know no subprotocols: a single one is accepted whatever it is, and events are text
@@ -73,20 +73,24 @@ async def accept_watch(request: web.BaseRequest) -> tuple[web.StreamResponse, We
     return await accept_websocket(request, "".join(offered))
 
 
-async def send_messages(socket: WebSocket, messages: Sequence[bytes], *, text: bool) -> None:
-    """Send in one write. Raises ``TimeoutError`` when the client does not read for too long."""
-    async with asyncio.timeout(STUCK_SECONDS):
+async def send_messages(
+    socket: WebSocket, messages: Sequence[bytes], *, text: bool, seconds: float | None
+) -> None:
+    """Send in one write. Raises ``TimeoutError`` when the client does not read for ``seconds``."""
+    async with asyncio.timeout(seconds):
         await socket.send(*messages, text=text)
 
 
-async def serve_socket(socket: WebSocket, sending: Coroutine[Any, Any, None]) -> None:
+async def serve_socket(request: Request, socket: WebSocket, sending: Coroutine[Any, Any, None]) -> None:
     """Run ``sending`` until it ends or the client leaves, and end the connection."""
     tasks = [asyncio.create_task(work) for work in (sending, _drop_messages(socket), socket.left())]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        with suppress(ConnectionError, ClientError, TimeoutError):
+        with suppress(ConnectionError, ClientError):
             for task in done:
                 task.result()
+    except TimeoutError:
+        request.cut()
     finally:
         await run_to_end(_end(socket, tasks))
 

@@ -130,7 +130,7 @@ class Backend:
         import aiohttp
 
         from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
-        from podling.apiserver.proxying import relay
+        from podling.apiserver.proxying import relay_answer
         from podling.apiserver.replies import reply_text
 
         try:
@@ -149,7 +149,7 @@ class Backend:
             answer = await self._send(service, request.method, place, headers, None, data)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return await reply_text(request, f"error trying to reach service: {error}", code=503)
-        return await relay(request, answer)
+        return await relay_answer(request, answer)
 
     async def _send(
         self,
