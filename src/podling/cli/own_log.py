@@ -30,17 +30,32 @@ class OwnLog:
             await clock.sleep(CHECK_SECONDS)
 
     def rotate(self) -> bool:
-        """Begin a new file if the present one is large enough; return whether it was."""
+        """Begin a new file if the present one is large enough; return whether it was.
+
+        Raises ``OSError`` where a new file cannot be made, as on a full disk; then nothing has changed.
+        """
         if not self._is_ours() or os.fstat(sys.stdout.fileno()).st_size < MAX_BYTES:
             return False
+        fresh = self._path.with_name(f"{self._path.name}.new")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        descriptor = os.open(fresh, flags, 0o600)  # which only its owner can read
+        try:
+            self._shift(fresh)
+            for stream in (sys.stdout, sys.stderr):
+                os.dup2(descriptor, stream.fileno())
+        finally:
+            os.close(descriptor)
+        return True
+
+    def _shift(self, fresh: Path) -> None:
+        """Give every file the next number, and ``fresh`` the name of the log."""
         for number in range(MAX_FILES - 1, 0, -1):
             older = self._numbered(number)
             if older.exists():
                 older.replace(self._numbered(number + 1))
         self._path.replace(self._numbered(1))
+        fresh.replace(self._path)
         self._numbered(MAX_FILES).unlink(missing_ok=True)
-        self._reopen()
-        return True
 
     def _is_ours(self) -> bool:
         """Whether standard output goes to the log: without ``--detach`` it does not."""
@@ -51,12 +66,3 @@ class OwnLog:
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")
-
-    def _reopen(self) -> None:
-        """Point standard output and error at a new file, which only its owner can read."""
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            for stream in (sys.stdout, sys.stderr):
-                os.dup2(descriptor, stream.fileno())
-        finally:
-            os.close(descriptor)

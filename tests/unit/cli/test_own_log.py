@@ -49,3 +49,31 @@ def test_output_that_goes_elsewhere_is_left_alone(tmp_path: Path) -> None:
     path.write_text("of an earlier run\n")
     assert run(path, other, 1) == 1
     assert path.read_text() == "of an earlier run\n"
+
+
+FAILING = """
+import os, sys
+from pathlib import Path
+from podling.cli.own_log import MAX_BYTES, OwnLog
+
+log = OwnLog(Path(sys.argv[1]))
+os.write(2, bytes(MAX_BYTES))
+blocker = Path(sys.argv[1] + ".new")
+blocker.mkdir()
+try:
+    log.rotate()
+except OSError:
+    print("refused", flush=True)
+blocker.rmdir()
+assert log.rotate()
+print("rotated", flush=True)
+"""
+
+
+def test_log_that_cannot_be_begun_anew_is_rotated_later(tmp_path: Path) -> None:
+    """On a full disk no file can be made. Until one can, the old one goes on."""
+    path = tmp_path / "podling.log"
+    with path.open("ab") as sink:
+        subprocess.run([sys.executable, "-c", FAILING, str(path)], stdout=sink, stderr=sink, check=True)
+    assert path.read_text() == "rotated\n"
+    assert (tmp_path / "podling.log.1").read_bytes().endswith(b"refused\n")
