@@ -133,6 +133,7 @@ async def test_a_damaged_catalog_costs_the_images_and_nothing_else(store: ImageS
     (store.root / "catalog.json").write_bytes(b"not JSON")
     again = ImageStore(store.root)
     assert [found.id for found in await again.list_images() if not found.pinned] == []
+    assert (store.root / "catalog.json.damaged").read_bytes() == b"not JSON"
     assert all(layer.is_dir() for layer in again.held_layers("running"))
     assert (await again.load(tmp_path / "image.tar"))[0].id == image.id
 

@@ -19,7 +19,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -300,7 +300,10 @@ class ImageStore:
             try:
                 catalog = msgspec.json.decode(path.read_bytes(), type=Catalog)
             except msgspec.MsgspecError as error:
-                logger.error("%s is damaged, so all images have to be pulled again: %s", path, error)
+                kept = path.with_name(f"{path.name}.damaged")
+                with suppress(OSError):
+                    path.replace(kept)
+                logger.error("%s is damaged, so all images have to be pulled again: %s", kept, error)
         for file in (self.root / "holders").iterdir():
             try:
                 if file.name.startswith("."):
@@ -318,7 +321,7 @@ class ImageStore:
 
     def _save(self, new: dict[str, ImageRecord]) -> None:
         stored = tuple(record for record in new.values() if not record.pinned)
-        _write(self.root / "catalog.json", msgspec.json.encode(Catalog(images=stored)))
+        _write(self.root / "catalog.json", msgspec.json.encode(Catalog(images=stored)), durable=True)
         self._records = new
 
     def _sweep(self) -> None:
@@ -349,11 +352,16 @@ def _directories(path: Path) -> Iterable[Path]:
     return [entry for entry in path.iterdir() if entry.is_dir()]
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Replace a file at once; ``durable``: also when the power fails, which takes a moment."""
     temporary = path.with_name(f".{path.name}.new")
     try:
         temporary.touch(0o600)  # before there is anything to read in it
-        temporary.write_bytes(data)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
