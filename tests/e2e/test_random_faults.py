@@ -182,6 +182,9 @@ def test_cluster_survives_random_faults(tmp_path: Path) -> None:
         assert (after, cluster.pid) == (before, pid), cluster.kubectl(
             "get", "events", "--field-selector=type=Warning"
         )
+        for name in before:
+            assert cluster.kubectl("logs", name, "--since=5s"), "containers can write to their logs again"
+            assert cluster.kubectl("exec", name, "--", "cat", "/w/index.html") == "well\n"
         cluster.apply(pod("last"))
         cluster.kubectl("wait", "--for=condition=Ready", "pod/last", f"--timeout={RECOVERY_SECONDS}s")
         cluster.kubectl("delete", "pods", "-l", "set=churn", f"--timeout={RECOVERY_SECONDS}s")

@@ -72,7 +72,8 @@ class Directories:
 
     def pod_uids(self) -> tuple[str, ...]:
         """The pods that have a directory or logs, sorted."""
-        logs = (name.rpartition("_")[2] for name in _directories_in(self.logs))
+        # A file system of its own for the logs has a directory that is no pod's, too: lost+found.
+        logs = (name.rpartition("_")[2] for name in _directories_in(self.logs) if "_" in name)
         return tuple(sorted({*_directories_in(self.pods), *logs}))
 
     def last_attempt(self, pod: Pod, name: str) -> int | None:
