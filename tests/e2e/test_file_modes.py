@@ -21,8 +21,12 @@ pytestmark = [pytest.mark.e2e]
 ALLOWED = (
     r"/volumes/pvc-[-0-9a-f]{36}$",  # the name is needed: the directory above cannot be listed
     rf"^{STATE}/[-0-9a-f]+(/boot)?$",  # the machine's boot id, and names of directories
+    rf"^{STATE}/[-0-9a-f]+/host-files$",
     rf"^{STATE}/[-0-9a-f]+/containers/[0-9a-f]{{64}}/rootfs$",  # of the process that holds a pod's namespaces
 )
+
+SHOWN = ("rootfs", "host-files")
+"""The containers' own files, and the machine's as everybody may read them: their modes are not ours."""
 
 POD = shell_pod(
     "pod",
@@ -60,7 +64,7 @@ def open_to_others(path: Path) -> Iterator[str]:
         return
     if mode & 0o006:
         yield str(path)
-    if stat.S_ISDIR(mode) and mode & 0o001 and path.name != "rootfs":
+    if stat.S_ISDIR(mode) and mode & 0o001 and path.name not in SHOWN:
         for entry in os.listdir(path):
             yield from open_to_others(path / entry)
 

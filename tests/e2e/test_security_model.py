@@ -118,16 +118,6 @@ def test_secrets_are_stored_as_they_are(cluster: RealCluster) -> None:
     cluster.kubectl("delete", "secret", "plain")
 
 
-def test_built_in_image_shows_usr_to_root(cluster: RealCluster) -> None:
-    private = Path("/usr/local/share/podling-test-private")
-    private.write_text("of root")
-    try:
-        private.chmod(0o600)
-        assert run(cluster, "reader", f"cat {private}") == ["of root"]
-    finally:
-        private.unlink()
-
-
 def listening(pid: int) -> set[str]:
     """The IPv4 addresses on which a process listens."""
     sockets = {os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()}

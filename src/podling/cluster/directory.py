@@ -21,6 +21,7 @@ import msgspec
 
 from podling.cluster import identity
 from podling.cluster.identity import Identity, Place, Standing
+from podling.files import locks
 
 logger = logging.getLogger(__name__)
 
@@ -171,6 +172,7 @@ class DataDirectory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self.path.chmod(0o711)
+            self._close_files()
             for folder in (self.pki, self.images, self.path / "nodes"):
                 folder.mkdir(exist_ok=True)
                 folder.chmod(0o700)
@@ -180,6 +182,13 @@ class DataDirectory:
         except OSError as error:
             reason = f"cannot use data directory {self.path}: {error.strerror or error}"
             raise DirectoryUnusable(f"{reason}; name another with --data-dir") from error
+
+    def _close_files(self) -> None:
+        """Take the files of an earlier version from everyone but their owner."""
+        with os.scandir(self.path) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mode & 0o077:
+                    os.chmod(entry.path, 0o600)
 
     def settings(self) -> ClusterSettings:
         """Return what the last run recorded; the defaults for a new directory.
@@ -210,12 +219,12 @@ class DataDirectory:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the directory for this process. Raises ``DirectoryInUse``."""
+        """Hold the directory for this process. Raises ``DirectoryInUse`` or ``DirectoryUnusable``."""
         with open_private(self.path / "lock", "ab") as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise DirectoryInUse(self.path, self._recorded_pid()) from None
+                raise DirectoryInUse(self.path, self._holder(handle)) from None
             pid_file = self.path / "podling.pid"
             with contextlib.suppress(OSError), open_private(pid_file, "wb") as file:
                 file.write(
@@ -230,19 +239,39 @@ class DataDirectory:
     def running_pid(self) -> int:
         """The process that runs this cluster now, 0 if none does.
 
-        Raises ``DirectoryUnusable`` where another user runs it.
+        Raises ``DirectoryUnusable`` where another user runs it, or another program holds its lock.
         """
         try:
-            with (self.path / "lock").open("r") as handle:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    return self._recorded_pid()
+            with (self.path / "lock").open("rb") as handle:
+                if locks.holder_of(handle.fileno()):
+                    return self._holder(handle)
+                # Who holds it may not be found: only then is the lock tried, for a start could meet that.
+                if self._recorded_pid():
+                    try:
+                        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        return self._recorded_pid()
         except PermissionError as error:
             raise DirectoryUnusable(f"the cluster at {self.path} belongs to another user") from error
         except OSError:
             return 0
         return 0
+
+    def _holder(self, lock: IO[bytes]) -> int:
+        """The process that runs this cluster and holds its lock, 0 if unknown.
+
+        The process id of a killed cluster may belong to anything by now. Raises ``DirectoryUnusable`` where
+        the lock's holder is no cluster: neither has it recorded itself, which it could not on a full disk,
+        nor does it show a data directory in its command line.
+        """
+        holder, recorded = locks.holder_of(lock.fileno()), self._recorded_pid()
+        shown = (argument.startswith("--data-dir") for argument in locks.arguments_of(holder))
+        if holder and holder != recorded and not any(shown):
+            raise DirectoryUnusable(
+                f"data directory {self.path} is locked by process {holder} ({locks.name_of(holder)}), which "
+                "runs no cluster; end it first"
+            )
+        return holder or recorded
 
     def _recorded_pid(self) -> int:
         try:

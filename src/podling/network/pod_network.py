@@ -18,12 +18,14 @@ import asyncio
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
+from podling import clock
+from podling.files import locks
 from podling.network import firewall, guard, subnets
 from podling.network.bridge import Bridge
 from podling.network.generation import generation
@@ -37,6 +39,9 @@ NODE_PREFIX = 24
 
 _MTU_DEFAULT = 1500
 _LOCK = Path("/run/podling-subnets.lock")
+_LOCK_SECONDS = 10.0
+"""Clusters hold it for milliseconds: whoever holds it for longer is no cluster that works."""
+_LOCK_RETRY_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,8 @@ class BridgeNetwork:
         """
         try:
             await in_thread(self._load_leases)
-            await in_thread(self._set_up)
+            async with _machine_lock():
+                await in_thread(self._set_up)
         except (OSError, RuntimeFailure) as error:
             self._problem = f"the pod network cannot be made: {error}"
             return
@@ -176,18 +182,18 @@ class BridgeNetwork:
     async def _repair(self) -> None:
         try:
             await in_thread(self._load_leases)
-            await in_thread(self._set_up)
+            async with _machine_lock():
+                await in_thread(self._set_up)
         except OSError as error:
             raise RuntimeFailure(f"the bridge cannot be repaired: {error}") from error
         await self._open_firewall()
 
     def _set_up(self) -> None:
-        with _machine_lock():
-            self._subnet = self._chosen_subnet()
-            subnets.reserve(self._cluster_id, self._subnet, self._state)
-            self._mtu = uplink_mtu()
-            addresses = [lease.address for lease in self._leases.all()]
-            self._bridge.set_up(self.gateway, self.subnet, self._mtu, addresses)
+        self._subnet = self._chosen_subnet()
+        subnets.reserve(self._cluster_id, self._subnet, self._state)
+        self._mtu = uplink_mtu()
+        addresses = [lease.address for lease in self._leases.all()]
+        self._bridge.set_up(self.gateway, self.subnet, self._mtu, addresses)
 
     def _load_leases(self) -> None:
         self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -277,13 +283,31 @@ def uplink_mtu() -> int:
     return _MTU_DEFAULT
 
 
-@contextmanager
-def _machine_lock() -> Iterator[None]:
-    """Held while a subnet is chosen and its bridge made: clusters that start together see each other."""
+@asynccontextmanager
+async def _machine_lock() -> AsyncIterator[None]:
+    """Held while a subnet is chosen and its bridge made: clusters that start together see each other.
+
+    Raises ``RuntimeFailure`` when another process holds it for too long.
+    """
     descriptor = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         os.fchmod(descriptor, 0o600)  # who can open the file can hold its lock
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        given_up = clock.monotonic() + _LOCK_SECONDS
+        while not _is_locked_now(descriptor):
+            if clock.monotonic() > given_up:
+                pid = locks.holder_of(descriptor)
+                holder = f"process {pid} ({locks.name_of(pid)})" if pid else "another process"
+                raise RuntimeFailure(f"{_LOCK} is held by {holder}, so no pod subnet can be chosen")
+            await clock.sleep(_LOCK_RETRY_SECONDS)
         yield
     finally:
         os.close(descriptor)
+
+
+def _is_locked_now(descriptor: int) -> bool:
+    """Take the lock if it is free; return whether it was."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

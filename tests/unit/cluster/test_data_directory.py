@@ -10,6 +10,7 @@ import yaml
 
 from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryInUse, DirectoryUnusable
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
+from tests.support.locks import held_by_another
 
 
 def test_one_process_holds_a_directory(tmp_path: Path) -> None:
@@ -30,6 +31,59 @@ def test_a_pid_file_without_its_lock_means_nothing(tmp_path: Path) -> None:
         pass
     (tmp_path / "podling.pid").write_text("1\n")
     assert directory.running_pid() == 0
+
+
+def test_lock_that_another_program_holds_names_it(tmp_path: Path) -> None:
+    """The process id of a killed cluster may belong to anything: ``down`` would end it."""
+    directory = DataDirectory(tmp_path)
+    directory.create()
+    with directory.locked():
+        pass
+    (tmp_path / "podling.pid").write_text("1\n")
+    with held_by_another(tmp_path / "lock") as pid:
+        holder = rf"locked by process {pid} \(python[^)]*\), which runs no cluster; end it first"
+        with pytest.raises(DirectoryUnusable, match=holder):
+            directory.running_pid()
+        with pytest.raises(DirectoryUnusable, match=holder):
+            directory.locked().__enter__()
+    assert directory.running_pid() == 0
+
+
+def test_cluster_that_could_not_record_itself_is_known_by_its_command_line(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path)
+    directory.create()
+    (tmp_path / "lock").touch()
+    with held_by_another(tmp_path / "lock", "--data-dir", str(tmp_path)) as pid:
+        assert directory.running_pid() == pid
+        with pytest.raises(DirectoryInUse, match=f"in use by process {pid}"):
+            directory.locked().__enter__()
+
+
+def test_asking_who_runs_never_takes_the_lock_from_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = DataDirectory(tmp_path)
+    directory.create()
+    with directory.locked():
+        pass
+    taken = []
+    monkeypatch.setattr("fcntl.flock", lambda *arguments: taken.append(arguments))
+    assert directory.running_pid() == 0
+    assert taken == []
+
+
+def test_files_of_an_earlier_version_are_closed_to_others(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path / "data")
+    directory.create()
+    names = ("store.db", "store.db-wal", "store.db.lock", "podling.log.1", "cluster.json", "admin.kubeconfig")
+    outside = tmp_path / "outside"
+    outside.touch(0o644)
+    (directory.path / "link").symlink_to(outside)
+    for name in names:
+        (directory.path / name).touch(0o644)
+    directory.create()
+    assert {(directory.path / name).stat().st_mode & 0o777 for name in names} == {0o600}
+    assert outside.stat().st_mode & 0o777 == 0o644
 
 
 def test_settings_are_remembered_and_damage_is_survived(tmp_path: Path) -> None:
