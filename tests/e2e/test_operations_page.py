@@ -172,6 +172,11 @@ def logs_were_shown(site: Site) -> None:
     assert "/default_writer_" in site.output
 
 
+def limits_were_shown(site: Site) -> None:
+    assert "Max open files" in site.output
+    assert "process_open_fds " in site.output
+
+
 def was_monitored(site: Site) -> None:
     assert "readyz check passed" in site.output
     for metric in (
@@ -195,6 +200,7 @@ Outcome = Callable[[Site], None]
 LASTING: dict[str, Outcome] = {
     "Monitoring": was_monitored,
     "Logs": logs_were_shown,
+    "Limit of open files": limits_were_shown,
     "Full disk": room_was_made,
     "Restart the control plane alone": ran_on,
     "Back up": backed_up,
