@@ -132,6 +132,35 @@ def test_when_the_runtime_is_gone(
     assert on_machine(serving) == []
 
 
+def test_containers_are_told_to_end_when_the_runtime_is_gone(
+    own_cluster: RealCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What a container does with its grace period is done without a runtime, too."""
+    shared, bare = tmp_path / "shared", tmp_path / "bare"
+    shared.mkdir()
+    bare.mkdir()
+    own_cluster.up()
+    script = "trap 'echo told; echo bye > /shared/told; exit 0' TERM; while true; do sleep 0.1; done"
+    volume = {"name": "shared", "hostPath": {"path": str(shared)}}
+    mounted = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
+    own_cluster.apply(shell_pod("polite", script, container=mounted, volumes=[volume]))
+    own_cluster.apply(shell_pod("deaf", DEAF))
+    own_cluster.wait_ready("polite")
+    own_cluster.wait_ready("deaf")
+    for tool in ("nft", "iptables", "conmon", "sh"):
+        if found := shutil.which(tool):
+            (bare / tool).symlink_to(found)
+    monkeypatch.setenv("PATH", str(bare))
+    began = clock.monotonic()
+    done = own_cluster.podling("down")
+    took = clock.monotonic() - began
+    monkeypatch.undo()
+    assert done.code == 0, done.err
+    assert (shared / "told").read_text() == "bye\n"
+    assert 2.0 <= took < 10.0
+    assert left(own_cluster) == []
+
+
 def test_what_the_first_could_not_end_the_second_does(
     serving: RealCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -40,14 +40,14 @@ def end_by_force(cgroups: Cgroups, cgroup: str, root: Path, state: Path, grace_s
         if each.finished_at is None
     ]
     grace_seconds = max(running, default=grace_seconds)
-    marker = os.fsencode(f"{state}/")
-    # Monitors go last in the orderly way. Here they go first, for nobody reads what they would say, and
-    # a runtime that hangs under one would go on with making a container.
-    end(lambda process: any(marker in part for part in process.arguments))
-    inside = cgroups.processes(cgroup)
     if grace_seconds > 0:
+        inside = cgroups.processes(cgroup)
         kill(inside, signal.SIGTERM)
         _wait_together(inside, grace_seconds)
+    # Monitors before what is left in the cgroups: a runtime that hangs under one would go on with making a
+    # container. Killing a monitor kills its container, so that comes after the grace period.
+    marker = os.fsencode(f"{state}/")
+    end(lambda process: any(marker in part for part in process.arguments))
     for _ in range(_TRIES):
         if not cgroups.kill(cgroup):
             break
