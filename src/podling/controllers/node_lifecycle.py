@@ -27,11 +27,12 @@ from podling.controllers import taints as taint_rules
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.conditions import find, with_condition
 from podling.controllers.node_health import Health, is_silent, observe, silent_conditions
+from podling.controllers.node_labels import labels_to_set
 from podling.controllers.node_writes import swap_taints
 from podling.controllers.pod_index import BY_NODE, index_pods_by_node
 from podling.controllers.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
 from podling.controllers.zones import DEFAULT_RATES, Rates, TaintQueue, ZoneState, is_excluded, judge, zone_of
-from podling.machinery.errors import ApiError, is_conflict, is_not_found
+from podling.machinery.errors import ApiError, is_conflict, is_not_found, unless_gone
 
 MONITOR_SECONDS = 5.0
 MONITOR = Key("", "")
@@ -79,14 +80,17 @@ class NodeLifecycleController(Controller):
             return await self._taint_waiting()
         if key.namespace:
             return await self._look_at_pod(key)
-        return await self._follow_conditions(key)
+        return await self._follow_node(key)
 
-    async def _follow_conditions(self, key: Key) -> AwaitChange:
-        """Keep a node's NoSchedule taints as its conditions ask for."""
+    async def _follow_node(self, key: Key) -> AwaitChange:
+        """Keep a node's NoSchedule taints as its conditions ask for, and its old labels equal to new ones."""
         node = self._nodes.get(key)
         if node is not None:
             add, remove = taint_rules.state_taints(node), taint_rules.stale_state_taints(node)
             await swap_taints(self.client, node, add, remove)
+            if labels := labels_to_set(node.metadata.labels):
+                with unless_gone():
+                    await self.client.patch(Node, key.name, {"metadata": {"labels": labels}})
         return AwaitChange()
 
     async def _look_at_pod(self, key: Key) -> AwaitChange:

@@ -59,6 +59,20 @@ async def test_a_silent_node_becomes_unknown_then_unreachable(cluster: ControlPl
     assert "Normal NodeNotReady quiet: Node quiet status is now: NodeNotReady" in await told(cluster.client)
 
 
+async def test_old_labels_follow_operating_system_and_architecture(cluster: ControlPlane) -> None:
+    """A node that somebody registers by hand is found by selectors of older manifests, too."""
+    await add_node(cluster.client, "n1")
+    labels = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "plan9", "kubernetes.io/arch": "arm64"}
+    await cluster.client.patch(Node, "n1", {"metadata": {"labels": {**labels, "mine": "stays"}}})
+    await cluster.advance(seconds=1)
+    found = (await cluster.client.get(Node, "n1")).metadata.labels
+    old = {"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "arm64"}
+    assert {name: found.get(name) for name in (*old, "mine")} == {**old, "mine": "stays"}
+    await cluster.client.patch(Node, "n1", {"metadata": {"labels": dict.fromkeys((*labels, *old))}})
+    await cluster.advance(seconds=1)
+    assert not set(old) & set((await cluster.client.get(Node, "n1")).metadata.labels)
+
+
 async def test_a_lease_alone_keeps_a_node_alive(cluster: ControlPlane) -> None:
     from podling import clock
 
