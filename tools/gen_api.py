@@ -10,10 +10,13 @@ definition, and one JSON file with the descriptions that OpenAPI and ``kubectl e
 
 Rules of the translation:
 
-* A field that the schema does not require defaults to *absent*: ``None`` for scalars and structs,
-  ``()`` for lists, ``{}`` for maps; absent values are left out when encoding, like Go's omitempty.
-* A required field that is missing decodes as its zero value and is always encoded; that it was
-  missing is for validation to say, in Kubernetes' words.
+* Go's types decide how a field is held and when it is written; ``go_types.json`` has these facts, written by
+  ``tools/gen_go_types.py``. A pointer is ``None`` while it is absent. A field that Go holds by value is never
+  ``None``: it is zero (``""``, ``0``, ``False``, ``()``, ``{}``, an empty struct).
+* A field with ``omitempty`` is left out while it is zero or ``None``: ``false`` of a client is dropped where
+  Go holds the field by value, and kept behind a pointer. A field without it is always written, with null for
+  pointers, for the zero time, and for empty lists. Structs by value are always written.
+* That a required field was missing is for validation to say, in Kubernetes' words.
 * What the schema requires, which structs are atomic, and which hold times with microseconds, is kept
   as class variables: nothing else says it.
 * No semantic default is ever written here: those are a separate pass per kind.
@@ -50,6 +53,10 @@ SCALARS = {
 }
 """Definitions that become a plain Python type: the annotation and the name it needs imported."""
 
+TIMES = ("datetime", "Annotated[datetime, MICRO_TIME]")
+
+ZEROS = {"str": "''", "int": "0", "bool": "False", "float": "0.0"}
+
 PYTHON_TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 
 ACRONYM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -58,28 +65,46 @@ PLURAL_ACRONYM = re.compile(r"([A-Z]{2,})s(?=$|[A-Z])")
 TAKEN = {"bool", "datetime", "dict", "field", "float", "int", "str", "tuple"}
 """Names that annotations in the same class body need."""
 
-ALWAYS_PRESENT = {
-    ("PodTemplateSpec", "metadata"),
-    ("PodTemplateSpec", "spec"),
-    ("PodTemplate", "template"),
-    ("JobTemplateSpec", "metadata"),
-    ("JobTemplateSpec", "spec"),
-    ("Container", "resources"),
-    ("EphemeralContainer", "resources"),
-    ("ContainerStatus", "state"),
-    ("ContainerStatus", "lastState"),
-    ("DeploymentSpec", "strategy"),
-    ("StatefulSetSpec", "updateStrategy"),
-    ("DaemonSetSpec", "updateStrategy"),
-    ("NodeStatus", "daemonEndpoints"),
-    ("NodeStatus", "nodeInfo"),
-    ("NodeDaemonEndpoints", "kubeletEndpoint"),
-    ("ServiceStatus", "loadBalancer"),
-    ("IngressStatus", "loadBalancer"),
-    ("PersistentVolumeClaimSpec", "resources"),
-    ("Event", "source"),
+GO_TYPES = Path(__file__).resolve().parent / "go_types.json"
+
+NEVER_NULL = {
+    "APIGroup": ("versions",),
+    "APIResource": ("verbs",),
+    "APIVersions": ("serverAddressByClientCIDRs", "versions"),
+    "CephFSPersistentVolumeSource": ("monitors",),
+    "CephFSVolumeSource": ("monitors",),
+    "CustomResourceDefinitionSpec": ("versions",),
+    "CustomResourceDefinitionStatus": ("storedVersions",),
+    "Endpoint": ("addresses",),
+    "HTTPIngressRuleValue": ("paths",),
+    "MutatingWebhook": ("admissionReviewVersions",),
+    "NodeSelector": ("nodeSelectorTerms",),
+    "NonResourcePolicyRule": ("nonResourceURLs", "verbs"),
+    "NonResourceRule": ("verbs",),
+    "PodFailurePolicyOnExitCodesRequirement": ("values",),
+    "PodSpec": ("containers",),
+    "PolicyRule": ("verbs",),
+    "PolicyRulesWithSubjects": ("subjects",),
+    "RBDPersistentVolumeSource": ("monitors",),
+    "RBDVolumeSource": ("monitors",),
+    "ResourcePolicyRule": ("apiGroups", "resources", "verbs"),
+    "ResourceRule": ("verbs",),
+    "SubjectRulesReviewStatus": ("nonResourceRules", "resourceRules"),
+    "SuccessPolicy": ("rules",),
+    "TokenRequestSpec": ("audiences",),
+    "TopologySelectorLabelRequirement": ("values",),
+    "ValidatingWebhook": ("admissionReviewVersions",),
+    "WebhookConversion": ("conversionReviewVersions",),
 }
-"""Structs that Go holds by value: they are written even when empty (``"resources": {}``)."""
+"""Lists without omitempty that are never written as null: validation refuses an empty one, defaulting fills
+it, or the API server makes it. So are the ``items`` of lists."""
+
+
+def load_go_types() -> dict[str, dict[str, dict[str, str]]]:
+    """How Go holds every field: the facts that ``tools/gen_go_types.py`` wrote."""
+    document: dict[str, Any] = json.loads(GO_TYPES.read_text())
+    modules: dict[str, dict[str, dict[str, str]]] = document["modules"]
+    return modules
 
 
 def load_schema() -> dict[str, Any]:
@@ -150,16 +175,13 @@ class ModuleWriter:
     def use(self, module: str, name: str) -> None:
         self.imports.setdefault(module, set()).add(name)
 
-    def add(self, definition: str, schema: dict[str, Any]) -> None:
+    def add(self, definition: str, schema: dict[str, Any], go: dict[str, str]) -> None:
         name = definition.rpartition(".")[2]
         kinds = schema.get("x-kubernetes-group-version-kind") or []
         kind = kinds[0] if len(kinds) == 1 else None
         required = set(schema.get("required") or ())
-        if kind:
-            required |= {"metadata", "spec", "status"}
-        required |= {field for struct, field in ALWAYS_PRESENT if struct == name}
         fields = [
-            self.field(json_name, spec, json_name in required, kind)
+            self.field(name, json_name, spec, go[json_name], kind, json_name in required)
             for json_name, spec in sorted((schema.get("properties") or {}).items())
         ]
         lines = [
@@ -180,36 +202,55 @@ class ModuleWriter:
             self.use("typing", "ClassVar")
             names = tuple(sorted(schema["required"]))
             lines.insert(1, f"    required_fields: ClassVar[tuple[str, ...]] = {names!r}")
+        nullable = [snake(field.json_name) for field in fields if field.default == "factory:nil_list"]
+        if nullable:
+            self.use("podling.api._zero", "empty_as_null")
+            lines += ["", "    def __post_init__(self) -> None:"]
+            for each in nullable:
+                lines += [f"        if not self.{each}:", f"            empty_as_null(self, {each!r})"]
         if len(lines) == 1:
             lines.append("    pass")
         self.structs.append("\n".join(lines))
 
-    def field(self, json_name: str, spec: dict[str, Any], required: bool, kind: Any) -> Field:
+    def field(
+        self, struct: str, json_name: str, spec: dict[str, Any], go: str, kind: Any, required: bool
+    ) -> Field:
         if kind and json_name in ("apiVersion", "kind"):
             group_version = f"{kind['group']}/{kind['version']}".lstrip("/")
             value = group_version if json_name == "apiVersion" else kind["kind"]
             return Field(json_name, "str", f"factory:lambda: {value!r}")
         annotation, shape = self.annotation(spec)
-        if shape == "list":
-            return Field(json_name, annotation, "factory:empty_list" if required else "()")
-        if shape == "map":
-            return Field(json_name, annotation, "factory:empty_map" if required else "factory:dict")
-        if annotation == "Any":
-            return Field(json_name, annotation, "None")
-        if not required:
-            return Field(json_name, f"{annotation} | None", "None")
-        zero = {"str": "str", "int": "int", "bool": "bool", "float": "float"}.get(annotation)
-        if zero:
-            return Field(json_name, annotation, f"factory:{zero}")
-        if shape == "int32":
-            return Field(json_name, annotation, "factory:int")
+        go_kind, *options = go.split(",")
+        if shape in ("list", "map"):
+            never_null = json_name == "items" or json_name in NEVER_NULL.get(struct, ())
+            return self.collection(json_name, annotation, shape, "e" in options, never_null)
+        if go_kind == "pointer" and not (required and shape == "struct"):
+            nothing = "None" if "e" in options else "factory:NoneType"
+            return Field(json_name, annotation if annotation == "Any" else f"{annotation} | None", nothing)
         if shape == "struct":
             return Field(json_name, annotation, f"factory:lambda: {struct_name(annotation)}()")
+        if annotation in TIMES:
+            return Field(json_name, f"{annotation} | None", "None" if "z" in options else "factory:NoneType")
+        if annotation == "Any":
+            return Field(json_name, annotation, "factory:NoneType" if go_kind == "struct" else "None")
         if annotation == "Annotated[str, QUANTITY]":
             return Field(json_name, annotation, "factory:lambda: '0'")
-        if annotation == "Annotated[str, BYTES]":
-            return Field(json_name, annotation, "factory:str")
-        return Field(json_name, f"{annotation} | None", "None")
+        zero = {"str": "str", "bool": "bool", "float": "float", "Annotated[str, BYTES]": "str"}.get(
+            annotation, "int"
+        )
+        omitted = "e" in options and go_kind != "struct"
+        return Field(json_name, annotation, ZEROS[zero] if omitted else f"factory:{zero}")
+
+    def collection(
+        self, json_name: str, annotation: str, shape: str, omitted: bool, never_null: bool
+    ) -> Field:
+        """A list or a map. A list that Go does not omit is null where it holds nothing."""
+        if omitted:
+            return Field(json_name, annotation, "()" if shape == "list" else "factory:dict")
+        if never_null or shape == "map":
+            return Field(json_name, annotation, f"factory:empty_{shape}")
+        self.use("podling.api._zero", "Nullable")
+        return Field(json_name, f"Nullable[{annotation}]", "factory:nil_list")
 
     def annotation(self, spec: dict[str, Any]) -> tuple[str, str]:
         """The Python annotation of a field's schema, and its shape: scalar, struct, list, map."""
@@ -262,6 +303,7 @@ class ModuleWriter:
             value = "Any"
             if "additionalProperties" in spec:
                 value, _ = self.annotation(spec["additionalProperties"])
+                value += " | None" * (value in TIMES)
             if value == "Any":
                 self.use("typing", "Any")
             return f"dict[str, {value}]", "map"
@@ -278,13 +320,15 @@ class ModuleWriter:
     def render(self) -> str:
         group, _, version = self.name.partition("_")
         body = "\n\n\n".join(self.structs)
-        helpers = [name for name in ("empty_list", "empty_map") if name in body]
+        if "=NoneType" in body:
+            self.use("types", "NoneType")
+        helpers = [name for name in ("empty_list", "empty_map", "nil_list") if f"={name}" in body]
         for name in helpers:
             self.use("podling.api._zero", name)
         self.use("msgspec", "Struct")
         if "= field(" in body:
             self.use("msgspec", "field")
-        standard = {"datetime", "typing"}
+        standard = {"datetime", "types", "typing"}
         lines = [
             f'"""Kubernetes {RELEASE[:-2]} types of {group}/{version}. '
             'Written by tools/gen_api.py: do not edit."""',
@@ -321,7 +365,7 @@ def holding(wanted: str, schema: dict[str, Any]) -> set[str]:
 
 def build() -> dict[str, str]:
     """File name -> content of everything that this tool writes."""
-    schema = load_schema()
+    schema, go = load_schema(), load_go_types()
     micro = holding(f"{META}.MicroTime", schema)
     writers: dict[str, ModuleWriter] = {}
     descriptions: dict[str, dict[str, Any]] = {}
@@ -329,7 +373,8 @@ def build() -> dict[str, str]:
         if definition in SCALARS:
             continue
         module = module_of(definition)
-        writers.setdefault(module, ModuleWriter(module, micro)).add(definition, schema[definition])
+        facts = go[module][definition.rpartition(".")[2]]
+        writers.setdefault(module, ModuleWriter(module, micro)).add(definition, schema[definition], facts)
         descriptions[definition] = describe(schema[definition])
     files = {f"{name}.py": writer.render() for name, writer in writers.items()}
     files["descriptions.json"] = json.dumps(descriptions, indent=0, sort_keys=True, ensure_ascii=False) + "\n"

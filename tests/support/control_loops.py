@@ -42,7 +42,7 @@ def pod(
     spec.setdefault("containers", (Container(name="main", image="busybox"),))
     return Pod(
         metadata=ObjectMeta(name=name, namespace=namespace, labels=labels or {}),
-        spec=PodSpec(node_name=node or None, **spec),
+        spec=PodSpec(node_name=node, **spec),
     )
 
 

@@ -172,9 +172,9 @@ async def end_static_pod(node: SimNode, file: Path) -> None:
 async def preempt(node: SimNode) -> None:
     await node.client.create(PriorityClass(metadata=ObjectMeta(name="high"), value=1000))
     container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "3"}}}
-    await node.create(pod("low", containers=[container], nodeName=None))
+    await node.create(pod("low", containers=[container], nodeName=""))
     await node.pass_time(10)
-    await node.create(pod("high", containers=[container], nodeName=None, priorityClassName="high"))
+    await node.create(pod("high", containers=[container], nodeName="", priorityClassName="high"))
     await node.pass_time(90)
     assert (await node.get("high")).status.phase == "Running"
     assert not await node.exists("low")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
@@ -12,7 +13,7 @@ from podling.api.meta_v1 import Condition, LabelSelector, ListMeta, ObjectMeta
 
 
 class ApplyConfiguration(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    expression: str | None = None
+    expression: str = ''
 
 
 class AuditAnnotation(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -28,7 +29,7 @@ class ExpressionWarning(Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
 
 class JSONPatch(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    expression: str | None = None
+    expression: str = ''
 
 
 class MatchCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -74,7 +75,7 @@ class MutatingAdmissionPolicyBindingList(Struct, frozen=True, kw_only=True, omit
 class MutatingAdmissionPolicyBindingSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     match_resources: MatchResources | None = None
     param_ref: ParamRef | None = None
-    policy_name: str | None = None
+    policy_name: str = ''
 
 
 class MutatingAdmissionPolicyList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -92,7 +93,7 @@ class MutatingAdmissionPolicySpec(Struct, frozen=True, kw_only=True, omit_defaul
     match_constraints: MatchResources | None = None
     mutations: tuple[Mutation, ...] = ()
     param_kind: ParamKind | None = None
-    reinvocation_policy: str | None = None
+    reinvocation_policy: str = ''
     variables: tuple[Variable, ...] = ()
 
 
@@ -108,7 +109,7 @@ class MutatingWebhook(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     object_selector: LabelSelector | None = None
     reinvocation_policy: str | None = None
     rules: tuple[RuleWithOperations, ...] = ()
-    side_effects: str = field(default_factory=str)
+    side_effects: str | None = field(default_factory=NoneType)
     timeout_seconds: Annotated[int, INT32] | None = None
 
 
@@ -148,14 +149,14 @@ class NamedRuleWithOperations(Struct, frozen=True, kw_only=True, omit_defaults=T
 
 class ParamKind(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     atomic_struct: ClassVar[bool] = True
-    api_version: str | None = None
-    kind: str | None = None
+    api_version: str = ''
+    kind: str = ''
 
 
 class ParamRef(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     atomic_struct: ClassVar[bool] = True
-    name: str | None = None
-    namespace: str | None = None
+    name: str = ''
+    namespace: str = ''
     parameter_not_found_action: str | None = None
     selector: LabelSelector | None = None
 
@@ -211,8 +212,8 @@ class ValidatingAdmissionPolicyBindingSpec(Struct, frozen=True, kw_only=True, om
     required_fields: ClassVar[tuple[str, ...]] = ('policyName', 'validationActions')
     match_resources: MatchResources | None = None
     param_ref: ParamRef | None = None
-    policy_name: str = field(default_factory=str)
-    validation_actions: Annotated[tuple[str, ...], LIST_SET] = field(default_factory=empty_list)
+    policy_name: str = ''
+    validation_actions: Annotated[tuple[str, ...], LIST_SET] = ()
 
 
 class ValidatingAdmissionPolicyList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -236,7 +237,7 @@ class ValidatingAdmissionPolicySpec(Struct, frozen=True, kw_only=True, omit_defa
 
 class ValidatingAdmissionPolicyStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     conditions: Annotated[tuple[Condition, ...], ListMap('type')] = ()
-    observed_generation: int | None = None
+    observed_generation: int = 0
     type_checking: TypeChecking | None = None
 
 
@@ -251,7 +252,7 @@ class ValidatingWebhook(Struct, frozen=True, kw_only=True, omit_defaults=True, r
     namespace_selector: LabelSelector | None = None
     object_selector: LabelSelector | None = None
     rules: tuple[RuleWithOperations, ...] = ()
-    side_effects: str = field(default_factory=str)
+    side_effects: str | None = field(default_factory=NoneType)
     timeout_seconds: Annotated[int, INT32] | None = None
 
 
@@ -275,8 +276,8 @@ class ValidatingWebhookConfigurationList(Struct, frozen=True, kw_only=True, omit
 class Validation(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('expression',)
     expression: str = field(default_factory=str)
-    message: str | None = None
-    message_expression: str | None = None
+    message: str = ''
+    message_expression: str = ''
     reason: str | None = None
 
 
@@ -288,6 +289,6 @@ class Variable(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="ca
 
 
 class WebhookClientConfig(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    ca_bundle: Annotated[str, BYTES] | None = None
+    ca_bundle: Annotated[str, BYTES] = ''
     service: ServiceReference | None = None
     url: str | None = None

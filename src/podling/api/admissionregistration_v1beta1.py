@@ -12,11 +12,11 @@ from podling.api.meta_v1 import LabelSelector, ListMeta, ObjectMeta
 
 
 class ApplyConfiguration(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    expression: str | None = None
+    expression: str = ''
 
 
 class JSONPatch(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    expression: str | None = None
+    expression: str = ''
 
 
 class MatchCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -62,7 +62,7 @@ class MutatingAdmissionPolicyBindingList(Struct, frozen=True, kw_only=True, omit
 class MutatingAdmissionPolicyBindingSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     match_resources: MatchResources | None = None
     param_ref: ParamRef | None = None
-    policy_name: str | None = None
+    policy_name: str = ''
 
 
 class MutatingAdmissionPolicyList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -80,7 +80,7 @@ class MutatingAdmissionPolicySpec(Struct, frozen=True, kw_only=True, omit_defaul
     match_constraints: MatchResources | None = None
     mutations: tuple[Mutation, ...] = ()
     param_kind: ParamKind | None = None
-    reinvocation_policy: str | None = None
+    reinvocation_policy: str = ''
     variables: tuple[Variable, ...] = ()
 
 
@@ -103,14 +103,14 @@ class NamedRuleWithOperations(Struct, frozen=True, kw_only=True, omit_defaults=T
 
 class ParamKind(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     atomic_struct: ClassVar[bool] = True
-    api_version: str | None = None
-    kind: str | None = None
+    api_version: str = ''
+    kind: str = ''
 
 
 class ParamRef(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     atomic_struct: ClassVar[bool] = True
-    name: str | None = None
-    namespace: str | None = None
+    name: str = ''
+    namespace: str = ''
     parameter_not_found_action: str | None = None
     selector: LabelSelector | None = None
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list
+from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.markers import BYTES, INT32, ListMap, MergeKey
 from podling.api.meta_v1 import ListMeta, ObjectMeta
 
 
 class CustomResourceColumnDefinition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('jsonPath', 'name', 'type')
-    description: str | None = None
-    format: str | None = None
+    description: str = ''
+    format: str = ''
     json_path: str = field(default_factory=str)
     name: str = field(default_factory=str)
-    priority: Annotated[int, INT32] | None = None
+    priority: Annotated[int, INT32] = 0
     type: str = field(default_factory=str)
 
 
@@ -40,10 +41,10 @@ class CustomResourceDefinition(Struct, frozen=True, kw_only=True, omit_defaults=
 
 class CustomResourceDefinitionCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    observed_generation: int | None = None
-    reason: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    observed_generation: int = 0
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -61,10 +62,10 @@ class CustomResourceDefinitionNames(Struct, frozen=True, kw_only=True, omit_defa
     required_fields: ClassVar[tuple[str, ...]] = ('kind', 'plural')
     categories: tuple[str, ...] = ()
     kind: str = field(default_factory=str)
-    list_kind: str | None = None
+    list_kind: str = ''
     plural: str = field(default_factory=str)
     short_names: tuple[str, ...] = ()
-    singular: str | None = None
+    singular: str = ''
 
 
 class CustomResourceDefinitionSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -72,22 +73,26 @@ class CustomResourceDefinitionSpec(Struct, frozen=True, kw_only=True, omit_defau
     conversion: CustomResourceConversion | None = None
     group: str = field(default_factory=str)
     names: CustomResourceDefinitionNames = field(default_factory=lambda: CustomResourceDefinitionNames())
-    preserve_unknown_fields: bool | None = None
+    preserve_unknown_fields: bool = False
     scope: str = field(default_factory=str)
     versions: tuple[CustomResourceDefinitionVersion, ...] = field(default_factory=empty_list)
 
 
 class CustomResourceDefinitionStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    accepted_names: CustomResourceDefinitionNames | None = None
-    conditions: Annotated[tuple[CustomResourceDefinitionCondition, ...], ListMap('type')] = ()
-    observed_generation: int | None = None
-    stored_versions: tuple[str, ...] = ()
+    accepted_names: CustomResourceDefinitionNames = field(default_factory=lambda: CustomResourceDefinitionNames())
+    conditions: Nullable[Annotated[tuple[CustomResourceDefinitionCondition, ...], ListMap('type')]] = field(default_factory=nil_list)
+    observed_generation: int = 0
+    stored_versions: tuple[str, ...] = field(default_factory=empty_list)
+
+    def __post_init__(self) -> None:
+        if not self.conditions:
+            empty_as_null(self, 'conditions')
 
 
 class CustomResourceDefinitionVersion(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('name', 'served', 'storage')
     additional_printer_columns: tuple[CustomResourceColumnDefinition, ...] = ()
-    deprecated: bool | None = None
+    deprecated: bool = False
     deprecation_warning: str | None = None
     name: str = field(default_factory=str)
     schema: CustomResourceValidation | None = None
@@ -118,13 +123,13 @@ class CustomResourceValidation(Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class ExternalDocumentation(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    description: str | None = None
-    url: str | None = None
+    description: str = ''
+    url: str = ''
 
 
 class JSONSchemaProps(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     ref: str | None = field(default=None, name='$ref')
-    schema: str | None = field(default=None, name='$schema')
+    schema: str = field(default='', name='$schema')
     additional_items: Any = None
     additional_properties: Any = None
     all_of: tuple[JSONSchemaProps, ...] = ()
@@ -132,14 +137,14 @@ class JSONSchemaProps(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     default: Any = None
     definitions: dict[str, JSONSchemaProps] = field(default_factory=dict)
     dependencies: dict[str, Any] = field(default_factory=dict)
-    description: str | None = None
+    description: str = ''
     enum: tuple[Any, ...] = ()
     example: Any = None
-    exclusive_maximum: bool | None = None
-    exclusive_minimum: bool | None = None
+    exclusive_maximum: bool = False
+    exclusive_minimum: bool = False
     external_docs: ExternalDocumentation | None = None
-    format: str | None = None
-    id: str | None = None
+    format: str = ''
+    id: str = ''
     items: Any = None
     max_items: int | None = None
     max_length: int | None = None
@@ -151,17 +156,17 @@ class JSONSchemaProps(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     minimum: float | None = None
     multiple_of: float | None = None
     not_: JSONSchemaProps | None = None
-    nullable: bool | None = None
+    nullable: bool = False
     one_of: tuple[JSONSchemaProps, ...] = ()
-    pattern: str | None = None
+    pattern: str = ''
     pattern_properties: dict[str, JSONSchemaProps] = field(default_factory=dict)
     properties: dict[str, JSONSchemaProps] = field(default_factory=dict)
     required: tuple[str, ...] = ()
-    title: str | None = None
-    type: str | None = None
-    unique_items: bool | None = None
-    x_kubernetes_embedded_resource: bool | None = field(default=None, name='x-kubernetes-embedded-resource')
-    x_kubernetes_int_or_string: bool | None = field(default=None, name='x-kubernetes-int-or-string')
+    title: str = ''
+    type: str = ''
+    unique_items: bool = False
+    x_kubernetes_embedded_resource: bool = field(default=False, name='x-kubernetes-embedded-resource')
+    x_kubernetes_int_or_string: bool = field(default=False, name='x-kubernetes-int-or-string')
     x_kubernetes_list_map_keys: tuple[str, ...] = field(default=(), name='x-kubernetes-list-map-keys')
     x_kubernetes_list_type: str | None = field(default=None, name='x-kubernetes-list-type')
     x_kubernetes_map_type: str | None = field(default=None, name='x-kubernetes-map-type')
@@ -184,16 +189,16 @@ class ServiceReference(Struct, frozen=True, kw_only=True, omit_defaults=True, re
 
 class ValidationRule(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('rule',)
-    field_path: str | None = None
-    message: str | None = None
-    message_expression: str | None = None
+    field_path: str = ''
+    message: str = ''
+    message_expression: str = ''
     optional_old_self: bool | None = None
     reason: str | None = None
     rule: str = field(default_factory=str)
 
 
 class WebhookClientConfig(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    ca_bundle: Annotated[str, BYTES] | None = None
+    ca_bundle: Annotated[str, BYTES] = ''
     service: ServiceReference | None = None
     url: str | None = None
 

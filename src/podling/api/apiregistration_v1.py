@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
@@ -23,9 +24,9 @@ class APIService(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
 
 class APIServiceCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -41,12 +42,12 @@ class APIServiceList(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
 class APIServiceSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('groupPriorityMinimum', 'versionPriority')
-    ca_bundle: Annotated[str, BYTES] | None = None
-    group: str | None = None
+    ca_bundle: Annotated[str, BYTES] = ''
+    group: str = ''
     group_priority_minimum: Annotated[int, INT32] = field(default_factory=int)
-    insecure_skip_tls_verify: bool | None = field(default=None, name='insecureSkipTLSVerify')
+    insecure_skip_tls_verify: bool = field(default=False, name='insecureSkipTLSVerify')
     service: ServiceReference | None = None
-    version: str | None = None
+    version: str = ''
     version_priority: Annotated[int, INT32] = field(default_factory=int)
 
 
@@ -55,6 +56,6 @@ class APIServiceStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, re
 
 
 class ServiceReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    name: str | None = None
-    namespace: str | None = None
+    name: str = ''
+    namespace: str = ''
     port: Annotated[int, INT32] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
@@ -14,9 +15,9 @@ from podling.api.meta_v1 import ListMeta, ObjectMeta
 
 class ServerStorageVersion(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('apiServerID', 'decodableVersions', 'encodingVersion')
-    api_server_id: str = field(default_factory=str, name='apiServerID')
-    decodable_versions: Annotated[tuple[str, ...], LIST_SET] = field(default_factory=empty_list)
-    encoding_version: str = field(default_factory=str)
+    api_server_id: str = field(default='', name='apiServerID')
+    decodable_versions: Annotated[tuple[str, ...], LIST_SET] = ()
+    encoding_version: str = ''
     served_versions: Annotated[tuple[str, ...], LIST_SET] = ()
 
 
@@ -32,9 +33,9 @@ class StorageVersion(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
 class StorageVersionCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('message', 'reason', 'status', 'type')
-    last_transition_time: datetime | None = None
-    message: str = field(default_factory=str)
-    observed_generation: int | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    observed_generation: int = 0
     reason: str = field(default_factory=str)
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)

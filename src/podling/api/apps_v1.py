@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct, field
@@ -17,7 +18,7 @@ class ControllerRevision(Struct, frozen=True, kw_only=True, omit_defaults=True, 
     required_fields: ClassVar[tuple[str, ...]] = ('revision',)
     group_version_kind: ClassVar[tuple[str, str, str]] = ('apps', 'v1', 'ControllerRevision')
     api_version: str = field(default_factory=lambda: 'apps/v1')
-    data: Any = None
+    data: Any = field(default_factory=NoneType)
     kind: str = field(default_factory=lambda: 'ControllerRevision')
     metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
     revision: int = field(default_factory=int)
@@ -43,9 +44,9 @@ class DaemonSet(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
 
 class DaemonSetCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -61,7 +62,7 @@ class DaemonSetList(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
 class DaemonSetSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('selector', 'template')
-    min_ready_seconds: Annotated[int, INT32] | None = None
+    min_ready_seconds: Annotated[int, INT32] = 0
     revision_history_limit: Annotated[int, INT32] | None = None
     selector: LabelSelector = field(default_factory=lambda: LabelSelector())
     template: PodTemplateSpec = field(default_factory=lambda: PodTemplateSpec())
@@ -74,17 +75,17 @@ class DaemonSetStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     conditions: Annotated[tuple[DaemonSetCondition, ...], MergeKey('type'), ListMap('type')] = ()
     current_number_scheduled: Annotated[int, INT32] = field(default_factory=int)
     desired_number_scheduled: Annotated[int, INT32] = field(default_factory=int)
-    number_available: Annotated[int, INT32] | None = None
+    number_available: Annotated[int, INT32] = 0
     number_misscheduled: Annotated[int, INT32] = field(default_factory=int)
     number_ready: Annotated[int, INT32] = field(default_factory=int)
-    number_unavailable: Annotated[int, INT32] | None = None
-    observed_generation: int | None = None
-    updated_number_scheduled: Annotated[int, INT32] | None = None
+    number_unavailable: Annotated[int, INT32] = 0
+    observed_generation: int = 0
+    updated_number_scheduled: Annotated[int, INT32] = 0
 
 
 class DaemonSetUpdateStrategy(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     rolling_update: RollingUpdateDaemonSet | None = None
-    type: str | None = None
+    type: str = ''
 
 
 class Deployment(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -98,10 +99,10 @@ class Deployment(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
 
 class DeploymentCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_transition_time: datetime | None = None
-    last_update_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    last_update_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -117,8 +118,8 @@ class DeploymentList(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
 class DeploymentSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('selector', 'template')
-    min_ready_seconds: Annotated[int, INT32] | None = None
-    paused: bool | None = None
+    min_ready_seconds: Annotated[int, INT32] = 0
+    paused: bool = False
     progress_deadline_seconds: Annotated[int, INT32] | None = None
     replicas: Annotated[int, INT32] | None = None
     revision_history_limit: Annotated[int, INT32] | None = None
@@ -128,20 +129,20 @@ class DeploymentSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
 
 class DeploymentStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    available_replicas: Annotated[int, INT32] | None = None
+    available_replicas: Annotated[int, INT32] = 0
     collision_count: Annotated[int, INT32] | None = None
     conditions: Annotated[tuple[DeploymentCondition, ...], MergeKey('type'), ListMap('type')] = ()
-    observed_generation: int | None = None
-    ready_replicas: Annotated[int, INT32] | None = None
-    replicas: Annotated[int, INT32] | None = None
+    observed_generation: int = 0
+    ready_replicas: Annotated[int, INT32] = 0
+    replicas: Annotated[int, INT32] = 0
     terminating_replicas: Annotated[int, INT32] | None = None
-    unavailable_replicas: Annotated[int, INT32] | None = None
-    updated_replicas: Annotated[int, INT32] | None = None
+    unavailable_replicas: Annotated[int, INT32] = 0
+    updated_replicas: Annotated[int, INT32] = 0
 
 
 class DeploymentStrategy(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     rolling_update: RollingUpdateDeployment | None = None
-    type: str | None = None
+    type: str = ''
 
 
 class ReplicaSet(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -155,9 +156,9 @@ class ReplicaSet(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
 
 class ReplicaSetCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -173,19 +174,19 @@ class ReplicaSetList(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
 class ReplicaSetSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('selector',)
-    min_ready_seconds: Annotated[int, INT32] | None = None
+    min_ready_seconds: Annotated[int, INT32] = 0
     replicas: Annotated[int, INT32] | None = None
     selector: LabelSelector = field(default_factory=lambda: LabelSelector())
-    template: PodTemplateSpec | None = None
+    template: PodTemplateSpec = field(default_factory=lambda: PodTemplateSpec())
 
 
 class ReplicaSetStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('replicas',)
-    available_replicas: Annotated[int, INT32] | None = None
+    available_replicas: Annotated[int, INT32] = 0
     conditions: Annotated[tuple[ReplicaSetCondition, ...], MergeKey('type'), ListMap('type')] = ()
-    fully_labeled_replicas: Annotated[int, INT32] | None = None
-    observed_generation: int | None = None
-    ready_replicas: Annotated[int, INT32] | None = None
+    fully_labeled_replicas: Annotated[int, INT32] = 0
+    observed_generation: int = 0
+    ready_replicas: Annotated[int, INT32] = 0
     replicas: Annotated[int, INT32] = field(default_factory=int)
     terminating_replicas: Annotated[int, INT32] | None = None
 
@@ -216,9 +217,9 @@ class StatefulSet(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 
 class StatefulSetCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -233,24 +234,24 @@ class StatefulSetList(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 
 
 class StatefulSetOrdinals(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    start: Annotated[int, INT32] | None = None
+    start: Annotated[int, INT32] = field(default_factory=int)
 
 
 class StatefulSetPersistentVolumeClaimRetentionPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    when_deleted: str | None = None
-    when_scaled: str | None = None
+    when_deleted: str = ''
+    when_scaled: str = ''
 
 
 class StatefulSetSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('selector', 'template')
-    min_ready_seconds: Annotated[int, INT32] | None = None
+    min_ready_seconds: Annotated[int, INT32] = 0
     ordinals: StatefulSetOrdinals | None = None
     persistent_volume_claim_retention_policy: StatefulSetPersistentVolumeClaimRetentionPolicy | None = None
-    pod_management_policy: str | None = None
+    pod_management_policy: str = ''
     replicas: Annotated[int, INT32] | None = None
     revision_history_limit: Annotated[int, INT32] | None = None
     selector: LabelSelector = field(default_factory=lambda: LabelSelector())
-    service_name: str | None = None
+    service_name: str = field(default_factory=str)
     template: PodTemplateSpec = field(default_factory=lambda: PodTemplateSpec())
     update_strategy: StatefulSetUpdateStrategy = field(default_factory=lambda: StatefulSetUpdateStrategy())
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
@@ -258,18 +259,18 @@ class StatefulSetSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 
 class StatefulSetStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('replicas',)
-    available_replicas: Annotated[int, INT32] | None = None
+    available_replicas: Annotated[int, INT32] = field(default_factory=int)
     collision_count: Annotated[int, INT32] | None = None
     conditions: Annotated[tuple[StatefulSetCondition, ...], MergeKey('type'), ListMap('type')] = ()
-    current_replicas: Annotated[int, INT32] | None = None
-    current_revision: str | None = None
-    observed_generation: int | None = None
-    ready_replicas: Annotated[int, INT32] | None = None
+    current_replicas: Annotated[int, INT32] = 0
+    current_revision: str = ''
+    observed_generation: int = 0
+    ready_replicas: Annotated[int, INT32] = 0
     replicas: Annotated[int, INT32] = field(default_factory=int)
-    update_revision: str | None = None
-    updated_replicas: Annotated[int, INT32] | None = None
+    update_revision: str = ''
+    updated_replicas: Annotated[int, INT32] = 0
 
 
 class StatefulSetUpdateStrategy(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     rolling_update: RollingUpdateStatefulSetStrategy | None = None
-    type: str | None = None
+    type: str = ''

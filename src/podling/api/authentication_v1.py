@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import ClassVar
 
 from msgspec import Struct, field
 
+from podling.api._zero import empty_list
 from podling.api.meta_v1 import ObjectMeta
 
 
 class BoundObjectReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    api_version: str | None = None
-    kind: str | None = None
-    name: str | None = None
-    uid: str | None = None
+    api_version: str = ''
+    kind: str = ''
+    name: str = ''
+    uid: str = ''
 
 
 class SelfSubjectReview(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -26,7 +28,7 @@ class SelfSubjectReview(Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
 
 class SelfSubjectReviewStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    user_info: UserInfo | None = None
+    user_info: UserInfo = field(default_factory=lambda: UserInfo())
 
 
 class TokenRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -39,14 +41,14 @@ class TokenRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 
 
 class TokenRequestSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    audiences: tuple[str, ...] = ()
-    bound_object_ref: BoundObjectReference | None = None
-    expiration_seconds: int | None = None
+    audiences: tuple[str, ...] = field(default_factory=empty_list)
+    bound_object_ref: BoundObjectReference | None = field(default_factory=NoneType)
+    expiration_seconds: int | None = field(default_factory=NoneType)
 
 
 class TokenRequestStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    expiration_timestamp: datetime | None = None
-    token: str | None = None
+    expiration_timestamp: datetime | None = field(default_factory=NoneType)
+    token: str = field(default_factory=str)
 
 
 class TokenReview(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -62,18 +64,18 @@ class TokenReview(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 class TokenReviewSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('token',)
     audiences: tuple[str, ...] = ()
-    token: str = field(default_factory=str)
+    token: str = ''
 
 
 class TokenReviewStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     audiences: tuple[str, ...] = ()
-    authenticated: bool | None = None
-    error: str | None = None
-    user: UserInfo | None = None
+    authenticated: bool = False
+    error: str = ''
+    user: UserInfo = field(default_factory=lambda: UserInfo())
 
 
 class UserInfo(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
-    uid: str | None = None
-    username: str | None = None
+    uid: str = ''
+    username: str = ''

@@ -11,12 +11,12 @@ from podling.api.meta_v1 import FieldSelectorRequirement, LabelSelectorRequireme
 
 
 class FieldSelectorAttributes(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    raw_selector: str | None = None
+    raw_selector: str = ''
     requirements: tuple[FieldSelectorRequirement, ...] = ()
 
 
 class LabelSelectorAttributes(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    raw_selector: str | None = None
+    raw_selector: str = ''
     requirements: tuple[LabelSelectorRequirement, ...] = ()
 
 
@@ -31,8 +31,8 @@ class LocalSubjectAccessReview(Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class NonResourceAttributes(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    path: str | None = None
-    verb: str | None = None
+    path: str = ''
+    verb: str = ''
 
 
 class NonResourceRule(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -43,14 +43,14 @@ class NonResourceRule(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 
 class ResourceAttributes(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     field_selector: FieldSelectorAttributes | None = None
-    group: str | None = None
+    group: str = ''
     label_selector: LabelSelectorAttributes | None = None
-    name: str | None = None
-    namespace: str | None = None
-    resource: str | None = None
-    subresource: str | None = None
-    verb: str | None = None
-    version: str | None = None
+    name: str = ''
+    namespace: str = ''
+    resource: str = ''
+    subresource: str = ''
+    verb: str = ''
+    version: str = ''
 
 
 class ResourceRule(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -87,7 +87,7 @@ class SelfSubjectRulesReview(Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class SelfSubjectRulesReviewSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    namespace: str | None = None
+    namespace: str = ''
 
 
 class SubjectAccessReview(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -105,21 +105,21 @@ class SubjectAccessReviewSpec(Struct, frozen=True, kw_only=True, omit_defaults=T
     groups: tuple[str, ...] = ()
     non_resource_attributes: NonResourceAttributes | None = None
     resource_attributes: ResourceAttributes | None = None
-    uid: str | None = None
-    user: str | None = None
+    uid: str = ''
+    user: str = ''
 
 
 class SubjectAccessReviewStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('allowed',)
     allowed: bool = field(default_factory=bool)
-    denied: bool | None = None
-    evaluation_error: str | None = None
-    reason: str | None = None
+    denied: bool = False
+    evaluation_error: str = ''
+    reason: str = ''
 
 
 class SubjectRulesReviewStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('incomplete', 'nonResourceRules', 'resourceRules')
-    evaluation_error: str | None = None
+    evaluation_error: str = ''
     incomplete: bool = field(default_factory=bool)
     non_resource_rules: tuple[NonResourceRule, ...] = field(default_factory=empty_list)
     resource_rules: tuple[ResourceRule, ...] = field(default_factory=empty_list)

@@ -15,7 +15,7 @@ from podling.api.meta_v1 import ListMeta, ObjectMeta
 class CrossVersionObjectReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('kind', 'name')
     atomic_struct: ClassVar[bool] = True
-    api_version: str | None = None
+    api_version: str = ''
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
 
@@ -66,10 +66,10 @@ class Scale(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel
 
 
 class ScaleSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    replicas: Annotated[int, INT32] | None = None
+    replicas: Annotated[int, INT32] = 0
 
 
 class ScaleStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('replicas',)
     replicas: Annotated[int, INT32] = field(default_factory=int)
-    selector: str | None = None
+    selector: str = ''

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list
+from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.markers import INT32, ListMap, MergeKey, QUANTITY
 from podling.api.meta_v1 import LabelSelector, ListMeta, ObjectMeta
 
@@ -28,7 +29,7 @@ class ContainerResourceMetricStatus(Struct, frozen=True, kw_only=True, omit_defa
 
 class CrossVersionObjectReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('kind', 'name')
-    api_version: str | None = None
+    api_version: str = ''
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
 
@@ -76,9 +77,9 @@ class HorizontalPodAutoscalerBehavior(Struct, frozen=True, kw_only=True, omit_de
 
 class HorizontalPodAutoscalerCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -104,11 +105,15 @@ class HorizontalPodAutoscalerSpec(Struct, frozen=True, kw_only=True, omit_defaul
 class HorizontalPodAutoscalerStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('desiredReplicas',)
     conditions: Annotated[tuple[HorizontalPodAutoscalerCondition, ...], MergeKey('type'), ListMap('type')] = ()
-    current_metrics: tuple[MetricStatus, ...] = ()
-    current_replicas: Annotated[int, INT32] | None = None
+    current_metrics: Nullable[tuple[MetricStatus, ...]] = field(default_factory=nil_list)
+    current_replicas: Annotated[int, INT32] = 0
     desired_replicas: Annotated[int, INT32] = field(default_factory=int)
     last_scale_time: datetime | None = None
     observed_generation: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.current_metrics:
+            empty_as_null(self, 'current_metrics')
 
 
 class MetricIdentifier(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):

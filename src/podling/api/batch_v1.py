@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list
+from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.core_v1 import ObjectReference, PodTemplateSpec
 from podling.api.markers import INT32, LIST_SET, MergeKey
 from podling.api.meta_v1 import LabelSelector, ListMeta, ObjectMeta
@@ -34,7 +35,7 @@ class CronJobList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 
 class CronJobSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('jobTemplate', 'schedule')
-    concurrency_policy: str | None = None
+    concurrency_policy: str = ''
     failed_jobs_history_limit: Annotated[int, INT32] | None = None
     job_template: JobTemplateSpec = field(default_factory=lambda: JobTemplateSpec())
     schedule: str = field(default_factory=str)
@@ -61,10 +62,10 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel",
 
 class JobCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_probe_time: datetime | None = None
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_probe_time: datetime | None = field(default_factory=NoneType)
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -99,15 +100,15 @@ class JobSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="cam
 
 
 class JobStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    active: Annotated[int, INT32] | None = None
-    completed_indexes: str | None = None
+    active: Annotated[int, INT32] = 0
+    completed_indexes: str = ''
     completion_time: datetime | None = None
     conditions: Annotated[tuple[JobCondition, ...], MergeKey('type')] = ()
-    failed: Annotated[int, INT32] | None = None
+    failed: Annotated[int, INT32] = 0
     failed_indexes: str | None = None
     ready: Annotated[int, INT32] | None = None
     start_time: datetime | None = None
-    succeeded: Annotated[int, INT32] | None = None
+    succeeded: Annotated[int, INT32] = 0
     terminating: Annotated[int, INT32] | None = None
     uncounted_terminated_pods: UncountedTerminatedPods | None = None
 
@@ -119,7 +120,11 @@ class JobTemplateSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 
 class PodFailurePolicy(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('rules',)
-    rules: tuple[PodFailurePolicyRule, ...] = field(default_factory=empty_list)
+    rules: Nullable[tuple[PodFailurePolicyRule, ...]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.rules:
+            empty_as_null(self, 'rules')
 
 
 class PodFailurePolicyOnExitCodesRequirement(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -131,7 +136,7 @@ class PodFailurePolicyOnExitCodesRequirement(Struct, frozen=True, kw_only=True, 
 
 class PodFailurePolicyOnPodConditionsPattern(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('type',)
-    status: str | None = None
+    status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
 

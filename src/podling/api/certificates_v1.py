@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
@@ -24,10 +25,10 @@ class CertificateSigningRequest(Struct, frozen=True, kw_only=True, omit_defaults
 
 class CertificateSigningRequestCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_transition_time: datetime | None = None
-    last_update_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    last_update_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -48,11 +49,11 @@ class CertificateSigningRequestSpec(Struct, frozen=True, kw_only=True, omit_defa
     groups: tuple[str, ...] = ()
     request: Annotated[str, BYTES] = field(default_factory=str)
     signer_name: str = field(default_factory=str)
-    uid: str | None = None
+    uid: str = ''
     usages: tuple[str, ...] = ()
-    username: str | None = None
+    username: str = ''
 
 
 class CertificateSigningRequestStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    certificate: Annotated[str, BYTES] | None = None
+    certificate: Annotated[str, BYTES] = ''
     conditions: Annotated[tuple[CertificateSigningRequestCondition, ...], ListMap('type')] = ()

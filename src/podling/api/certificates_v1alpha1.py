@@ -30,5 +30,5 @@ class ClusterTrustBundleList(Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 class ClusterTrustBundleSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('trustBundle',)
-    signer_name: str | None = None
+    signer_name: str = ''
     trust_bundle: str = field(default_factory=str)

@@ -32,7 +32,7 @@ class ClusterTrustBundleList(Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 class ClusterTrustBundleSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('trustBundle',)
-    signer_name: str | None = None
+    signer_name: str = ''
     trust_bundle: str = field(default_factory=str)
 
 
@@ -60,10 +60,10 @@ class PodCertificateRequestSpec(Struct, frozen=True, kw_only=True, omit_defaults
     max_expiration_seconds: Annotated[int, INT32] | None = None
     node_name: str = field(default_factory=str)
     node_uid: str = field(default_factory=str, name='nodeUID')
-    pkix_public_key: Annotated[str, BYTES] | None = None
+    pkix_public_key: Annotated[str, BYTES] = field(default_factory=str)
     pod_name: str = field(default_factory=str)
     pod_uid: str = field(default_factory=str, name='podUID')
-    proof_of_possession: Annotated[str, BYTES] | None = None
+    proof_of_possession: Annotated[str, BYTES] = field(default_factory=str)
     service_account_name: str = field(default_factory=str)
     service_account_uid: str = field(default_factory=str, name='serviceAccountUID')
     signer_name: str = field(default_factory=str)
@@ -73,7 +73,7 @@ class PodCertificateRequestSpec(Struct, frozen=True, kw_only=True, omit_defaults
 
 class PodCertificateRequestStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     begin_refresh_at: datetime | None = None
-    certificate_chain: str | None = None
+    certificate_chain: str = ''
     conditions: Annotated[tuple[Condition, ...], MergeKey('type'), ListMap('type')] = ()
     not_after: datetime | None = None
     not_before: datetime | None = None

@@ -36,8 +36,8 @@ class LeaseCandidateSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, 
     required_fields: ClassVar[tuple[str, ...]] = ('binaryVersion', 'leaseName', 'strategy')
     micro_times: ClassVar[bool] = True
     binary_version: str = field(default_factory=str)
-    emulation_version: str | None = None
+    emulation_version: str = ''
     lease_name: str = field(default_factory=str)
     ping_time: Annotated[datetime, MICRO_TIME] | None = None
     renew_time: Annotated[datetime, MICRO_TIME] | None = None
-    strategy: str = field(default_factory=str)
+    strategy: str = ''

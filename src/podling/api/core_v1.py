@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list, empty_map
+from podling.api._zero import Nullable, empty_as_null, empty_list, empty_map, nil_list
 from podling.api.markers import ATOMIC_MAP, BYTES, GRANULAR_MAP, INT32, LIST_SET, ListMap, MICRO_TIME, MergeKey, QUANTITY, RETAIN_KEYS
 from podling.api.meta_v1 import Condition, LabelSelector, ListMeta, ObjectMeta
 
 
 class AWSElasticBlockStoreVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('volumeID',)
-    fs_type: str | None = None
-    partition: Annotated[int, INT32] | None = None
-    read_only: bool | None = None
+    fs_type: str = ''
+    partition: Annotated[int, INT32] = 0
+    read_only: bool = False
     volume_id: str = field(default_factory=str, name='volumeID')
 
 
@@ -50,15 +51,15 @@ class AzureDiskVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 class AzureFilePersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('secretName', 'shareName')
-    read_only: bool | None = None
+    read_only: bool = False
     secret_name: str = field(default_factory=str)
-    secret_namespace: str | None = None
+    secret_namespace: str | None = field(default_factory=NoneType)
     share_name: str = field(default_factory=str)
 
 
 class AzureFileVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('secretName', 'shareName')
-    read_only: bool | None = None
+    read_only: bool = False
     secret_name: str = field(default_factory=str)
     share_name: str = field(default_factory=str)
 
@@ -77,11 +78,11 @@ class CSIPersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults
     controller_expand_secret_ref: SecretReference | None = None
     controller_publish_secret_ref: SecretReference | None = None
     driver: str = field(default_factory=str)
-    fs_type: str | None = None
+    fs_type: str = ''
     node_expand_secret_ref: SecretReference | None = None
     node_publish_secret_ref: SecretReference | None = None
     node_stage_secret_ref: SecretReference | None = None
-    read_only: bool | None = None
+    read_only: bool = False
     volume_attributes: dict[str, str] = field(default_factory=dict)
     volume_handle: str = field(default_factory=str)
 
@@ -103,35 +104,35 @@ class Capabilities(Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 class CephFSPersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('monitors',)
     monitors: tuple[str, ...] = field(default_factory=empty_list)
-    path: str | None = None
-    read_only: bool | None = None
-    secret_file: str | None = None
+    path: str = ''
+    read_only: bool = False
+    secret_file: str = ''
     secret_ref: SecretReference | None = None
-    user: str | None = None
+    user: str = ''
 
 
 class CephFSVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('monitors',)
     monitors: tuple[str, ...] = field(default_factory=empty_list)
-    path: str | None = None
-    read_only: bool | None = None
-    secret_file: str | None = None
+    path: str = ''
+    read_only: bool = False
+    secret_file: str = ''
     secret_ref: LocalObjectReference | None = None
-    user: str | None = None
+    user: str = ''
 
 
 class CinderPersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('volumeID',)
-    fs_type: str | None = None
-    read_only: bool | None = None
+    fs_type: str = ''
+    read_only: bool = False
     secret_ref: SecretReference | None = None
     volume_id: str = field(default_factory=str, name='volumeID')
 
 
 class CinderVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('volumeID',)
-    fs_type: str | None = None
-    read_only: bool | None = None
+    fs_type: str = ''
+    read_only: bool = False
     secret_ref: LocalObjectReference | None = None
     volume_id: str = field(default_factory=str, name='volumeID')
 
@@ -151,8 +152,8 @@ class ClusterTrustBundleProjection(Struct, frozen=True, kw_only=True, omit_defau
 
 class ComponentCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    error: str | None = None
-    message: str | None = None
+    error: str = ''
+    message: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -185,7 +186,7 @@ class ConfigMap(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
 
 
 class ConfigMapEnvSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    name: str | None = None
+    name: str = ''
     optional: bool | None = None
 
 
@@ -193,7 +194,7 @@ class ConfigMapKeySelector(Struct, frozen=True, kw_only=True, omit_defaults=True
     required_fields: ClassVar[tuple[str, ...]] = ('key',)
     atomic_struct: ClassVar[bool] = True
     key: str = field(default_factory=str)
-    name: str | None = None
+    name: str = ''
     optional: bool | None = None
 
 
@@ -211,20 +212,20 @@ class ConfigMapNodeConfigSource(Struct, frozen=True, kw_only=True, omit_defaults
     kubelet_config_key: str = field(default_factory=str)
     name: str = field(default_factory=str)
     namespace: str = field(default_factory=str)
-    resource_version: str | None = None
-    uid: str | None = None
+    resource_version: str = ''
+    uid: str = ''
 
 
 class ConfigMapProjection(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     items: tuple[KeyToPath, ...] = ()
-    name: str | None = None
+    name: str = ''
     optional: bool | None = None
 
 
 class ConfigMapVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     default_mode: Annotated[int, INT32] | None = None
     items: tuple[KeyToPath, ...] = ()
-    name: str | None = None
+    name: str = ''
     optional: bool | None = None
 
 
@@ -234,8 +235,8 @@ class Container(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
     command: tuple[str, ...] = ()
     env: Annotated[tuple[EnvVar, ...], MergeKey('name'), ListMap('name')] = ()
     env_from: tuple[EnvFromSource, ...] = ()
-    image: str | None = None
-    image_pull_policy: str | None = None
+    image: str = ''
+    image_pull_policy: str = ''
     lifecycle: Lifecycle | None = None
     liveness_probe: Probe | None = None
     name: str = field(default_factory=str)
@@ -247,14 +248,14 @@ class Container(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     security_context: SecurityContext | None = None
     startup_probe: Probe | None = None
-    stdin: bool | None = None
-    stdin_once: bool | None = None
-    termination_message_path: str | None = None
-    termination_message_policy: str | None = None
-    tty: bool | None = None
+    stdin: bool = False
+    stdin_once: bool = False
+    termination_message_path: str = ''
+    termination_message_policy: str = ''
+    tty: bool = False
     volume_devices: Annotated[tuple[VolumeDevice, ...], MergeKey('devicePath'), ListMap('devicePath')] = ()
     volume_mounts: Annotated[tuple[VolumeMount, ...], MergeKey('mountPath'), ListMap('mountPath')] = ()
-    working_dir: str | None = None
+    working_dir: str = ''
 
 
 class ContainerExtendedResourceRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -265,17 +266,21 @@ class ContainerExtendedResourceRequest(Struct, frozen=True, kw_only=True, omit_d
 
 
 class ContainerImage(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    names: tuple[str, ...] = ()
-    size_bytes: int | None = None
+    names: Nullable[tuple[str, ...]] = field(default_factory=nil_list)
+    size_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            empty_as_null(self, 'names')
 
 
 class ContainerPort(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('containerPort',)
     container_port: Annotated[int, INT32] = field(default_factory=int)
-    host_ip: str | None = field(default=None, name='hostIP')
-    host_port: Annotated[int, INT32] | None = None
-    name: str | None = None
-    protocol: str | None = None
+    host_ip: str = field(default='', name='hostIP')
+    host_port: Annotated[int, INT32] = 0
+    name: str = ''
+    protocol: str = ''
 
 
 class ContainerResizePolicy(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -286,13 +291,13 @@ class ContainerResizePolicy(Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 class ContainerRestartRule(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('action',)
-    action: str = field(default_factory=str)
+    action: str = ''
     exit_codes: ContainerRestartRuleOnExitCodes | None = None
 
 
 class ContainerRestartRuleOnExitCodes(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('operator',)
-    operator: str = field(default_factory=str)
+    operator: str = ''
     values: Annotated[tuple[Annotated[int, INT32], ...], LIST_SET] = ()
 
 
@@ -303,30 +308,30 @@ class ContainerState(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
 
 class ContainerStateRunning(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    started_at: datetime | None = None
+    started_at: datetime | None = field(default_factory=NoneType)
 
 
 class ContainerStateTerminated(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('exitCode',)
-    container_id: str | None = field(default=None, name='containerID')
+    container_id: str = field(default='', name='containerID')
     exit_code: Annotated[int, INT32] = field(default_factory=int)
-    finished_at: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
-    signal: Annotated[int, INT32] | None = None
-    started_at: datetime | None = None
+    finished_at: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
+    signal: Annotated[int, INT32] = 0
+    started_at: datetime | None = field(default_factory=NoneType)
 
 
 class ContainerStateWaiting(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    message: str | None = None
-    reason: str | None = None
+    message: str = ''
+    reason: str = ''
 
 
 class ContainerStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('image', 'imageID', 'name', 'ready', 'restartCount')
     allocated_resources: dict[str, Annotated[str, QUANTITY]] = field(default_factory=dict)
     allocated_resources_status: Annotated[tuple[ResourceStatus, ...], MergeKey('name'), ListMap('name')] = ()
-    container_id: str | None = field(default=None, name='containerID')
+    container_id: str = field(default='', name='containerID')
     image: str = field(default_factory=str)
     image_id: str = field(default_factory=str, name='imageID')
     last_state: ContainerState = field(default_factory=lambda: ContainerState())
@@ -368,14 +373,14 @@ class DownwardAPIVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class EmptyDirVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    medium: str | None = None
+    medium: str = ''
     size_limit: Annotated[str, QUANTITY] | None = None
 
 
 class EndpointAddress(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('ip',)
     atomic_struct: ClassVar[bool] = True
-    hostname: str | None = None
+    hostname: str = ''
     ip: str = field(default_factory=str)
     node_name: str | None = None
     target_ref: ObjectReference | None = None
@@ -385,9 +390,9 @@ class EndpointPort(Struct, frozen=True, kw_only=True, omit_defaults=True, rename
     required_fields: ClassVar[tuple[str, ...]] = ('port',)
     atomic_struct: ClassVar[bool] = True
     app_protocol: str | None = None
-    name: str | None = None
+    name: str = ''
     port: Annotated[int, INT32] = field(default_factory=int)
-    protocol: str | None = None
+    protocol: str = ''
 
 
 class EndpointSubset(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -415,14 +420,14 @@ class EndpointsList(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
 class EnvFromSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     config_map_ref: ConfigMapEnvSource | None = None
-    prefix: str | None = None
+    prefix: str = ''
     secret_ref: SecretEnvSource | None = None
 
 
 class EnvVar(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('name',)
     name: str = field(default_factory=str)
-    value: str | None = None
+    value: str = ''
     value_from: EnvVarSource | None = None
 
 
@@ -440,8 +445,8 @@ class EphemeralContainer(Struct, frozen=True, kw_only=True, omit_defaults=True, 
     command: tuple[str, ...] = ()
     env: Annotated[tuple[EnvVar, ...], MergeKey('name'), ListMap('name')] = ()
     env_from: tuple[EnvFromSource, ...] = ()
-    image: str | None = None
-    image_pull_policy: str | None = None
+    image: str = ''
+    image_pull_policy: str = ''
     lifecycle: Lifecycle | None = None
     liveness_probe: Probe | None = None
     name: str = field(default_factory=str)
@@ -453,15 +458,15 @@ class EphemeralContainer(Struct, frozen=True, kw_only=True, omit_defaults=True, 
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
     security_context: SecurityContext | None = None
     startup_probe: Probe | None = None
-    stdin: bool | None = None
-    stdin_once: bool | None = None
-    target_container_name: str | None = None
-    termination_message_path: str | None = None
-    termination_message_policy: str | None = None
-    tty: bool | None = None
+    stdin: bool = False
+    stdin_once: bool = False
+    target_container_name: str = ''
+    termination_message_path: str = ''
+    termination_message_policy: str = ''
+    tty: bool = False
     volume_devices: Annotated[tuple[VolumeDevice, ...], MergeKey('devicePath'), ListMap('devicePath')] = ()
     volume_mounts: Annotated[tuple[VolumeMount, ...], MergeKey('mountPath'), ListMap('mountPath')] = ()
-    working_dir: str | None = None
+    working_dir: str = ''
 
 
 class EphemeralVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -472,23 +477,23 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel
     required_fields: ClassVar[tuple[str, ...]] = ('involvedObject', 'metadata')
     micro_times: ClassVar[bool] = True
     group_version_kind: ClassVar[tuple[str, str, str]] = ('', 'v1', 'Event')
-    action: str | None = None
+    action: str = ''
     api_version: str = field(default_factory=lambda: 'v1')
-    count: Annotated[int, INT32] | None = None
-    event_time: Annotated[datetime, MICRO_TIME] | None = None
-    first_timestamp: datetime | None = None
+    count: Annotated[int, INT32] = 0
+    event_time: Annotated[datetime, MICRO_TIME] | None = field(default_factory=NoneType)
+    first_timestamp: datetime | None = field(default_factory=NoneType)
     involved_object: ObjectReference = field(default_factory=lambda: ObjectReference())
     kind: str = field(default_factory=lambda: 'Event')
-    last_timestamp: datetime | None = None
-    message: str | None = None
+    last_timestamp: datetime | None = field(default_factory=NoneType)
+    message: str = ''
     metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
-    reason: str | None = None
+    reason: str = ''
     related: ObjectReference | None = None
-    reporting_component: str | None = None
-    reporting_instance: str | None = None
+    reporting_component: str = field(default_factory=str)
+    reporting_instance: str = field(default_factory=str)
     series: EventSeries | None = None
     source: EventSource = field(default_factory=lambda: EventSource())
-    type: str | None = None
+    type: str = ''
 
 
 class EventList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -503,13 +508,13 @@ class EventList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
 
 class EventSeries(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     micro_times: ClassVar[bool] = True
-    count: Annotated[int, INT32] | None = None
-    last_observed_time: Annotated[datetime, MICRO_TIME] | None = None
+    count: Annotated[int, INT32] = 0
+    last_observed_time: Annotated[datetime, MICRO_TIME] | None = field(default_factory=NoneType)
 
 
 class EventSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    component: str | None = None
-    host: str | None = None
+    component: str = ''
+    host: str = ''
 
 
 class ExecAction(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -517,9 +522,9 @@ class ExecAction(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
 
 
 class FCVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    fs_type: str | None = None
+    fs_type: str = ''
     lun: Annotated[int, INT32] | None = None
-    read_only: bool | None = None
+    read_only: bool = False
     target_wwns: tuple[str, ...] = field(default=(), name='targetWWNs')
     wwids: tuple[str, ...] = ()
 
@@ -536,45 +541,45 @@ class FileKeySelector(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 class FlexPersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('driver',)
     driver: str = field(default_factory=str)
-    fs_type: str | None = None
+    fs_type: str = ''
     options: dict[str, str] = field(default_factory=dict)
-    read_only: bool | None = None
+    read_only: bool = False
     secret_ref: SecretReference | None = None
 
 
 class FlexVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('driver',)
     driver: str = field(default_factory=str)
-    fs_type: str | None = None
+    fs_type: str = ''
     options: dict[str, str] = field(default_factory=dict)
-    read_only: bool | None = None
+    read_only: bool = False
     secret_ref: LocalObjectReference | None = None
 
 
 class FlockerVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    dataset_name: str | None = None
-    dataset_uuid: str | None = field(default=None, name='datasetUUID')
+    dataset_name: str = ''
+    dataset_uuid: str = field(default='', name='datasetUUID')
 
 
 class GCEPersistentDiskVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('pdName',)
-    fs_type: str | None = None
-    partition: Annotated[int, INT32] | None = None
+    fs_type: str = ''
+    partition: Annotated[int, INT32] = 0
     pd_name: str = field(default_factory=str)
-    read_only: bool | None = None
+    read_only: bool = False
 
 
 class GRPCAction(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('port',)
     port: Annotated[int, INT32] = field(default_factory=int)
-    service: str | None = None
+    service: str | None = field(default_factory=NoneType)
 
 
 class GitRepoVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('repository',)
-    directory: str | None = None
+    directory: str = ''
     repository: str = field(default_factory=str)
-    revision: str | None = None
+    revision: str = ''
 
 
 class GlusterfsPersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -582,23 +587,23 @@ class GlusterfsPersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_de
     endpoints: str = field(default_factory=str)
     endpoints_namespace: str | None = None
     path: str = field(default_factory=str)
-    read_only: bool | None = None
+    read_only: bool = False
 
 
 class GlusterfsVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('endpoints', 'path')
     endpoints: str = field(default_factory=str)
     path: str = field(default_factory=str)
-    read_only: bool | None = None
+    read_only: bool = False
 
 
 class HTTPGetAction(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('port',)
-    host: str | None = None
+    host: str = ''
     http_headers: tuple[HTTPHeader, ...] = ()
-    path: str | None = None
-    port: int | str | None = None
-    scheme: str | None = None
+    path: str = ''
+    port: int | str = field(default_factory=int)
+    scheme: str = ''
 
 
 class HTTPHeader(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -626,42 +631,42 @@ class HostPathVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True
 
 class ISCSIPersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('iqn', 'lun', 'targetPortal')
-    chap_auth_discovery: bool | None = None
-    chap_auth_session: bool | None = None
-    fs_type: str | None = None
+    chap_auth_discovery: bool = False
+    chap_auth_session: bool = False
+    fs_type: str = ''
     initiator_name: str | None = None
     iqn: str = field(default_factory=str)
-    iscsi_interface: str | None = None
+    iscsi_interface: str = ''
     lun: Annotated[int, INT32] = field(default_factory=int)
     portals: tuple[str, ...] = ()
-    read_only: bool | None = None
+    read_only: bool = False
     secret_ref: SecretReference | None = None
     target_portal: str = field(default_factory=str)
 
 
 class ISCSIVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('iqn', 'lun', 'targetPortal')
-    chap_auth_discovery: bool | None = None
-    chap_auth_session: bool | None = None
-    fs_type: str | None = None
+    chap_auth_discovery: bool = False
+    chap_auth_session: bool = False
+    fs_type: str = ''
     initiator_name: str | None = None
     iqn: str = field(default_factory=str)
-    iscsi_interface: str | None = None
+    iscsi_interface: str = ''
     lun: Annotated[int, INT32] = field(default_factory=int)
     portals: tuple[str, ...] = ()
-    read_only: bool | None = None
+    read_only: bool = False
     secret_ref: LocalObjectReference | None = None
     target_portal: str = field(default_factory=str)
 
 
 class ImageVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    pull_policy: str | None = None
-    reference: str | None = None
+    pull_policy: str = ''
+    reference: str = ''
 
 
 class ImageVolumeStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('imageRef',)
-    image_ref: str = field(default_factory=str)
+    image_ref: str = ''
 
 
 class KeyToPath(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -713,7 +718,11 @@ class LimitRangeList(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
 class LimitRangeSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('limits',)
-    limits: tuple[LimitRangeItem, ...] = field(default_factory=empty_list)
+    limits: Nullable[tuple[LimitRangeItem, ...]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.limits:
+            empty_as_null(self, 'limits')
 
 
 class LinuxContainerUser(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -724,8 +733,8 @@ class LinuxContainerUser(Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class LoadBalancerIngress(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    hostname: str | None = None
-    ip: str | None = None
+    hostname: str = ''
+    ip: str = ''
     ip_mode: str | None = None
     ports: tuple[PortStatus, ...] = ()
 
@@ -736,7 +745,7 @@ class LoadBalancerStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 class LocalObjectReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     atomic_struct: ClassVar[bool] = True
-    name: str | None = None
+    name: str = ''
 
 
 class LocalVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -748,13 +757,13 @@ class LocalVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, r
 class ModifyVolumeStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status',)
     status: str = field(default_factory=str)
-    target_volume_attributes_class_name: str | None = None
+    target_volume_attributes_class_name: str = ''
 
 
 class NFSVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('path', 'server')
     path: str = field(default_factory=str)
-    read_only: bool | None = None
+    read_only: bool = False
     server: str = field(default_factory=str)
 
 
@@ -769,9 +778,9 @@ class Namespace(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
 
 class NamespaceCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -791,7 +800,7 @@ class NamespaceSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
 class NamespaceStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     conditions: Annotated[tuple[NamespaceCondition, ...], MergeKey('type'), ListMap('type')] = ()
-    phase: str | None = None
+    phase: str = ''
 
 
 class Node(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -823,10 +832,10 @@ class NodeAllocatableResourceClaimStatus(Struct, frozen=True, kw_only=True, omit
 
 class NodeCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_heartbeat_time: datetime | None = None
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_heartbeat_time: datetime | None = field(default_factory=NoneType)
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -838,7 +847,7 @@ class NodeConfigSource(Struct, frozen=True, kw_only=True, omit_defaults=True, re
 class NodeConfigStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     active: NodeConfigSource | None = None
     assigned: NodeConfigSource | None = None
-    error: str | None = None
+    error: str = ''
     last_known_good: NodeConfigSource | None = None
 
 
@@ -861,7 +870,7 @@ class NodeList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="ca
 
 class NodeRuntimeHandler(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     features: NodeRuntimeHandlerFeatures | None = None
-    name: str | None = None
+    name: str = field(default_factory=str)
 
 
 class NodeRuntimeHandlerFeatures(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -890,12 +899,12 @@ class NodeSelectorTerm(Struct, frozen=True, kw_only=True, omit_defaults=True, re
 
 class NodeSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     config_source: NodeConfigSource | None = None
-    external_id: str | None = field(default=None, name='externalID')
-    pod_cidr: str | None = field(default=None, name='podCIDR')
+    external_id: str = field(default='', name='externalID')
+    pod_cidr: str = field(default='', name='podCIDR')
     pod_cidrs: Annotated[tuple[str, ...], MergeKey(''), LIST_SET] = field(default=(), name='podCIDRs')
-    provider_id: str | None = field(default=None, name='providerID')
+    provider_id: str = field(default='', name='providerID')
     taints: tuple[Taint, ...] = ()
-    unschedulable: bool | None = None
+    unschedulable: bool = False
 
 
 class NodeStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -909,7 +918,7 @@ class NodeStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
     features: NodeFeatures | None = None
     images: tuple[ContainerImage, ...] = ()
     node_info: NodeSystemInfo = field(default_factory=lambda: NodeSystemInfo())
-    phase: str | None = None
+    phase: str = ''
     runtime_handlers: tuple[NodeRuntimeHandler, ...] = ()
     volumes_attached: tuple[AttachedVolume, ...] = ()
     volumes_in_use: tuple[str, ...] = ()
@@ -937,19 +946,19 @@ class NodeSystemInfo(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 class ObjectFieldSelector(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('fieldPath',)
     atomic_struct: ClassVar[bool] = True
-    api_version: str | None = None
+    api_version: str = ''
     field_path: str = field(default_factory=str)
 
 
 class ObjectReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     atomic_struct: ClassVar[bool] = True
-    api_version: str | None = None
-    field_path: str | None = None
-    kind: str | None = None
-    name: str | None = None
-    namespace: str | None = None
-    resource_version: str | None = None
-    uid: str | None = None
+    api_version: str = ''
+    field_path: str = ''
+    kind: str = ''
+    name: str = ''
+    namespace: str = ''
+    resource_version: str = ''
+    uid: str = ''
 
 
 class PersistentVolume(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -972,10 +981,10 @@ class PersistentVolumeClaim(Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 class PersistentVolumeClaimCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_probe_time: datetime | None = None
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_probe_time: datetime | None = field(default_factory=NoneType)
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -998,7 +1007,7 @@ class PersistentVolumeClaimSpec(Struct, frozen=True, kw_only=True, omit_defaults
     storage_class_name: str | None = None
     volume_attributes_class_name: str | None = None
     volume_mode: str | None = None
-    volume_name: str | None = None
+    volume_name: str = ''
 
 
 class PersistentVolumeClaimStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -1009,19 +1018,19 @@ class PersistentVolumeClaimStatus(Struct, frozen=True, kw_only=True, omit_defaul
     conditions: Annotated[tuple[PersistentVolumeClaimCondition, ...], MergeKey('type'), ListMap('type')] = ()
     current_volume_attributes_class_name: str | None = None
     modify_volume_status: ModifyVolumeStatus | None = None
-    phase: str | None = None
+    phase: str = ''
 
 
 class PersistentVolumeClaimTemplate(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('spec',)
-    metadata: ObjectMeta | None = None
+    metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
     spec: PersistentVolumeClaimSpec = field(default_factory=lambda: PersistentVolumeClaimSpec())
 
 
 class PersistentVolumeClaimVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('claimName',)
     claim_name: str = field(default_factory=str)
-    read_only: bool | None = None
+    read_only: bool = False
 
 
 class PersistentVolumeList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -1054,13 +1063,13 @@ class PersistentVolumeSpec(Struct, frozen=True, kw_only=True, omit_defaults=True
     mount_options: tuple[str, ...] = ()
     nfs: NFSVolumeSource | None = None
     node_affinity: VolumeNodeAffinity | None = None
-    persistent_volume_reclaim_policy: str | None = None
+    persistent_volume_reclaim_policy: str = ''
     photon_persistent_disk: PhotonPersistentDiskVolumeSource | None = None
     portworx_volume: PortworxVolumeSource | None = None
     quobyte: QuobyteVolumeSource | None = None
     rbd: RBDPersistentVolumeSource | None = None
     scale_io: ScaleIOPersistentVolumeSource | None = field(default=None, name='scaleIO')
-    storage_class_name: str | None = None
+    storage_class_name: str = ''
     storageos: StorageOSPersistentVolumeSource | None = None
     volume_attributes_class_name: str | None = None
     volume_mode: str | None = None
@@ -1069,14 +1078,14 @@ class PersistentVolumeSpec(Struct, frozen=True, kw_only=True, omit_defaults=True
 
 class PersistentVolumeStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     last_phase_transition_time: datetime | None = None
-    message: str | None = None
-    phase: str | None = None
-    reason: str | None = None
+    message: str = ''
+    phase: str = ''
+    reason: str = ''
 
 
 class PhotonPersistentDiskVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('pdID',)
-    fs_type: str | None = None
+    fs_type: str = ''
     pd_id: str = field(default_factory=str, name='pdID')
 
 
@@ -1111,22 +1120,22 @@ class PodAntiAffinity(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 
 class PodCertificateProjection(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('keyType', 'signerName')
-    certificate_chain_path: str | None = None
-    credential_bundle_path: str | None = None
-    key_path: str | None = None
-    key_type: str = field(default_factory=str)
+    certificate_chain_path: str = ''
+    credential_bundle_path: str = ''
+    key_path: str = ''
+    key_type: str = ''
     max_expiration_seconds: Annotated[int, INT32] | None = None
-    signer_name: str = field(default_factory=str)
+    signer_name: str = ''
     user_annotations: dict[str, str] = field(default_factory=dict)
 
 
 class PodCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_probe_time: datetime | None = None
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    observed_generation: int | None = None
-    reason: str | None = None
+    last_probe_time: datetime | None = field(default_factory=NoneType)
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    observed_generation: int = 0
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -1138,14 +1147,18 @@ class PodDNSConfig(Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 
 
 class PodDNSConfigOption(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    name: str | None = None
+    name: str = ''
     value: str | None = None
 
 
 class PodExtendedResourceClaimStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('requestMappings', 'resourceClaimName')
-    request_mappings: tuple[ContainerExtendedResourceRequest, ...] = field(default_factory=empty_list)
+    request_mappings: Nullable[tuple[ContainerExtendedResourceRequest, ...]] = field(default_factory=nil_list)
     resource_claim_name: str = field(default_factory=str)
+
+    def __post_init__(self) -> None:
+        if not self.request_mappings:
+            empty_as_null(self, 'request_mappings')
 
 
 class PodIP(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -1217,39 +1230,39 @@ class PodSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="cam
     automount_service_account_token: bool | None = None
     containers: Annotated[tuple[Container, ...], MergeKey('name'), ListMap('name')] = field(default_factory=empty_list)
     dns_config: PodDNSConfig | None = None
-    dns_policy: str | None = None
+    dns_policy: str = ''
     enable_service_links: bool | None = None
     ephemeral_containers: Annotated[tuple[EphemeralContainer, ...], MergeKey('name'), ListMap('name')] = ()
     host_aliases: Annotated[tuple[HostAlias, ...], MergeKey('ip'), ListMap('ip')] = ()
-    host_ipc: bool | None = field(default=None, name='hostIPC')
-    host_network: bool | None = None
-    host_pid: bool | None = field(default=None, name='hostPID')
+    host_ipc: bool = field(default=False, name='hostIPC')
+    host_network: bool = False
+    host_pid: bool = field(default=False, name='hostPID')
     host_users: bool | None = None
-    hostname: str | None = None
+    hostname: str = ''
     hostname_override: str | None = None
     image_pull_secrets: Annotated[tuple[LocalObjectReference, ...], MergeKey('name'), ListMap('name')] = ()
     init_containers: Annotated[tuple[Container, ...], MergeKey('name'), ListMap('name')] = ()
-    node_name: str | None = None
+    node_name: str = ''
     node_selector: Annotated[dict[str, str], ATOMIC_MAP] = field(default_factory=dict)
     os: PodOS | None = None
     overhead: dict[str, Annotated[str, QUANTITY]] = field(default_factory=dict)
     preemption_policy: str | None = None
     priority: Annotated[int, INT32] | None = None
-    priority_class_name: str | None = None
+    priority_class_name: str = ''
     readiness_gates: tuple[PodReadinessGate, ...] = ()
     resource_claims: Annotated[tuple[PodResourceClaim, ...], MergeKey('name'), RETAIN_KEYS, ListMap('name')] = ()
     resources: ResourceRequirements | None = None
-    restart_policy: str | None = None
+    restart_policy: str = ''
     runtime_class_name: str | None = None
-    scheduler_name: str | None = None
+    scheduler_name: str = ''
     scheduling_gates: Annotated[tuple[PodSchedulingGate, ...], MergeKey('name'), ListMap('name')] = ()
     scheduling_group: PodSchedulingGroup | None = None
     security_context: PodSecurityContext | None = None
-    service_account: str | None = None
-    service_account_name: str | None = None
+    service_account: str = ''
+    service_account_name: str = ''
     set_hostname_as_fqdn: bool | None = field(default=None, name='setHostnameAsFQDN')
     share_process_namespace: bool | None = None
-    subdomain: str | None = None
+    subdomain: str = ''
     termination_grace_period_seconds: int | None = None
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: Annotated[tuple[TopologySpreadConstraint, ...], MergeKey('topologyKey'), ListMap('topologyKey', 'whenUnsatisfiable')] = ()
@@ -1262,19 +1275,19 @@ class PodStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
     container_statuses: tuple[ContainerStatus, ...] = ()
     ephemeral_container_statuses: tuple[ContainerStatus, ...] = ()
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
-    host_ip: str | None = field(default=None, name='hostIP')
+    host_ip: str = field(default='', name='hostIP')
     host_ips: Annotated[tuple[HostIP, ...], MergeKey('ip')] = field(default=(), name='hostIPs')
     init_container_statuses: tuple[ContainerStatus, ...] = ()
-    message: str | None = None
+    message: str = ''
     node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
-    nominated_node_name: str | None = None
-    observed_generation: int | None = None
-    phase: str | None = None
-    pod_ip: str | None = field(default=None, name='podIP')
+    nominated_node_name: str = ''
+    observed_generation: int = 0
+    phase: str = ''
+    pod_ip: str = field(default='', name='podIP')
     pod_ips: Annotated[tuple[PodIP, ...], MergeKey('ip'), ListMap('ip')] = field(default=(), name='podIPs')
-    qos_class: str | None = None
-    reason: str | None = None
-    resize: str | None = None
+    qos_class: str = ''
+    reason: str = ''
+    resize: str = ''
     resource_claim_statuses: Annotated[tuple[PodResourceClaimStatus, ...], MergeKey('name'), RETAIN_KEYS, ListMap('name')] = ()
     resources: ResourceRequirements | None = None
     start_time: datetime | None = None
@@ -1311,8 +1324,8 @@ class PortStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
 
 class PortworxVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('volumeID',)
-    fs_type: str | None = None
-    read_only: bool | None = None
+    fs_type: str = ''
+    read_only: bool = False
     volume_id: str = field(default_factory=str, name='volumeID')
 
 
@@ -1324,54 +1337,58 @@ class PreferredSchedulingTerm(Struct, frozen=True, kw_only=True, omit_defaults=T
 
 class Probe(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     exec: ExecAction | None = None
-    failure_threshold: Annotated[int, INT32] | None = None
+    failure_threshold: Annotated[int, INT32] = 0
     grpc: GRPCAction | None = None
     http_get: HTTPGetAction | None = None
-    initial_delay_seconds: Annotated[int, INT32] | None = None
-    period_seconds: Annotated[int, INT32] | None = None
-    success_threshold: Annotated[int, INT32] | None = None
+    initial_delay_seconds: Annotated[int, INT32] = 0
+    period_seconds: Annotated[int, INT32] = 0
+    success_threshold: Annotated[int, INT32] = 0
     tcp_socket: TCPSocketAction | None = None
     termination_grace_period_seconds: int | None = None
-    timeout_seconds: Annotated[int, INT32] | None = None
+    timeout_seconds: Annotated[int, INT32] = 0
 
 
 class ProjectedVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     default_mode: Annotated[int, INT32] | None = None
-    sources: tuple[VolumeProjection, ...] = ()
+    sources: Nullable[tuple[VolumeProjection, ...]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            empty_as_null(self, 'sources')
 
 
 class QuobyteVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('registry', 'volume')
-    group: str | None = None
-    read_only: bool | None = None
+    group: str = ''
+    read_only: bool = False
     registry: str = field(default_factory=str)
-    tenant: str | None = None
-    user: str | None = None
+    tenant: str = ''
+    user: str = ''
     volume: str = field(default_factory=str)
 
 
 class RBDPersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('image', 'monitors')
-    fs_type: str | None = None
+    fs_type: str = ''
     image: str = field(default_factory=str)
-    keyring: str | None = None
+    keyring: str = ''
     monitors: tuple[str, ...] = field(default_factory=empty_list)
-    pool: str | None = None
-    read_only: bool | None = None
+    pool: str = ''
+    read_only: bool = False
     secret_ref: SecretReference | None = None
-    user: str | None = None
+    user: str = ''
 
 
 class RBDVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('image', 'monitors')
-    fs_type: str | None = None
+    fs_type: str = ''
     image: str = field(default_factory=str)
-    keyring: str | None = None
+    keyring: str = ''
     monitors: tuple[str, ...] = field(default_factory=empty_list)
-    pool: str | None = None
-    read_only: bool | None = None
+    pool: str = ''
+    read_only: bool = False
     secret_ref: LocalObjectReference | None = None
-    user: str | None = None
+    user: str = ''
 
 
 class ReplicationController(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -1385,9 +1402,9 @@ class ReplicationController(Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 class ReplicationControllerCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('status', 'type')
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
@@ -1402,7 +1419,7 @@ class ReplicationControllerList(Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class ReplicationControllerSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    min_ready_seconds: Annotated[int, INT32] | None = None
+    min_ready_seconds: Annotated[int, INT32] = 0
     replicas: Annotated[int, INT32] | None = None
     selector: Annotated[dict[str, str], ATOMIC_MAP] = field(default_factory=dict)
     template: PodTemplateSpec | None = None
@@ -1410,31 +1427,31 @@ class ReplicationControllerSpec(Struct, frozen=True, kw_only=True, omit_defaults
 
 class ReplicationControllerStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('replicas',)
-    available_replicas: Annotated[int, INT32] | None = None
+    available_replicas: Annotated[int, INT32] = 0
     conditions: Annotated[tuple[ReplicationControllerCondition, ...], MergeKey('type'), ListMap('type')] = ()
-    fully_labeled_replicas: Annotated[int, INT32] | None = None
-    observed_generation: int | None = None
-    ready_replicas: Annotated[int, INT32] | None = None
+    fully_labeled_replicas: Annotated[int, INT32] = 0
+    observed_generation: int = 0
+    ready_replicas: Annotated[int, INT32] = 0
     replicas: Annotated[int, INT32] = field(default_factory=int)
 
 
 class ResourceClaim(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('name',)
     name: str = field(default_factory=str)
-    request: str | None = None
+    request: str = ''
 
 
 class ResourceFieldSelector(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('resource',)
     atomic_struct: ClassVar[bool] = True
-    container_name: str | None = None
-    divisor: Annotated[str, QUANTITY] | None = None
+    container_name: str = ''
+    divisor: Annotated[str, QUANTITY] = field(default_factory=lambda: '0')
     resource: str = field(default_factory=str)
 
 
 class ResourceHealth(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('resourceID',)
-    health: str | None = None
+    health: str = ''
     message: str | None = None
     resource_id: str = field(default_factory=str, name='resourceID')
 
@@ -1481,38 +1498,38 @@ class ResourceStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
 
 class SELinuxOptions(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    level: str | None = None
-    role: str | None = None
-    type: str | None = None
-    user: str | None = None
+    level: str = ''
+    role: str = ''
+    type: str = ''
+    user: str = ''
 
 
 class ScaleIOPersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('gateway', 'secretRef', 'system')
-    fs_type: str | None = None
+    fs_type: str = ''
     gateway: str = field(default_factory=str)
-    protection_domain: str | None = None
-    read_only: bool | None = None
+    protection_domain: str = ''
+    read_only: bool = False
     secret_ref: SecretReference = field(default_factory=lambda: SecretReference())
-    ssl_enabled: bool | None = None
-    storage_mode: str | None = None
-    storage_pool: str | None = None
+    ssl_enabled: bool = False
+    storage_mode: str = ''
+    storage_pool: str = ''
     system: str = field(default_factory=str)
-    volume_name: str | None = None
+    volume_name: str = ''
 
 
 class ScaleIOVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('gateway', 'secretRef', 'system')
-    fs_type: str | None = None
+    fs_type: str = ''
     gateway: str = field(default_factory=str)
-    protection_domain: str | None = None
-    read_only: bool | None = None
+    protection_domain: str = ''
+    read_only: bool = False
     secret_ref: LocalObjectReference = field(default_factory=lambda: LocalObjectReference())
-    ssl_enabled: bool | None = None
-    storage_mode: str | None = None
-    storage_pool: str | None = None
+    ssl_enabled: bool = False
+    storage_mode: str = ''
+    storage_pool: str = ''
     system: str = field(default_factory=str)
-    volume_name: str | None = None
+    volume_name: str = ''
 
 
 class ScopeSelector(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -1541,11 +1558,11 @@ class Secret(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="came
     kind: str = field(default_factory=lambda: 'Secret')
     metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
     string_data: dict[str, str] = field(default_factory=dict)
-    type: str | None = None
+    type: str = ''
 
 
 class SecretEnvSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    name: str | None = None
+    name: str = ''
     optional: bool | None = None
 
 
@@ -1553,7 +1570,7 @@ class SecretKeySelector(Struct, frozen=True, kw_only=True, omit_defaults=True, r
     required_fields: ClassVar[tuple[str, ...]] = ('key',)
     atomic_struct: ClassVar[bool] = True
     key: str = field(default_factory=str)
-    name: str | None = None
+    name: str = ''
     optional: bool | None = None
 
 
@@ -1568,21 +1585,21 @@ class SecretList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
 
 class SecretProjection(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     items: tuple[KeyToPath, ...] = ()
-    name: str | None = None
+    name: str = ''
     optional: bool | None = None
 
 
 class SecretReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     atomic_struct: ClassVar[bool] = True
-    name: str | None = None
-    namespace: str | None = None
+    name: str = ''
+    namespace: str = ''
 
 
 class SecretVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     default_mode: Annotated[int, INT32] | None = None
     items: tuple[KeyToPath, ...] = ()
     optional: bool | None = None
-    secret_name: str | None = None
+    secret_name: str = ''
 
 
 class SecurityContext(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -1630,7 +1647,7 @@ class ServiceAccountList(Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 class ServiceAccountTokenProjection(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('path',)
-    audience: str | None = None
+    audience: str = ''
     expiration_seconds: int | None = None
     path: str = field(default_factory=str)
 
@@ -1647,34 +1664,34 @@ class ServiceList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 class ServicePort(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('port',)
     app_protocol: str | None = None
-    name: str | None = None
-    node_port: Annotated[int, INT32] | None = None
+    name: str = ''
+    node_port: Annotated[int, INT32] = 0
     port: Annotated[int, INT32] = field(default_factory=int)
-    protocol: str | None = None
-    target_port: int | str | None = None
+    protocol: str = ''
+    target_port: int | str = field(default_factory=int)
 
 
 class ServiceSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     allocate_load_balancer_node_ports: bool | None = None
-    cluster_ip: str | None = field(default=None, name='clusterIP')
+    cluster_ip: str = field(default='', name='clusterIP')
     cluster_ips: tuple[str, ...] = field(default=(), name='clusterIPs')
     external_ips: tuple[str, ...] = field(default=(), name='externalIPs')
-    external_name: str | None = None
-    external_traffic_policy: str | None = None
-    health_check_node_port: Annotated[int, INT32] | None = None
+    external_name: str = ''
+    external_traffic_policy: str = ''
+    health_check_node_port: Annotated[int, INT32] = 0
     internal_traffic_policy: str | None = None
     ip_families: tuple[str, ...] = ()
     ip_family_policy: str | None = None
     load_balancer_class: str | None = None
-    load_balancer_ip: str | None = field(default=None, name='loadBalancerIP')
+    load_balancer_ip: str = field(default='', name='loadBalancerIP')
     load_balancer_source_ranges: tuple[str, ...] = ()
     ports: Annotated[tuple[ServicePort, ...], MergeKey('port'), ListMap('port', 'protocol')] = ()
-    publish_not_ready_addresses: bool | None = None
+    publish_not_ready_addresses: bool = False
     selector: Annotated[dict[str, str], ATOMIC_MAP] = field(default_factory=dict)
-    session_affinity: str | None = None
+    session_affinity: str = ''
     session_affinity_config: SessionAffinityConfig | None = None
     traffic_distribution: str | None = None
-    type: str | None = None
+    type: str = ''
 
 
 class ServiceStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -1692,19 +1709,19 @@ class SleepAction(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 
 
 class StorageOSPersistentVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    fs_type: str | None = None
-    read_only: bool | None = None
+    fs_type: str = ''
+    read_only: bool = False
     secret_ref: ObjectReference | None = None
-    volume_name: str | None = None
-    volume_namespace: str | None = None
+    volume_name: str = ''
+    volume_namespace: str = ''
 
 
 class StorageOSVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    fs_type: str | None = None
-    read_only: bool | None = None
+    fs_type: str = ''
+    read_only: bool = False
     secret_ref: LocalObjectReference | None = None
-    volume_name: str | None = None
-    volume_namespace: str | None = None
+    volume_name: str = ''
+    volume_namespace: str = ''
 
 
 class Sysctl(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -1715,8 +1732,8 @@ class Sysctl(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="came
 
 class TCPSocketAction(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('port',)
-    host: str | None = None
-    port: int | str | None = None
+    host: str = ''
+    port: int | str = field(default_factory=int)
 
 
 class Taint(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -1724,15 +1741,15 @@ class Taint(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel
     effect: str = field(default_factory=str)
     key: str = field(default_factory=str)
     time_added: datetime | None = None
-    value: str | None = None
+    value: str = ''
 
 
 class Toleration(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    effect: str | None = None
-    key: str | None = None
-    operator: str | None = None
+    effect: str = ''
+    key: str = ''
+    operator: str = ''
     toleration_seconds: int | None = None
-    value: str | None = None
+    value: str = ''
 
 
 class TopologySelectorLabelRequirement(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -1761,14 +1778,14 @@ class TopologySpreadConstraint(Struct, frozen=True, kw_only=True, omit_defaults=
 class TypedLocalObjectReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('kind', 'name')
     atomic_struct: ClassVar[bool] = True
-    api_group: str | None = None
+    api_group: str | None = field(default_factory=NoneType)
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
 
 
 class TypedObjectReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('kind', 'name')
-    api_group: str | None = None
+    api_group: str | None = field(default_factory=NoneType)
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
     namespace: str | None = None
@@ -1820,17 +1837,17 @@ class VolumeMount(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     mount_path: str = field(default_factory=str)
     mount_propagation: str | None = None
     name: str = field(default_factory=str)
-    read_only: bool | None = None
+    read_only: bool = False
     recursive_read_only: str | None = None
-    sub_path: str | None = None
-    sub_path_expr: str | None = None
+    sub_path: str = ''
+    sub_path_expr: str = ''
 
 
 class VolumeMountStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('mountPath', 'name')
     mount_path: str = field(default_factory=str)
     name: str = field(default_factory=str)
-    read_only: bool | None = None
+    read_only: bool = False
     recursive_read_only: str | None = None
     volume_status: VolumeStatus | None = None
 
@@ -1859,9 +1876,9 @@ class VolumeStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 
 class VsphereVirtualDiskVolumeSource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('volumePath',)
-    fs_type: str | None = None
-    storage_policy_id: str | None = field(default=None, name='storagePolicyID')
-    storage_policy_name: str | None = None
+    fs_type: str = ''
+    storage_policy_id: str = field(default='', name='storagePolicyID')
+    storage_policy_name: str = ''
     volume_path: str = field(default_factory=str)
 
 

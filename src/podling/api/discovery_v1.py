@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list
+from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.core_v1 import ObjectReference
 from podling.api.markers import INT32, LIST_SET
 from podling.api.meta_v1 import ListMeta, ObjectMeta
@@ -15,7 +15,7 @@ from podling.api.meta_v1 import ListMeta, ObjectMeta
 class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('addresses',)
     addresses: Annotated[tuple[str, ...], LIST_SET] = field(default_factory=empty_list)
-    conditions: EndpointConditions | None = None
+    conditions: EndpointConditions = field(default_factory=lambda: EndpointConditions())
     deprecated_topology: dict[str, str] = field(default_factory=dict)
     hints: EndpointHints | None = None
     hostname: str | None = None
@@ -48,10 +48,16 @@ class EndpointSlice(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     group_version_kind: ClassVar[tuple[str, str, str]] = ('discovery.k8s.io', 'v1', 'EndpointSlice')
     address_type: str = field(default_factory=str)
     api_version: str = field(default_factory=lambda: 'discovery.k8s.io/v1')
-    endpoints: tuple[Endpoint, ...] = ()
+    endpoints: Nullable[tuple[Endpoint, ...]] = field(default_factory=nil_list)
     kind: str = field(default_factory=lambda: 'EndpointSlice')
     metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
-    ports: tuple[EndpointPort, ...] = ()
+    ports: Nullable[tuple[EndpointPort, ...]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.endpoints:
+            empty_as_null(self, 'endpoints')
+        if not self.ports:
+            empty_as_null(self, 'ports')
 
 
 class EndpointSliceList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
@@ -17,23 +18,23 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel
     required_fields: ClassVar[tuple[str, ...]] = ('eventTime',)
     micro_times: ClassVar[bool] = True
     group_version_kind: ClassVar[tuple[str, str, str]] = ('events.k8s.io', 'v1', 'Event')
-    action: str | None = None
+    action: str = ''
     api_version: str = field(default_factory=lambda: 'events.k8s.io/v1')
-    deprecated_count: Annotated[int, INT32] | None = None
-    deprecated_first_timestamp: datetime | None = None
-    deprecated_last_timestamp: datetime | None = None
-    deprecated_source: EventSource | None = None
-    event_time: Annotated[datetime, MICRO_TIME] | None = None
+    deprecated_count: Annotated[int, INT32] = 0
+    deprecated_first_timestamp: datetime | None = field(default_factory=NoneType)
+    deprecated_last_timestamp: datetime | None = field(default_factory=NoneType)
+    deprecated_source: EventSource = field(default_factory=lambda: EventSource())
+    event_time: Annotated[datetime, MICRO_TIME] | None = field(default_factory=NoneType)
     kind: str = field(default_factory=lambda: 'Event')
     metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
-    note: str | None = None
-    reason: str | None = None
-    regarding: ObjectReference | None = None
+    note: str = ''
+    reason: str = ''
+    regarding: ObjectReference = field(default_factory=lambda: ObjectReference())
     related: ObjectReference | None = None
-    reporting_controller: str | None = None
-    reporting_instance: str | None = None
+    reporting_controller: str = ''
+    reporting_instance: str = ''
     series: EventSeries | None = None
-    type: str | None = None
+    type: str = ''
 
 
 class EventList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -50,4 +51,4 @@ class EventSeries(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     required_fields: ClassVar[tuple[str, ...]] = ('count', 'lastObservedTime')
     micro_times: ClassVar[bool] = True
     count: Annotated[int, INT32] = field(default_factory=int)
-    last_observed_time: Annotated[datetime, MICRO_TIME] | None = None
+    last_observed_time: Annotated[datetime, MICRO_TIME] | None = field(default_factory=NoneType)

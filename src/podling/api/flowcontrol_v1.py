@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list
+from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.markers import INT32, LIST_SET, ListMap, MergeKey
 from podling.api.meta_v1 import ListMeta, ObjectMeta
 
@@ -32,11 +33,11 @@ class FlowSchema(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
 
 
 class FlowSchemaCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
-    status: str | None = None
-    type: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
+    status: str = ''
+    type: str = ''
 
 
 class FlowSchemaList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -51,7 +52,7 @@ class FlowSchemaList(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 class FlowSchemaSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('priorityLevelConfiguration',)
     distinguisher_method: FlowDistinguisherMethod | None = None
-    matching_precedence: Annotated[int, INT32] | None = None
+    matching_precedence: Annotated[int, INT32] = field(default_factory=int)
     priority_level_configuration: PriorityLevelConfigurationReference = field(default_factory=lambda: PriorityLevelConfigurationReference())
     rules: tuple[PolicyRulesWithSubjects, ...] = ()
 
@@ -74,8 +75,8 @@ class LimitResponse(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 class LimitedPriorityLevelConfiguration(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     borrowing_limit_percent: Annotated[int, INT32] | None = None
     lendable_percent: Annotated[int, INT32] | None = None
-    limit_response: LimitResponse | None = None
-    nominal_concurrency_shares: Annotated[int, INT32] | None = None
+    limit_response: LimitResponse = field(default_factory=lambda: LimitResponse())
+    nominal_concurrency_shares: Annotated[int, INT32] | None = field(default_factory=NoneType)
 
 
 class NonResourcePolicyRule(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -101,11 +102,11 @@ class PriorityLevelConfiguration(Struct, frozen=True, kw_only=True, omit_default
 
 
 class PriorityLevelConfigurationCondition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    last_transition_time: datetime | None = None
-    message: str | None = None
-    reason: str | None = None
-    status: str | None = None
-    type: str | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
+    message: str = ''
+    reason: str = ''
+    status: str = ''
+    type: str = ''
 
 
 class PriorityLevelConfigurationList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -134,18 +135,22 @@ class PriorityLevelConfigurationStatus(Struct, frozen=True, kw_only=True, omit_d
 
 
 class QueuingConfiguration(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    hand_size: Annotated[int, INT32] | None = None
-    queue_length_limit: Annotated[int, INT32] | None = None
-    queues: Annotated[int, INT32] | None = None
+    hand_size: Annotated[int, INT32] = field(default_factory=int)
+    queue_length_limit: Annotated[int, INT32] = field(default_factory=int)
+    queues: Annotated[int, INT32] = field(default_factory=int)
 
 
 class ResourcePolicyRule(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('apiGroups', 'resources', 'verbs')
     api_groups: Annotated[tuple[str, ...], LIST_SET] = field(default_factory=empty_list)
-    cluster_scope: bool | None = None
-    namespaces: Annotated[tuple[str, ...], LIST_SET] = ()
+    cluster_scope: bool = False
+    namespaces: Nullable[Annotated[tuple[str, ...], LIST_SET]] = field(default_factory=nil_list)
     resources: Annotated[tuple[str, ...], LIST_SET] = field(default_factory=empty_list)
     verbs: Annotated[tuple[str, ...], LIST_SET] = field(default_factory=empty_list)
+
+    def __post_init__(self) -> None:
+        if not self.namespaces:
+            empty_as_null(self, 'namespaces')
 
 
 class ServiceAccountSubject(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):

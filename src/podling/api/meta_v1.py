@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list
+from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.markers import INT32, LIST_SET, ListMap, MergeKey
 
 
@@ -17,7 +18,7 @@ class APIGroup(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="ca
     api_version: str = field(default_factory=lambda: 'v1')
     kind: str = field(default_factory=lambda: 'APIGroup')
     name: str = field(default_factory=str)
-    preferred_version: GroupVersionForDiscovery | None = None
+    preferred_version: GroupVersionForDiscovery = field(default_factory=lambda: GroupVersionForDiscovery())
     server_address_by_client_cidrs: tuple[ServerAddressByClientCIDR, ...] = field(default=(), name='serverAddressByClientCIDRs')
     versions: tuple[GroupVersionForDiscovery, ...] = field(default_factory=empty_list)
 
@@ -26,22 +27,26 @@ class APIGroupList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename
     required_fields: ClassVar[tuple[str, ...]] = ('groups',)
     group_version_kind: ClassVar[tuple[str, str, str]] = ('', 'v1', 'APIGroupList')
     api_version: str = field(default_factory=lambda: 'v1')
-    groups: tuple[APIGroup, ...] = field(default_factory=empty_list)
+    groups: Nullable[tuple[APIGroup, ...]] = field(default_factory=nil_list)
     kind: str = field(default_factory=lambda: 'APIGroupList')
+
+    def __post_init__(self) -> None:
+        if not self.groups:
+            empty_as_null(self, 'groups')
 
 
 class APIResource(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('kind', 'name', 'namespaced', 'singularName', 'verbs')
     categories: tuple[str, ...] = ()
-    group: str | None = None
+    group: str = ''
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
     namespaced: bool = field(default_factory=bool)
     short_names: tuple[str, ...] = ()
     singular_name: str = field(default_factory=str)
-    storage_version_hash: str | None = None
+    storage_version_hash: str = ''
     verbs: tuple[str, ...] = field(default_factory=empty_list)
-    version: str | None = None
+    version: str = ''
 
 
 class APIResourceList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -50,7 +55,11 @@ class APIResourceList(Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     api_version: str = field(default_factory=lambda: 'v1')
     group_version: str = field(default_factory=str)
     kind: str = field(default_factory=lambda: 'APIResourceList')
-    resources: tuple[APIResource, ...] = field(default_factory=empty_list)
+    resources: Nullable[tuple[APIResource, ...]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.resources:
+            empty_as_null(self, 'resources')
 
 
 class APIVersions(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -64,20 +73,20 @@ class APIVersions(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 
 class Condition(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('lastTransitionTime', 'message', 'reason', 'status', 'type')
-    last_transition_time: datetime | None = None
+    last_transition_time: datetime | None = field(default_factory=NoneType)
     message: str = field(default_factory=str)
-    observed_generation: int | None = None
+    observed_generation: int = 0
     reason: str = field(default_factory=str)
     status: str = field(default_factory=str)
     type: str = field(default_factory=str)
 
 
 class DeleteOptions(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    api_version: str | None = None
+    api_version: str = ''
     dry_run: tuple[str, ...] = ()
     grace_period_seconds: int | None = None
     ignore_store_read_error_with_cluster_breaking_potential: bool | None = None
-    kind: str | None = None
+    kind: str = ''
     orphan_dependents: bool | None = None
     preconditions: Preconditions | None = None
     propagation_policy: str | None = None
@@ -116,20 +125,20 @@ class LabelSelectorRequirement(Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class ListMeta(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    continue_: str | None = None
+    continue_: str = ''
     remaining_item_count: int | None = None
-    resource_version: str | None = None
-    self_link: str | None = None
+    resource_version: str = ''
+    self_link: str = ''
     shard_info: ShardInfo | None = None
 
 
 class ManagedFieldsEntry(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    api_version: str | None = None
-    fields_type: str | None = None
+    api_version: str = ''
+    fields_type: str = ''
     fields_v1: dict[str, Any] = field(default_factory=dict)
-    manager: str | None = None
-    operation: str | None = None
-    subresource: str | None = None
+    manager: str = ''
+    operation: str = ''
+    subresource: str = ''
     time: datetime | None = None
 
 
@@ -139,16 +148,16 @@ class ObjectMeta(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
     deletion_grace_period_seconds: int | None = None
     deletion_timestamp: datetime | None = None
     finalizers: Annotated[tuple[str, ...], MergeKey(''), LIST_SET] = ()
-    generate_name: str | None = None
-    generation: int | None = None
+    generate_name: str = ''
+    generation: int = 0
     labels: dict[str, str] = field(default_factory=dict)
     managed_fields: tuple[ManagedFieldsEntry, ...] = ()
-    name: str | None = None
-    namespace: str | None = None
+    name: str = ''
+    namespace: str = ''
     owner_references: Annotated[tuple[OwnerReference, ...], MergeKey('uid'), ListMap('uid')] = ()
-    resource_version: str | None = None
-    self_link: str | None = None
-    uid: str | None = None
+    resource_version: str = ''
+    self_link: str = ''
+    uid: str = ''
 
 
 class OwnerReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -181,33 +190,33 @@ class ShardInfo(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
 class Status(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     group_version_kind: ClassVar[tuple[str, str, str]] = ('', 'v1', 'Status')
     api_version: str = field(default_factory=lambda: 'v1')
-    code: Annotated[int, INT32] | None = None
+    code: Annotated[int, INT32] = 0
     details: StatusDetails | None = None
     kind: str = field(default_factory=lambda: 'Status')
-    message: str | None = None
+    message: str = ''
     metadata: ListMeta = field(default_factory=lambda: ListMeta())
-    reason: str | None = None
-    status: str = field(default_factory=str)
+    reason: str = ''
+    status: str = ''
 
 
 class StatusCause(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    field_: str | None = None
-    message: str | None = None
-    reason: str | None = None
+    field_: str = ''
+    message: str = ''
+    reason: str = ''
 
 
 class StatusDetails(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     causes: tuple[StatusCause, ...] = ()
-    group: str | None = None
-    kind: str | None = None
-    name: str | None = None
-    retry_after_seconds: Annotated[int, INT32] | None = None
-    uid: str | None = None
+    group: str = ''
+    kind: str = ''
+    name: str = ''
+    retry_after_seconds: Annotated[int, INT32] = 0
+    uid: str = ''
 
 
 class WatchEvent(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('object', 'type')
-    object: Any = None
+    object: Any = field(default_factory=NoneType)
     type: str = field(default_factory=str)
 
 
@@ -215,14 +224,14 @@ class Info(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
     required_fields: ClassVar[tuple[str, ...]] = ('buildDate', 'compiler', 'gitCommit', 'gitTreeState', 'gitVersion', 'goVersion', 'major', 'minor', 'platform')
     build_date: str = field(default_factory=str)
     compiler: str = field(default_factory=str)
-    emulation_major: str | None = None
-    emulation_minor: str | None = None
+    emulation_major: str = ''
+    emulation_minor: str = ''
     git_commit: str = field(default_factory=str)
     git_tree_state: str = field(default_factory=str)
     git_version: str = field(default_factory=str)
     go_version: str = field(default_factory=str)
     major: str = field(default_factory=str)
-    min_compatibility_major: str | None = None
-    min_compatibility_minor: str | None = None
+    min_compatibility_major: str = ''
+    min_compatibility_minor: str = ''
     minor: str = field(default_factory=str)
     platform: str = field(default_factory=str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
@@ -15,8 +16,8 @@ from podling.api.meta_v1 import Condition, LabelSelector, ListMeta, ObjectMeta
 class HTTPIngressPath(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('backend', 'pathType')
     backend: IngressBackend = field(default_factory=lambda: IngressBackend())
-    path: str | None = None
-    path_type: str = field(default_factory=str)
+    path: str = ''
+    path_type: str | None = field(default_factory=NoneType)
 
 
 class HTTPIngressRuleValue(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -90,11 +91,11 @@ class IngressClassParametersReference(Struct, frozen=True, kw_only=True, omit_de
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
     namespace: str | None = None
-    scope: str | None = None
+    scope: str | None = field(default_factory=NoneType)
 
 
 class IngressClassSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    controller: str | None = None
+    controller: str = ''
     parameters: IngressClassParametersReference | None = None
 
 
@@ -108,8 +109,8 @@ class IngressList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 
 
 class IngressLoadBalancerIngress(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    hostname: str | None = None
-    ip: str | None = None
+    hostname: str = ''
+    ip: str = ''
     ports: tuple[IngressPortStatus, ...] = ()
 
 
@@ -125,14 +126,14 @@ class IngressPortStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
 
 class IngressRule(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    host: str | None = None
+    host: str = ''
     http: HTTPIngressRuleValue | None = None
 
 
 class IngressServiceBackend(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('name',)
     name: str = field(default_factory=str)
-    port: ServiceBackendPort | None = None
+    port: ServiceBackendPort = field(default_factory=lambda: ServiceBackendPort())
 
 
 class IngressSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -148,7 +149,7 @@ class IngressStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
 class IngressTLS(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     hosts: tuple[str, ...] = ()
-    secret_name: str | None = None
+    secret_name: str = ''
 
 
 class NetworkPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -193,22 +194,22 @@ class NetworkPolicyPort(Struct, frozen=True, kw_only=True, omit_defaults=True, r
 class NetworkPolicySpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     egress: tuple[NetworkPolicyEgressRule, ...] = ()
     ingress: tuple[NetworkPolicyIngressRule, ...] = ()
-    pod_selector: LabelSelector | None = None
+    pod_selector: LabelSelector = field(default_factory=lambda: LabelSelector())
     policy_types: tuple[str, ...] = ()
 
 
 class ParentReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('name', 'resource')
-    group: str | None = None
-    name: str = field(default_factory=str)
-    namespace: str | None = None
-    resource: str = field(default_factory=str)
+    group: str = ''
+    name: str = ''
+    namespace: str = ''
+    resource: str = ''
 
 
 class ServiceBackendPort(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     atomic_struct: ClassVar[bool] = True
-    name: str | None = None
-    number: Annotated[int, INT32] | None = None
+    name: str = ''
+    number: Annotated[int, INT32] = 0
 
 
 class ServiceCIDR(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):

@@ -36,10 +36,10 @@ class IPAddressSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
 class ParentReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('name', 'resource')
-    group: str | None = None
-    name: str = field(default_factory=str)
-    namespace: str | None = None
-    resource: str = field(default_factory=str)
+    group: str = ''
+    name: str = ''
+    namespace: str = ''
+    resource: str = ''
 
 
 class ServiceCIDR(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):

@@ -47,9 +47,9 @@ class PodDisruptionBudgetSpec(Struct, frozen=True, kw_only=True, omit_defaults=T
 
 class PodDisruptionBudgetStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     conditions: Annotated[tuple[Condition, ...], MergeKey('type'), ListMap('type')] = ()
-    current_healthy: Annotated[int, INT32] | None = None
-    desired_healthy: Annotated[int, INT32] | None = None
-    disrupted_pods: dict[str, datetime] = field(default_factory=dict)
-    disruptions_allowed: Annotated[int, INT32] | None = None
-    expected_pods: Annotated[int, INT32] | None = None
-    observed_generation: int | None = None
+    current_healthy: Annotated[int, INT32] = field(default_factory=int)
+    desired_healthy: Annotated[int, INT32] = field(default_factory=int)
+    disrupted_pods: dict[str, datetime | None] = field(default_factory=dict)
+    disruptions_allowed: Annotated[int, INT32] = field(default_factory=int)
+    expected_pods: Annotated[int, INT32] = field(default_factory=int)
+    observed_generation: int = 0

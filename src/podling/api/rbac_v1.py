@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list
+from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.meta_v1 import LabelSelector, ListMeta, ObjectMeta
 
 
@@ -20,7 +20,11 @@ class ClusterRole(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     api_version: str = field(default_factory=lambda: 'rbac.authorization.k8s.io/v1')
     kind: str = field(default_factory=lambda: 'ClusterRole')
     metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
-    rules: tuple[PolicyRule, ...] = ()
+    rules: Nullable[tuple[PolicyRule, ...]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.rules:
+            empty_as_null(self, 'rules')
 
 
 class ClusterRoleBinding(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -65,7 +69,11 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
     api_version: str = field(default_factory=lambda: 'rbac.authorization.k8s.io/v1')
     kind: str = field(default_factory=lambda: 'Role')
     metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
-    rules: tuple[PolicyRule, ...] = ()
+    rules: Nullable[tuple[PolicyRule, ...]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.rules:
+            empty_as_null(self, 'rules')
 
 
 class RoleBinding(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -99,7 +107,7 @@ class RoleList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="ca
 class RoleRef(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('kind', 'name')
     atomic_struct: ClassVar[bool] = True
-    api_group: str | None = None
+    api_group: str = field(default_factory=str)
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
 
@@ -107,7 +115,7 @@ class RoleRef(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="cam
 class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('kind', 'name')
     atomic_struct: ClassVar[bool] = True
-    api_group: str | None = None
+    api_group: str = ''
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
-    namespace: str | None = None
+    namespace: str = ''

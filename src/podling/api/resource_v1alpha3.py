@@ -17,7 +17,7 @@ class DeviceTaint(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     effect: str = field(default_factory=str)
     key: str = field(default_factory=str)
     time_added: datetime | None = None
-    value: str | None = None
+    value: str = ''
 
 
 class DeviceTaintRule(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -59,10 +59,10 @@ class PoolStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
     required_fields: ClassVar[tuple[str, ...]] = ('driver', 'generation', 'poolName')
     allocated_devices: Annotated[int, INT32] | None = None
     available_devices: Annotated[int, INT32] | None = None
-    driver: str = field(default_factory=str)
+    driver: str = ''
     generation: int = field(default_factory=int)
     node_name: str | None = None
-    pool_name: str = field(default_factory=str)
+    pool_name: str = ''
     resource_slice_count: Annotated[int, INT32] | None = None
     total_devices: Annotated[int, INT32] | None = None
     unavailable_devices: Annotated[int, INT32] | None = None
@@ -76,7 +76,7 @@ class ResourcePoolStatusRequest(Struct, frozen=True, kw_only=True, omit_defaults
     kind: str = field(default_factory=lambda: 'ResourcePoolStatusRequest')
     metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
     spec: ResourcePoolStatusRequestSpec = field(default_factory=lambda: ResourcePoolStatusRequestSpec())
-    status: ResourcePoolStatusRequestStatus = field(default_factory=lambda: ResourcePoolStatusRequestStatus())
+    status: ResourcePoolStatusRequestStatus | None = None
 
 
 class ResourcePoolStatusRequestList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -98,5 +98,5 @@ class ResourcePoolStatusRequestSpec(Struct, frozen=True, kw_only=True, omit_defa
 class ResourcePoolStatusRequestStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('poolCount',)
     conditions: Annotated[tuple[Condition, ...], MergeKey('type'), ListMap('type')] = ()
-    pool_count: Annotated[int, INT32] = field(default_factory=int)
+    pool_count: Annotated[int, INT32] | None = None
     pools: tuple[PoolStatus, ...] = ()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list, empty_map
+from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.core_v1 import NodeSelector
 from podling.api.markers import ListMap, MergeKey, QUANTITY
 from podling.api.meta_v1 import Condition, ListMeta, ObjectMeta
@@ -15,7 +16,7 @@ from podling.api.meta_v1 import Condition, ListMeta, ObjectMeta
 
 class AllocatedDeviceStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('device', 'driver', 'pool')
-    conditions: Annotated[tuple[Condition, ...], ListMap('type')] = ()
+    conditions: Nullable[Annotated[tuple[Condition, ...], ListMap('type')]] = field(default_factory=nil_list)
     data: Any = None
     device: str = field(default_factory=str)
     driver: str = field(default_factory=str)
@@ -23,10 +24,14 @@ class AllocatedDeviceStatus(Struct, frozen=True, kw_only=True, omit_defaults=Tru
     pool: str = field(default_factory=str)
     share_id: str | None = field(default=None, name='shareID')
 
+    def __post_init__(self) -> None:
+        if not self.conditions:
+            empty_as_null(self, 'conditions')
+
 
 class AllocationResult(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     allocation_timestamp: datetime | None = None
-    devices: DeviceAllocationResult | None = None
+    devices: DeviceAllocationResult = field(default_factory=lambda: DeviceAllocationResult())
     node_selector: NodeSelector | None = None
 
 
@@ -51,7 +56,7 @@ class CELDeviceSelector(Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
 
 class CapacityRequestPolicy(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    default: Annotated[str, QUANTITY] | None = None
+    default: Annotated[str, QUANTITY] | None = field(default_factory=NoneType)
     valid_range: CapacityRequestPolicyRange | None = None
     valid_values: tuple[Annotated[str, QUANTITY], ...] = ()
 
@@ -59,7 +64,7 @@ class CapacityRequestPolicy(Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class CapacityRequestPolicyRange(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('min',)
     max: Annotated[str, QUANTITY] | None = None
-    min: Annotated[str, QUANTITY] = field(default_factory=lambda: '0')
+    min: Annotated[str, QUANTITY] | None = None
     step: Annotated[str, QUANTITY] | None = None
 
 
@@ -74,7 +79,7 @@ class Counter(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="cam
 
 class CounterSet(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('counters', 'name')
-    counters: dict[str, Counter] = field(default_factory=empty_map)
+    counters: dict[str, Counter] = field(default_factory=dict)
     name: str = field(default_factory=str)
 
 
@@ -116,7 +121,11 @@ class DeviceCapacity(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 class DeviceClaim(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     config: tuple[DeviceClaimConfiguration, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
-    requests: tuple[DeviceRequest, ...] = ()
+    requests: Nullable[tuple[DeviceRequest, ...]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.requests:
+            empty_as_null(self, 'requests')
 
 
 class DeviceClaimConfiguration(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -161,16 +170,16 @@ class DeviceConstraint(Struct, frozen=True, kw_only=True, omit_defaults=True, re
 class DeviceCounterConsumption(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('counterSet', 'counters')
     counter_set: str = field(default_factory=str)
-    counters: dict[str, Counter] = field(default_factory=empty_map)
+    counters: dict[str, Counter] = field(default_factory=dict)
 
 
 class DeviceRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('name',)
     admin_access: bool | None = None
-    allocation_mode: str | None = None
+    allocation_mode: str = ''
     capacity: CapacityRequirements | None = None
-    count: int | None = None
-    device_class_name: str | None = None
+    count: int = 0
+    device_class_name: str = field(default_factory=str)
     first_available: tuple[DeviceSubRequest, ...] = ()
     name: str = field(default_factory=str)
     selectors: tuple[DeviceSelector, ...] = ()
@@ -197,9 +206,9 @@ class DeviceSelector(Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
 class DeviceSubRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('deviceClassName', 'name')
-    allocation_mode: str | None = None
+    allocation_mode: str = ''
     capacity: CapacityRequirements | None = None
-    count: int | None = None
+    count: int = 0
     device_class_name: str = field(default_factory=str)
     name: str = field(default_factory=str)
     selectors: tuple[DeviceSelector, ...] = ()
@@ -211,20 +220,20 @@ class DeviceTaint(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     effect: str = field(default_factory=str)
     key: str = field(default_factory=str)
     time_added: datetime | None = None
-    value: str | None = None
+    value: str = ''
 
 
 class DeviceToleration(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    effect: str | None = None
-    key: str | None = None
-    operator: str | None = None
+    effect: str = ''
+    key: str = ''
+    operator: str = ''
     toleration_seconds: int | None = None
-    value: str | None = None
+    value: str = ''
 
 
 class NetworkDeviceData(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    hardware_address: str | None = None
-    interface_name: str | None = None
+    hardware_address: str = ''
+    interface_name: str = ''
     ips: tuple[str, ...] = ()
 
 
@@ -236,7 +245,7 @@ class NodeAllocatableResourceMapping(Struct, frozen=True, kw_only=True, omit_def
 class OpaqueDeviceConfiguration(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('driver', 'parameters')
     driver: str = field(default_factory=str)
-    parameters: Any = None
+    parameters: Any = field(default_factory=NoneType)
 
 
 class ResourceClaim(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -251,7 +260,7 @@ class ResourceClaim(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
 class ResourceClaimConsumerReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('name', 'resource', 'uid')
-    api_group: str | None = None
+    api_group: str = ''
     name: str = field(default_factory=str)
     resource: str = field(default_factory=str)
     uid: str = field(default_factory=str)
@@ -267,7 +276,7 @@ class ResourceClaimList(Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
 
 class ResourceClaimSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    devices: DeviceClaim | None = None
+    devices: DeviceClaim = field(default_factory=lambda: DeviceClaim())
 
 
 class ResourceClaimStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -296,7 +305,7 @@ class ResourceClaimTemplateList(Struct, frozen=True, kw_only=True, omit_defaults
 
 class ResourceClaimTemplateSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('spec',)
-    metadata: ObjectMeta | None = None
+    metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
     spec: ResourceClaimSpec = field(default_factory=lambda: ResourceClaimSpec())
 
 
@@ -327,10 +336,10 @@ class ResourceSliceList(Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
 class ResourceSliceSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('driver', 'pool')
-    all_nodes: bool | None = None
+    all_nodes: bool = False
     devices: tuple[Device, ...] = ()
     driver: str = field(default_factory=str)
-    node_name: str | None = None
+    node_name: str = ''
     node_selector: NodeSelector | None = None
     per_device_node_selection: bool | None = None
     pool: ResourcePool = field(default_factory=lambda: ResourcePool())

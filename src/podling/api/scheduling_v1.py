@@ -14,12 +14,12 @@ from podling.api.meta_v1 import ListMeta, ObjectMeta
 class PriorityClass(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     group_version_kind: ClassVar[tuple[str, str, str]] = ('scheduling.k8s.io', 'v1', 'PriorityClass')
     api_version: str = field(default_factory=lambda: 'scheduling.k8s.io/v1')
-    description: str | None = None
-    global_default: bool | None = None
+    description: str = ''
+    global_default: bool = False
     kind: str = field(default_factory=lambda: 'PriorityClass')
     metadata: ObjectMeta = field(default_factory=lambda: ObjectMeta())
     preemption_policy: str | None = None
-    value: Annotated[int, INT32] | None = None
+    value: Annotated[int, INT32] = field(default_factory=int)
 
 
 class PriorityClassList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list
+from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.markers import INT32, ListMap, MergeKey, RETAIN_KEYS
 from podling.api.meta_v1 import Condition, ListMeta, ObjectMeta
 
@@ -64,9 +65,9 @@ class PodGroupSchedulingPolicy(Struct, frozen=True, kw_only=True, omit_defaults=
 class PodGroupSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('schedulingPolicy',)
     disruption_mode: str | None = None
-    pod_group_template_ref: PodGroupTemplateReference | None = None
+    pod_group_template_ref: PodGroupTemplateReference | None = field(default_factory=NoneType)
     priority: Annotated[int, INT32] | None = None
-    priority_class_name: str | None = None
+    priority_class_name: str = ''
     resource_claims: Annotated[tuple[PodGroupResourceClaim, ...], MergeKey('name'), RETAIN_KEYS, ListMap('name')] = ()
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
     scheduling_policy: PodGroupSchedulingPolicy = field(default_factory=lambda: PodGroupSchedulingPolicy())
@@ -82,14 +83,14 @@ class PodGroupTemplate(Struct, frozen=True, kw_only=True, omit_defaults=True, re
     disruption_mode: str | None = None
     name: str = field(default_factory=str)
     priority: Annotated[int, INT32] | None = None
-    priority_class_name: str | None = None
+    priority_class_name: str = ''
     resource_claims: Annotated[tuple[PodGroupResourceClaim, ...], MergeKey('name'), RETAIN_KEYS, ListMap('name')] = ()
-    scheduling_constraints: PodGroupSchedulingConstraints | None = None
+    scheduling_constraints: PodGroupSchedulingConstraints | None = field(default_factory=NoneType)
     scheduling_policy: PodGroupSchedulingPolicy = field(default_factory=lambda: PodGroupSchedulingPolicy())
 
 
 class PodGroupTemplateReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    workload: WorkloadPodGroupTemplateReference | None = None
+    workload: WorkloadPodGroupTemplateReference | None = field(default_factory=NoneType)
 
 
 class TopologyConstraint(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -99,7 +100,7 @@ class TopologyConstraint(Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 class TypedLocalObjectReference(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('kind', 'name')
-    api_group: str | None = None
+    api_group: str = ''
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
 
@@ -131,4 +132,8 @@ class WorkloadPodGroupTemplateReference(Struct, frozen=True, kw_only=True, omit_
 class WorkloadSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('podGroupTemplates',)
     controller_ref: TypedLocalObjectReference | None = None
-    pod_group_templates: Annotated[tuple[PodGroupTemplate, ...], ListMap('name')] = field(default_factory=empty_list)
+    pod_group_templates: Nullable[Annotated[tuple[PodGroupTemplate, ...], ListMap('name')]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.pod_group_templates:
+            empty_as_null(self, 'pod_group_templates')

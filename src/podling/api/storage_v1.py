@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
 
-from podling.api._zero import empty_list
+from podling.api._zero import Nullable, empty_as_null, empty_list, nil_list
 from podling.api.core_v1 import PersistentVolumeSpec, TopologySelectorTerm
 from podling.api.markers import INT32, LIST_SET, ListMap, MergeKey, QUANTITY
 from podling.api.meta_v1 import LabelSelector, ListMeta, ObjectMeta
@@ -59,7 +60,11 @@ class CSINodeDriver(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     allocatable: VolumeNodeResources | None = None
     name: str = field(default_factory=str)
     node_id: str = field(default_factory=str, name='nodeID')
-    topology_keys: tuple[str, ...] = ()
+    topology_keys: Nullable[tuple[str, ...]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.topology_keys:
+            empty_as_null(self, 'topology_keys')
 
 
 class CSINodeList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -73,7 +78,11 @@ class CSINodeList(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 
 class CSINodeSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     required_fields: ClassVar[tuple[str, ...]] = ('drivers',)
-    drivers: Annotated[tuple[CSINodeDriver, ...], MergeKey('name'), ListMap('name')] = field(default_factory=empty_list)
+    drivers: Nullable[Annotated[tuple[CSINodeDriver, ...], MergeKey('name'), ListMap('name')]] = field(default_factory=nil_list)
+
+    def __post_init__(self) -> None:
+        if not self.drivers:
+            empty_as_null(self, 'drivers')
 
 
 class CSIStorageCapacity(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -187,8 +196,8 @@ class VolumeAttributesClassList(Struct, frozen=True, kw_only=True, omit_defaults
 
 class VolumeError(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     error_code: Annotated[int, INT32] | None = None
-    message: str | None = None
-    time: datetime | None = None
+    message: str = ''
+    time: datetime | None = field(default_factory=NoneType)
 
 
 class VolumeNodeResources(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):

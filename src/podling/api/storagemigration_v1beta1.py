@@ -36,4 +36,4 @@ class StorageVersionMigrationSpec(Struct, frozen=True, kw_only=True, omit_defaul
 
 class StorageVersionMigrationStatus(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     conditions: Annotated[tuple[Condition, ...], MergeKey('type'), ListMap('type')] = ()
-    resource_version: str | None = None
+    resource_version: str = ''

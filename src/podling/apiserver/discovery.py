@@ -128,7 +128,7 @@ def _resource(resource: Resource) -> APIResource:
         verbs=resource.verbs,
         short_names=resource.short_names,
         categories=resource.categories,
-        storage_version_hash=_storage_hash(resource) if resource.stored else None,
+        storage_version_hash=_storage_hash(resource) if resource.stored else "",
     )
 
 
@@ -138,8 +138,8 @@ def _subresource(resource: Resource, part: Subresource) -> APIResource:
         name=f"{resource.plural}/{part.name}",
         namespaced=resource.namespaced,
         kind=part.kind,
-        group=part.group if foreign else None,
-        version=part.version if foreign else None,
+        group=part.group if foreign else "",
+        version=part.version if foreign else "",
         verbs=part.verbs,
     )
 

@@ -128,7 +128,7 @@ def _none_left(status: PodDisruptionBudgetStatus, now: datetime) -> tuple[Condit
     return tuple(fresh if each is old else each for each in status.conditions)
 
 
-def _not_now(cause: str, retry_after: int | None = None) -> errors.ApiError:
+def _not_now(cause: str, retry_after: int = 0) -> errors.ApiError:
     """429: the budget is spent, or not known yet."""
     details = StatusDetails(
         causes=(StatusCause(reason="DisruptionBudget", message=cause),), retry_after_seconds=retry_after

@@ -66,7 +66,7 @@ class Selected:
     def metadata(self) -> ListMeta:
         return ListMeta(
             resource_version=str(self.revision),
-            continue_=self.continue_token or None,
+            continue_=self.continue_token,
             remaining_item_count=self.remaining,
         )
 

@@ -36,7 +36,7 @@ def in_namespace(obj: Any, namespace: str) -> Any:
         return obj
     if own and namespace:
         raise errors.bad_request(OTHER_NAMESPACE)
-    return structs.replace(obj, metadata=structs.replace(obj.metadata, namespace=namespace or None))
+    return structs.replace(obj, metadata=structs.replace(obj.metadata, namespace=namespace))
 
 
 REPEATED_OWNERS = (
@@ -72,7 +72,7 @@ def unversioned(obj: Any) -> Any:
     """``obj`` without a revision: who changes what turns out not to be there creates it whatever he said."""
     if not obj.metadata.resource_version:
         return obj
-    return structs.replace(obj, metadata=structs.replace(obj.metadata, resource_version=None))
+    return structs.replace(obj, metadata=structs.replace(obj.metadata, resource_version=""))
 
 
 def generated_name(base: str) -> str:
@@ -85,14 +85,14 @@ def begin(obj: Any, *, generation: bool, now: datetime) -> Any:
     given = obj.metadata
     metadata = structs.replace(
         given,
-        name=given.name or (generated_name(given.generate_name) if given.generate_name else None),
+        name=given.name or (generated_name(given.generate_name) if given.generate_name else ""),
         uid=ids.uid(),
         creation_timestamp=clock.seconds_precision(now),
         deletion_timestamp=None,
         deletion_grace_period_seconds=None,
-        generation=1 if generation else None,
-        resource_version=None,
-        self_link=None,
+        generation=1 if generation else 0,
+        resource_version="",
+        self_link="",
     )
     return structs.replace(obj, metadata=metadata)
 
@@ -110,7 +110,7 @@ def carry_over(new: Any, old: Any) -> Any:
         else given.deletion_grace_period_seconds,
         generation=kept.generation,
         resource_version=kept.resource_version,
-        self_link=None,
+        self_link="",
     )
     return new if metadata == given else structs.replace(new, metadata=metadata)
 

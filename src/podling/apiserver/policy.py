@@ -198,6 +198,6 @@ def subject(kind: str, name: str) -> Subject:
     return Subject(api_group=RBAC, kind=kind, name=name)
 
 
-def metadata(name: str, labels: dict[str, str] | None = None, namespace: str | None = None) -> ObjectMeta:
+def metadata(name: str, labels: dict[str, str] | None = None, namespace: str = "") -> ObjectMeta:
     labels = {**LABELS, **(labels or {})}
     return ObjectMeta(name=name, namespace=namespace, labels=labels, annotations=ANNOTATIONS)

@@ -99,7 +99,7 @@ def service_addresses(
         if each.metadata.labels.get(SERVICE_NAME) != name:
             continue
         numbers = [own.port for own in each.ports if (own.name or "") == port and own.port]
-        ready = [end for end in each.endpoints if end.conditions is None or end.conditions.ready is not False]
+        ready = [end for end in each.endpoints if end.conditions.ready is not False]
         found += [
             (address, number)
             for end in ready

@@ -233,7 +233,7 @@ class Registry:
 
         def change(old: Any) -> Any:
             changed = action.act(old, body, context)
-            kept = structs.replace(changed.metadata, resource_version=None)
+            kept = structs.replace(changed.metadata, resource_version="")
             return structs.replace(changed, metadata=kept)
 
         await self.writes.change(Update(target, user, options, rules, trusted=True), change)

@@ -154,7 +154,7 @@ class Reviews:
             resource_rules=tuple(resources),
             non_resource_rules=tuple(paths),
             incomplete=bool(node_of(user)),
-            evaluation_error=self._unresolved(user, namespace) or None,
+            evaluation_error=self._unresolved(user, namespace),
         )
         return SelfSubjectRulesReview(status=status)
 
@@ -179,8 +179,8 @@ class Reviews:
         decision = self._authorizer.decide(user, asked)
         return SubjectAccessReviewStatus(
             allowed=decision.allowed,
-            reason=decision.reason or None,
-            evaluation_error=aggregate(unread) if unread else None,
+            reason=decision.reason,
+            evaluation_error=aggregate(unread) if unread else "",
         )
 
 
@@ -202,7 +202,7 @@ def _about(resource: ResourceAttributes) -> tuple[Attributes, list[str]]:
 def _user_info(user: User) -> UserInfo:
     return UserInfo(
         username=user.name,
-        uid=user.uid or None,
+        uid=user.uid,
         groups=user.groups,
         extra={key: tuple(values) for key, values in user.extra.items()},
     )

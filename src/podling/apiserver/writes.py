@@ -400,6 +400,6 @@ def _refuse(resource: Resource, obj: Any, found: Sequence[FieldError]) -> None:
 
 def _deleted(resource: Resource, obj: Any) -> Status:
     details = StatusDetails(
-        name=obj.metadata.name, group=resource.group or None, kind=resource.plural, uid=obj.metadata.uid
+        name=obj.metadata.name, group=resource.group, kind=resource.plural, uid=obj.metadata.uid
     )
     return Status(status="Success", details=details)

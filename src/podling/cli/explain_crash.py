@@ -189,7 +189,7 @@ def crash_advice(evidence: Evidence, status: ContainerStatus) -> str:
             f"timeoutSeconds, failureThreshold, or a startupProbe); what it said: {log}"
         )
     if ended.reason == "OOMKilled":
-        limit = container.resources.limits.get("memory", "") if container.resources is not None else ""
+        limit = container.resources.limits.get("memory", "")
         return f"Raise resources.limits.memory{f' (now {limit})' if limit else ''}, or let it use less."
     if ended.reason == "StartError" and ended.exit_code == 128:
         return "Correct what it is made of: its mounts, its working directory, its security context."

@@ -89,7 +89,7 @@ def told(pod: Pod | None, events: Sequence[Event], life: Life | None) -> list[To
 
 
 def _component(event: Event) -> str:
-    return event.reporting_component or (event.source.component if event.source is not None else "") or ""
+    return event.reporting_component or event.source.component
 
 
 def first_moment(event: Event) -> datetime:

@@ -44,7 +44,7 @@ def reference_to(obj: Regarding, field_path: str = "") -> ObjectReference:
         name=metadata.name,
         uid=metadata.uid,
         resource_version=metadata.resource_version,
-        field_path=field_path or None,
+        field_path=field_path,
     )
 
 
@@ -186,9 +186,9 @@ class EventRecorder:
             involved_object=about,
             reason=happening.reason,
             message=create.message,
-            source=EventSource(component=self._component, host=self._host or None),
+            source=EventSource(component=self._component, host=self._host),
             reporting_component=self._component,
-            reporting_instance=self._host or None,
+            reporting_instance=self._host,
             first_timestamp=clock.seconds_precision(create.first),
             last_timestamp=clock.seconds_precision(create.last),
             count=create.count,

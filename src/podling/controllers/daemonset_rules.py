@@ -318,8 +318,8 @@ def status_of(
         current_number_scheduled=current,
         number_misscheduled=misplaced,
         number_ready=ready,
-        updated_number_scheduled=updated or None,
-        number_available=available or None,
-        number_unavailable=max(0, desired - available) or None,
+        updated_number_scheduled=updated,
+        number_available=available,
+        number_unavailable=max(0, desired - available),
         collision_count=collisions or None,
     )

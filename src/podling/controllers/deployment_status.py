@@ -95,11 +95,11 @@ def counted(
     return structs.replace(
         status,
         observed_generation=deployment.metadata.generation,
-        replicas=replicas or None,
-        updated_replicas=(new.status.replicas if new is not None else 0) or None,
-        ready_replicas=sum(each.status.ready_replicas or 0 for each in everyone) or None,
-        available_replicas=ready_to_serve or None,
-        unavailable_replicas=max(0, total(everyone) - ready_to_serve) or None,
+        replicas=replicas,
+        updated_replicas=new.status.replicas if new is not None else 0,
+        ready_replicas=sum(each.status.ready_replicas or 0 for each in everyone),
+        available_replicas=ready_to_serve,
+        unavailable_replicas=max(0, total(everyone) - ready_to_serve),
         terminating_replicas=_terminating(everyone),
         conditions=with_deployment_condition(status.conditions, condition, now),
     )

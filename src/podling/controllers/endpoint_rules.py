@@ -111,7 +111,7 @@ def endpoint_of(service: Service, pod: Pod, node: Node | None, type_: str) -> En
         addresses=addresses_of(pod, type_),
         conditions=EndpointConditions(ready=ready, serving=serving, terminating=terminating),
         hostname=pod.spec.hostname if pod.spec.hostname and in_subdomain else None,
-        node_name=pod.spec.node_name,
+        node_name=pod.spec.node_name or None,
         zone=zone,
         hints=_hints(service, ready=ready, zone=zone, node=pod.spec.node_name),
         target_ref=ObjectReference(

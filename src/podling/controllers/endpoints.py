@@ -47,9 +47,9 @@ def subsets_of(service: Service, pods: Iterable[Pod]) -> tuple[EndpointSubset, .
         address = _address(service, pod)
         ports = tuple(
             EndpointPort(
-                name=each.name or None,
+                name=each.name or "",
                 port=each.port or 0,
-                protocol=each.protocol,
+                protocol=each.protocol or "",
                 app_protocol=each.app_protocol,
             )
             for each in rules.ports_of(service, pod)
@@ -76,8 +76,8 @@ def _address(service: Service, pod: Pod) -> EndpointAddress | None:
     in_subdomain = pod.spec.hostname and pod.spec.subdomain == service.metadata.name
     return EndpointAddress(
         ip=own[0],
-        hostname=pod.spec.hostname if in_subdomain else None,
-        node_name=pod.spec.node_name,
+        hostname=pod.spec.hostname if in_subdomain else "",
+        node_name=pod.spec.node_name or None,
         target_ref=ObjectReference(
             kind="Pod", namespace=pod.metadata.namespace, name=pod.metadata.name, uid=pod.metadata.uid
         ),

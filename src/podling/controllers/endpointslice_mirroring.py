@@ -67,8 +67,8 @@ def _endpoint(address: EndpointAddress, *, ready: bool) -> Endpoint:
     return Endpoint(
         addresses=(address.ip,),
         conditions=EndpointConditions(ready=ready),
-        hostname=address.hostname,
-        node_name=address.node_name,
+        hostname=address.hostname or None,
+        node_name=address.node_name or None,
         target_ref=address.target_ref,
     )
 

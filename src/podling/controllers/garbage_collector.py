@@ -269,7 +269,7 @@ class GarbageCollectorController(Controller):
         about = ObjectReference(
             kind=item.resource.kind,
             api_version=item.resource.group_version,
-            namespace=namespace or None,
+            namespace=namespace,
             name=item.key.name,
             uid=item.uid,
         )

@@ -226,13 +226,13 @@ class JobController(Controller):
             started = clock.seconds_precision(now)
         return structs.replace(
             job.status,
-            active=len(active) + step.create or None,
+            active=len(active) + step.create,
             ready=sum(map(is_ready, active)),
             terminating=sum(map(is_terminating, pods)) + len(left_to_end),
-            succeeded=accounted.succeeded or None,
-            failed=accounted.failed or None,
+            succeeded=accounted.succeeded,
+            failed=accounted.failed,
             uncounted_terminated_pods=accounted.uncounted,
-            completed_indexes=(str(accounted.completed_indexes) or None) if is_indexed(job) else None,
+            completed_indexes=str(accounted.completed_indexes) if is_indexed(job) else "",
             failed_indexes=str(accounted.failed_indexes) if accounting.per_index(job) else None,
             start_time=started,
         )

@@ -291,7 +291,7 @@ def finished_at(pod: Pod) -> datetime:
     ends = [
         status.state.terminated.finished_at
         for status in pod.status.container_statuses
-        if status.state is not None and status.state.terminated is not None
+        if status.state.terminated is not None
     ]
     known = [end for end in ends if end is not None]
     if known and len(known) == len(pod.status.container_statuses):

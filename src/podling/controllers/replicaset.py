@@ -88,8 +88,7 @@ def numbers_of(replica_set: ReplicaSet, pods: Sequence[Pod], now: datetime) -> N
 
 
 def template_labels(replica_set: ReplicaSet) -> dict[str, str]:
-    template = replica_set.spec.template
-    return template.metadata.labels if template is not None else {}
+    return replica_set.spec.template.metadata.labels
 
 
 def status_of(
@@ -100,9 +99,9 @@ def status_of(
     return structs.replace(
         old,
         replicas=numbers.replicas,
-        fully_labeled_replicas=numbers.labeled or None,
-        ready_replicas=numbers.ready or None,
-        available_replicas=numbers.available or None,
+        fully_labeled_replicas=numbers.labeled,
+        ready_replicas=numbers.ready,
+        available_replicas=numbers.available,
         terminating_replicas=numbers.terminating,
         observed_generation=replica_set.metadata.generation,
         conditions=_conditions(old.conditions, numbers.replicas - desired(replica_set), failure, now),

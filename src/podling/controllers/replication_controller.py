@@ -12,6 +12,7 @@ from msgspec import structs
 
 from podling.api.apps_v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetSpec, ReplicaSetStatus
 from podling.api.core_v1 import (
+    PodTemplateSpec,
     ReplicationController,
     ReplicationControllerCondition,
     ReplicationControllerStatus,
@@ -44,7 +45,7 @@ class ReplicationControllerController(ReplicaKeeper[ReplicationController]):
                 replicas=spec.replicas,
                 min_ready_seconds=spec.min_ready_seconds,
                 selector=Selector(match_labels=dict(spec.selector)),
-                template=spec.template,
+                template=spec.template or PodTemplateSpec(),
             ),
             status=ReplicaSetStatus(
                 **_counts(status),

@@ -76,7 +76,7 @@ def member(stateful: StatefulSet, template: PodTemplateSpec, revision: str, ordi
     """The pod with this ordinal, as ``template`` makes it."""
     pod = pod_from_template(template, stateful)
     metadata = structs.replace(
-        pod.metadata, generate_name=None, labels={**pod.metadata.labels, REVISION_LABEL: revision}
+        pod.metadata, generate_name="", labels={**pod.metadata.labels, REVISION_LABEL: revision}
     )
     return with_identity(stateful, structs.replace(pod, metadata=metadata), ordinal)
 
@@ -100,7 +100,7 @@ def with_identity(stateful: StatefulSet, pod: Pod, ordinal: int) -> Pod:
     spec = structs.replace(
         pod.spec,
         hostname=name,
-        subdomain=stateful.spec.service_name or None,
+        subdomain=stateful.spec.service_name,
         volumes=(*claimed, *others),
     )
     return structs.replace(pod, metadata=metadata, spec=spec)
@@ -158,7 +158,7 @@ def status_of(view: View, collisions: int) -> StatefulSetStatus:
     """The status of the set as seen; a roll-out that is over makes the new revision the current one."""
     pods = [pod for pod in view.pods if ordinal_of(view.stateful, pod) is not None]
     current, update = view.current.metadata.name or "", view.update.metadata.name or ""
-    ready, updated = _count(is_running(pod) for pod in pods), _members_at(pods, update)
+    ready, updated = sum(is_running(pod) for pod in pods), _members_at(pods, update)
     status = structs.replace(
         view.stateful.status,
         observed_generation=view.stateful.metadata.generation,
@@ -176,14 +176,10 @@ def status_of(view: View, collisions: int) -> StatefulSetStatus:
     )
     rolling = view.stateful.spec.update_strategy.type != "OnDelete"
     wanted = replicas_of(view.stateful)
-    if rolling and (updated or 0) == wanted == len(pods) and (ready or 0) == wanted:
+    if rolling and updated == wanted == len(pods) and ready == wanted:
         status = structs.replace(status, current_replicas=updated, current_revision=update)
     return status
 
 
-def _members_at(pods: Iterable[Pod], revision: str) -> int | None:
-    return _count(revision_of(pod) == revision and not is_terminating(pod) for pod in pods)
-
-
-def _count(values: Iterable[bool]) -> int | None:
-    return sum(values) or None
+def _members_at(pods: Iterable[Pod], revision: str) -> int:
+    return sum(revision_of(pod) == revision and not is_terminating(pod) for pod in pods)

@@ -170,7 +170,7 @@ def unbound(volume: PersistentVolume) -> PersistentVolume:
     if annotations.pop(BOUND_BY_CONTROLLER, None) is not None:
         ref = None
     elif ref is not None:
-        ref = structs.replace(ref, uid=None)
+        ref = structs.replace(ref, uid="")
     return structs.replace(
         volume,
         metadata=structs.replace(volume.metadata, annotations=annotations),
@@ -215,6 +215,6 @@ def with_volume_phase(
     if volume.status.phase != phase or moment is None:
         moment = seconds_precision(now)
     status = structs.replace(
-        volume.status, phase=phase, message=message or None, last_phase_transition_time=moment
+        volume.status, phase=phase, message=message or "", last_phase_transition_time=moment
     )
     return structs.replace(volume, status=status)

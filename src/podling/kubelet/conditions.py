@@ -136,12 +136,12 @@ def all_containers_restarting(restarting: bool, phase: str) -> PodCondition:
         return PodCondition(
             type=ALL_CONTAINERS_RESTARTING, status="True", reason="RestartAllContainersStarted"
         )
-    reason = {SUCCEEDED: "PodCompleted", FAILED: "PodFailed"}.get(phase)
+    reason = {SUCCEEDED: "PodCompleted", FAILED: "PodFailed"}.get(phase, "")
     return PodCondition(type=ALL_CONTAINERS_RESTARTING, status="False", reason=reason)
 
 
 def with_transitions(
-    conditions: Iterable[PodCondition], before: Iterable[PodCondition], generation: int | None, now: datetime
+    conditions: Iterable[PodCondition], before: Iterable[PodCondition], generation: int, now: datetime
 ) -> tuple[PodCondition, ...]:
     """Give each condition its transition time and the generation it speaks of."""
     held = {found.type: found for found in before}

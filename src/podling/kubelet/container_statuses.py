@@ -168,7 +168,7 @@ def _terminated(ended: Observed, facts: ContainerFacts) -> ContainerStateTermina
     return ContainerStateTerminated(
         exit_code=exit_code,
         reason=ended.reason or ("Completed" if exit_code == 0 else "Error"),
-        message=facts.messages.get(ended.id) or ended.message or None,
+        message=facts.messages.get(ended.id) or ended.message or "",
         started_at=seconds_precision(ended.started_at) if ended.started_at else None,
         finished_at=seconds_precision(ended.finished_at) if ended.finished_at else None,
         container_id=f"{facts.prefix}://{ended.id}",
@@ -248,7 +248,7 @@ def _waiting(
         return status
     if not should_start(container, pod, newest):
         return status
-    waiting = ContainerStateWaiting(reason=cause.reason, message=cause.message or None)
+    waiting = ContainerStateWaiting(reason=cause.reason, message=cause.message)
     last_state = status.last_state
     if status.state.terminated is not None:
         last_state = ContainerState(terminated=status.state.terminated)
@@ -279,7 +279,7 @@ def _mounts(container: Container) -> tuple[VolumeMountStatus, ...]:
         VolumeMountStatus(
             name=mount.name,
             mount_path=mount.mount_path,
-            read_only=mount.read_only or None,
+            read_only=mount.read_only,
             recursive_read_only=(mount.recursive_read_only or "Disabled") if mount.read_only else None,
         )
         for mount in container.volume_mounts

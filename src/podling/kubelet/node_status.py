@@ -139,7 +139,7 @@ def initial_node(name: str, hostname: str, machine: Machine, config: KubeletConf
             labels=node_labels(machine, config, hostname),
             annotations={ATTACH_DETACH_ANNOTATION: "true"},
         ),
-        spec=NodeSpec(provider_id=config.provider_id or None, taints=config.register_with_taints),
+        spec=NodeSpec(provider_id=config.provider_id, taints=config.register_with_taints),
     )
 
 

@@ -67,8 +67,8 @@ class Resize:
                 PodCondition(
                     type=rules.POD_RESIZE_IN_PROGRESS,
                     status="True",
-                    reason="Error" if self.error else None,
-                    message=self.error or None,
+                    reason="Error" if self.error else "",
+                    message=self.error,
                 )
             )
         return tuple(told)

@@ -28,6 +28,7 @@ from podling.kubelet.server_metrics import (
 )
 from podling.kubelet.server_stats import look, summary
 from podling.kubelet.server_streams import StreamHandlers
+from podling.machinery import codec
 from podling.machinery.errors import ApiError
 from podling.runtime.base import ContainerStats
 from podling.streaming.connection_table import Limits
@@ -144,7 +145,7 @@ class KubeletServer:
         return web.Response(text="ok")
 
     async def _list_pods(self, request: web.Request) -> web.Response:
-        body = msgspec.json.encode(PodList(items=tuple(self._pods().pods())))
+        body = codec.encode(PodList(items=tuple(self._pods().pods())))
         return web.Response(body=body, content_type="application/json")
 
     async def _metrics(self, request: web.Request) -> web.Response:

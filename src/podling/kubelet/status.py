@@ -82,8 +82,8 @@ def pod_status(
     status = structs.replace(
         before,
         phase=phase,
-        reason=reason or None,
-        message=message or None,
+        reason=reason,
+        message=message,
         start_time=before.start_time or seconds_precision(now),
         qos_class=before.qos_class or qos_class(pod.spec),
         container_statuses=tuple(sorted(regular, key=lambda found: found.name)),

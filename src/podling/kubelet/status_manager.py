@@ -159,7 +159,7 @@ class StatusManager:
             entry.task = self._supervisor.keep_running("kubelet/status", work, name)
 
     def _work_left(self, entry: _Entry) -> bool:
-        known = entry.pod.metadata.resource_version is not None
+        known = bool(entry.pod.metadata.resource_version)
         return known and (entry.sent < entry.version or entry.removable)
 
     def _merged(self, entry: _Entry) -> PodStatus:

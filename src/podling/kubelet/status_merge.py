@@ -57,7 +57,7 @@ def merge_status(pod: Pod, decided: PodStatus, *, may_run: bool) -> PodStatus:
             spec, (), api.ephemeral_container_statuses, merged.ephemeral_container_statuses
         ),
         start_time=api.start_time or merged.start_time,
-        observed_generation=_larger(api.observed_generation, merged.observed_generation),
+        observed_generation=max(api.observed_generation, merged.observed_generation),
         qos_class=api.qos_class or merged.qos_class,
         nominated_node_name=api.nominated_node_name,
         resource_claim_statuses=api.resource_claim_statuses,
@@ -102,11 +102,6 @@ def _may_live_again(spec: PodSpec, container: Container | None, ended: Container
     return policy == "Always" or (policy == "OnFailure" and code != 0)
 
 
-def _larger(left: int | None, right: int | None) -> int | None:
-    numbers = [number for number in (left, right) if number is not None]
-    return max(numbers, default=None)
-
-
 def _merge_conditions(
     api: Iterable[PodCondition], decided: Iterable[PodCondition], *, with_disruption: bool
 ) -> tuple[PodCondition, ...]:
@@ -124,7 +119,7 @@ def _merge_conditions(
 def _not_ready(conditions: Iterable[PodCondition], phase: str) -> tuple[PodCondition, ...]:
     reason = {SUCCEEDED: "PodCompleted", FAILED: "PodFailed"}[phase]
     return tuple(
-        structs.replace(found, status="False", reason=reason, message=None)
+        structs.replace(found, status="False", reason=reason, message="")
         if found.type in (rules.READY, rules.CONTAINERS_READY)
         else found
         for found in conditions

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from podling.api._zero import null_of_nil
 from podling.machinery import custom
 from podling.machinery.bodies import Body, read_body
 from podling.machinery.intake import convert
@@ -22,7 +23,7 @@ __all__ = ["Body", "convert", "decode", "encode", "from_plain", "read_body", "to
 
 T = TypeVar("T")
 
-_encoder = msgspec.json.Encoder()
+_encoder = msgspec.json.Encoder(enc_hook=null_of_nil)
 _plain = msgspec.json.Decoder()
 
 
@@ -50,7 +51,7 @@ def encode(obj: Any) -> bytes:
     if isinstance(obj, custom.CustomObject):
         return _encoder.encode(obj.plain())
     if getattr(obj, "micro_times", False):
-        return _encoder.encode(_with_micro_times(msgspec.to_builtins(obj), type(obj)))
+        return _encoder.encode(_with_micro_times(msgspec.to_builtins(obj, enc_hook=null_of_nil), type(obj)))
     return _encoder.encode(obj)
 
 

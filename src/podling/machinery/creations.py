@@ -39,7 +39,7 @@ def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntr
 
     None when there is nothing to own, or an object with items that lack their keys.
     """
-    nameless = replace(new, metadata=replace(new.metadata, name=None, namespace=None))
+    nameless = replace(new, metadata=replace(new.metadata, name="", namespace=""))
     try:
         fields = _owned_in(codec.encode(nameless), type_, writer.ignored)
     except SchemaError:
@@ -50,7 +50,7 @@ def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntr
         manager=writer.manager,
         operation=UPDATE,
         api_version=writer.api_version,
-        subresource=writer.subresource or None,
+        subresource=writer.subresource,
         time=writer.now.replace(microsecond=0),
         fields_type=FIELDS_V1,
         fields_v1=fields,

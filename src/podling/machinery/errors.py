@@ -33,12 +33,12 @@ class ApiError(Exception):
     @property
     def retry_after(self) -> int | None:
         """Seconds the server asks to wait before another try, if it does."""
-        return self.status.details.retry_after_seconds if self.status.details else None
+        return self.status.details.retry_after_seconds or None if self.status.details else None
 
 
 def failure(code: int, reason: str, message: str, details: StatusDetails | None = None) -> ApiError:
     """An error with any code and reason; the named constructors below are preferred."""
-    status = Status(status="Failure", code=code, reason=reason or None, message=message, details=details)
+    status = Status(status="Failure", code=code, reason=reason, message=message, details=details)
     return ApiError(status)
 
 
@@ -48,7 +48,7 @@ def qualified(resource: str, group: str) -> str:
 
 
 def _about(resource: str, group: str, name: str) -> StatusDetails:
-    return StatusDetails(name=name or None, group=group or None, kind=resource or None)
+    return StatusDetails(name=name, group=group, kind=resource)
 
 
 def not_found(resource: str, group: str, name: str) -> ApiError:
@@ -96,7 +96,7 @@ def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> A
     causes = tuple(
         StatusCause(reason=error.type.value, message=error.body(), field_=error.field) for error in errors
     )
-    details = StatusDetails(name=name or None, group=group or None, kind=kind or None, causes=causes)
+    details = StatusDetails(name=name, group=group, kind=kind, causes=causes)
     return failure(
         422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {aggregate(errors)}', details
     )
@@ -185,14 +185,12 @@ def server_timeout(resource: str, group: str, operation: str, retry_after_second
         f"The {operation} operation against {qualified(resource, group)} "
         "could not be completed at this time, please try again."
     )
-    details = StatusDetails(
-        group=group or None, kind=resource, retry_after_seconds=retry_after_seconds or None
-    )
+    details = StatusDetails(group=group, kind=resource, retry_after_seconds=retry_after_seconds)
     return failure(500, "ServerTimeout", message, details)
 
 
 def gateway_timeout(message: str, retry_after_seconds: int = 0) -> ApiError:
-    details = StatusDetails(retry_after_seconds=retry_after_seconds or None)
+    details = StatusDetails(retry_after_seconds=retry_after_seconds)
     return failure(504, "Timeout", f"Timeout: {message}", details)
 
 
@@ -220,7 +218,7 @@ def corrupt_object(key: str, revision: int, why: str) -> ApiError:
 
 def unreadable_objects(resource: str, group: str, causes: Sequence[StatusCause]) -> ApiError:
     """500: a list holds values that are not objects of its kind (``aggregatedStorageError``)."""
-    details = StatusDetails(name="list", group=group or None, kind=resource, causes=tuple(causes))
+    details = StatusDetails(name="list", group=group, kind=resource, causes=tuple(causes))
     message = f"failed to read one or more {qualified(resource, group)} from the storage"
     return failure(500, "StorageReadError", message, details)
 

@@ -25,6 +25,7 @@ PLANS_MAX = 256
 """For so many sets of fields that a struct comes with, what follows from them is kept."""
 
 _LEAF: Tree = {}
+_NOTHING: Any = object()
 _ITSELF = "."
 """Marks an inner node that is owned itself."""
 
@@ -37,7 +38,7 @@ class _Step(NamedTuple):
     make: Make | None
     """Looks inside; None for what is always a leaf."""
     start: Any
-    """What an empty struct has here: nobody's doing. None if it has nothing."""
+    """What an empty struct has here: nobody's doing. ``_NOTHING`` if the field is absent there."""
 
 
 class _Plan(NamedTuple):
@@ -89,12 +90,15 @@ def _struct_maker(fields: Mapping[str, Shape], rest: Shape | None, start: Mappin
         shape = fields.get(name, rest)
         if shape is None:
             raise undeclared((f"f:{name}",))
-        return _Step(name, f"f:{name}", maker_of(shape, given=name in start), start.get(name))
+        before = start.get(name, _NOTHING)
+        given = before is not _NOTHING and before is not None
+        return _Step(name, f"f:{name}", maker_of(shape, given=given), before)
 
     def plan_of(names: tuple[str, ...]) -> _Plan:
         steps = [step_to(name) for name in sorted(names)]
         tree = dict.fromkeys((step.element for step in steps), _LEAF)
-        plan = _Plan(tree, tuple(step for step in steps if step.make is not None or step.start is not None))
+        differing = (step for step in steps if step.make is not None or step.start is not _NOTHING)
+        plan = _Plan(tree, tuple(differing))
         if rest is None and len(plans) < PLANS_MAX:
             plans[names] = plan
         return plan
@@ -112,7 +116,7 @@ def _struct_maker(fields: Mapping[str, Shape], rest: Shape | None, start: Mappin
             if item == before:
                 del tree[element]
             elif inside is not None:
-                tree[element] = _below(item, inside, itself=before is None)
+                tree[element] = _below(item, inside, itself=before is _NOTHING or before is None)
         return tree
 
     return make

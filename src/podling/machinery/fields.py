@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
+from podling.api._zero import null_of_nil
+
 MAX_KEPT_STEPS = 64
 """A path remembers at most this many paths below it: there are more fields than this in no struct."""
 
@@ -130,8 +132,9 @@ def _render(value: Any) -> str:
     if isinstance(value, list) and value and isinstance(value[0], Shown):
         return f"[{','.join(value)}]"
     if isinstance(value, msgspec.Struct):
-        return msgspec.json.encode(value, order="deterministic").decode()
-    plain = msgspec.to_builtins(value, order="deterministic")  # maps by key, as Go writes them
+        return msgspec.json.encode(value, order="deterministic", enc_hook=null_of_nil).decode()
+    # Maps by key, as Go writes them.
+    plain = msgspec.to_builtins(value, order="deterministic", enc_hook=null_of_nil)
     return json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -65,7 +65,7 @@ def named_in(pod: Pod) -> Iterator[Reference]:
     yield from ((resource, namespace, each) for resource, each in named if each)
 
 
-def _of_volume(volume: Volume, pod: str) -> Iterator[tuple[str, str | None]]:
+def _of_volume(volume: Volume, pod: str) -> Iterator[tuple[str, str]]:
     if volume.secret is not None:
         yield SECRETS, volume.secret.secret_name
     if volume.config_map is not None:
@@ -91,7 +91,7 @@ def _of_volume(volume: Volume, pod: str) -> Iterator[tuple[str, str | None]]:
             yield CONFIG_MAPS, source.config_map.name
 
 
-def _of_container(container: Container | EphemeralContainer) -> Iterable[tuple[str, str | None]]:
+def _of_container(container: Container | EphemeralContainer) -> Iterable[tuple[str, str]]:
     for source in container.env_from:
         if source.secret_ref is not None:
             yield SECRETS, source.secret_ref.name

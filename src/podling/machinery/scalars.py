@@ -21,6 +21,8 @@ class WrongType(ValueError):
 
 _RFC3339 = "2006-01-02T15:04:05Z07:00"
 _RFC3339_MICRO = "2006-01-02T15:04:05.000000Z07:00"
+_ZERO_TIME = "0001-01-01T00:00:00Z"
+_ZERO_MICRO_TIME = "0001-01-01T00:00:00.000000Z"
 _canonical_time = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[012][0-9]:[0-5][0-9]:[0-5][0-9]Z").fullmatch
 _time = re.compile(
     r"([0-9]{4}-[01][0-9]-[0-3][0-9]T[012][0-9]:[0-5][0-9]:[0-5][0-9])(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
@@ -58,18 +60,18 @@ def int_or_string(value: Any) -> int | str:
     return value if type(value) is str else int32(value)
 
 
-def time(value: Any) -> str:
-    """Whole seconds in UTC: what is finer is cut off."""
+def time(value: Any) -> str | None:
+    """Whole seconds in UTC: what is finer is cut off. None for Go's zero time, which it writes as null."""
     if type(value) is not str:
         raise WrongType
     if _canonical_time(value):
-        return value
-    moment = _moment(value, _RFC3339).replace(microsecond=0)
-    return moment.isoformat().replace("+00:00", "Z")
+        return None if value == _ZERO_TIME else value
+    text = _moment(value, _RFC3339).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+    return None if text == _ZERO_TIME else text
 
 
-def micro_time(value: Any) -> str:
-    """Microseconds in UTC; all six digits must be there."""
+def micro_time(value: Any) -> str | None:
+    """Microseconds in UTC; all six digits must be there. None for Go's zero time, which it writes as null."""
     if type(value) is not str:
         raise WrongType
     parts = _time(value)
@@ -79,7 +81,8 @@ def micro_time(value: Any) -> str:
             f'parsing time {json.dumps(value)} as "{_RFC3339_MICRO}": '
             f'cannot parse {json.dumps(rest)} as ".000000"'
         )
-    return _moment(value, _RFC3339_MICRO).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    text = _moment(value, _RFC3339_MICRO).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return None if text == _ZERO_MICRO_TIME else text
 
 
 def _moment(value: str, layout: str) -> datetime:

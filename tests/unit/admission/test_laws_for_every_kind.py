@@ -51,7 +51,7 @@ def sent(resource: Resource, document: dict[str, Any]) -> Any:
     """The object as written, but for what has to be there before it, and with what else chance chooses."""
     made, _ = intake.convert(document, resource.type, "Strict")
     if isinstance(made, Pod):
-        return structs.replace(made, spec=structs.replace(made.spec, priority_class_name=None, priority=None))
+        return structs.replace(made, spec=structs.replace(made.spec, priority_class_name="", priority=None))
     if isinstance(made, Service):
         ports = tuple(structs.replace(each, node_port=30_100 + at) for at, each in enumerate(made.spec.ports))
         spec = structs.replace(made.spec, ports=ports, health_check_node_port=30_200)

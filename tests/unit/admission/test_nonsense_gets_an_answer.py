@@ -85,7 +85,7 @@ async def written(client: Client, resource: Resource, choices: Choices, name: st
     if stored is None:
         return
     wanted = made(resource, mixed(choices, first, second), name)
-    wanted = structs.replace(wanted, metadata=structs.replace(stored.metadata, resource_version=None))
+    wanted = structs.replace(wanted, metadata=structs.replace(stored.metadata, resource_version=""))
     for subresource in ("", *resource.subresources):
         if resource.type is type(wanted) and subresource in ("", "status", "resize", "ephemeralcontainers"):
             await answered(client.update(wanted, subresource=subresource))

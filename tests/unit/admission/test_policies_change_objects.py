@@ -181,7 +181,6 @@ async def test_policies_act_in_the_order_of_their_names(cluster: ControlPlane, a
         **{key: text for key, text in made.metadata.annotations.items() if key != "seen"},
     }
     resources = made.spec.containers[1].resources
-    assert resources is not None
     assert resources.limits == {"cpu": "1"}
 
 

@@ -41,7 +41,7 @@ async def test_a_service_gets_an_address(cluster: ControlPlane) -> None:
     assert ipaddress.ip_address(service.spec.cluster_ip or "") in ipaddress.ip_network("10.96.0.0/12")
     assert service.spec.cluster_ips == (service.spec.cluster_ip,)
     assert (service.spec.ip_families, service.spec.ip_family_policy) == (("IPv4",), "SingleStack")
-    assert service.spec.ports[0].node_port is None
+    assert service.spec.ports[0].node_port == 0
 
 
 async def test_no_two_services_share_an_address(cluster: ControlPlane) -> None:
@@ -56,7 +56,7 @@ async def test_a_headless_service_gets_none(cluster: ControlPlane) -> None:
 
 async def test_a_name_for_something_outside_gets_none(cluster: ControlPlane) -> None:
     service = await create(cluster, "spec: {type: ExternalName, externalName: example.com, ports: []}")
-    assert (service.spec.cluster_ip, service.spec.cluster_ips) == (None, ())
+    assert (service.spec.cluster_ip, service.spec.cluster_ips) == ("", ())
 
 
 async def test_an_address_can_be_chosen_but_not_twice(cluster: ControlPlane) -> None:
@@ -188,8 +188,8 @@ async def test_applying_the_same_manifest_again_keeps_what_was_allocated(cluster
 async def test_a_changed_type_drops_what_belonged_to_the_old_one(cluster: ControlPlane) -> None:
     first = await create(cluster, "spec: {type: NodePort}")
     later = await cluster.client.patch(Service, "web", {"spec": {"type": "ClusterIP"}}, "default")
-    assert later.spec.ports[0].node_port is None
-    assert later.spec.external_traffic_policy is None
+    assert later.spec.ports[0].node_port == 0
+    assert later.spec.external_traffic_policy == ""
     assert later.spec.cluster_ip == first.spec.cluster_ip
 
 
@@ -202,30 +202,30 @@ async def test_a_port_for_health_checks_goes_with_the_reason_for_it(cluster: Con
     first = await create(cluster, f"spec: {{{balancer}}}")
     assert first.spec.health_check_node_port
     loose = await patched(cluster, externalTrafficPolicy="Cluster")
-    assert loose.spec.health_check_node_port is None
+    assert loose.spec.health_check_node_port == 0
     again = await patched(cluster, externalTrafficPolicy="Local")
     assert again.spec.health_check_node_port
     plain = (await patched(cluster, type="ClusterIP")).spec
-    assert (plain.health_check_node_port, plain.external_traffic_policy) == (None, None)
+    assert (plain.health_check_node_port, plain.external_traffic_policy) == (0, "")
     assert (plain.allocate_load_balancer_node_ports, plain.load_balancer_class) == (None, None)
 
 
 async def test_addresses_from_outside_go_with_their_policy(cluster: ControlPlane) -> None:
     first = await create(cluster, "spec: {externalIPs: [192.0.2.1]}")
     assert first.spec.external_traffic_policy == "Cluster"
-    assert (await patched(cluster, externalIPs=None)).spec.external_traffic_policy is None
+    assert (await patched(cluster, externalIPs=None)).spec.external_traffic_policy == ""
 
 
 async def test_a_service_that_becomes_a_name_has_no_address_left(cluster: ControlPlane) -> None:
     await create(cluster, "spec: {type: NodePort}")
     spec = (await patched(cluster, type="ExternalName", externalName="example.com")).spec
     assert (spec.cluster_ip, spec.cluster_ips, spec.ip_families, spec.ip_family_policy) == (
-        None,
+        "",
         (),
         (),
         None,
     )
-    assert spec.ports[0].node_port is None
+    assert spec.ports[0].node_port == 0
     again = (await patched(cluster, type="ClusterIP", externalName=None)).spec
     assert (again.ip_families, again.ip_family_policy) == (("IPv4",), "SingleStack")
     assert again.cluster_ips == (again.cluster_ip,)

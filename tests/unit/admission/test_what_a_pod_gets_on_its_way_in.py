@@ -219,7 +219,7 @@ async def test_priority_comes_from_the_class(cluster: ControlPlane) -> None:
 async def test_priority_is_zero_without_a_class(cluster: ControlPlane) -> None:
     pod = await create(cluster)
     assert (pod.spec.priority, pod.spec.preemption_policy) == (0, "PreemptLowerPriority")
-    assert pod.spec.priority_class_name is None
+    assert pod.spec.priority_class_name == ""
 
 
 async def test_the_default_class_is_for_pods_that_name_none(cluster: ControlPlane) -> None:
@@ -368,7 +368,7 @@ async def test_a_new_node_takes_no_pods_yet(cluster: ControlPlane) -> None:
 async def test_a_mirror_pod_refers_to_nothing(cluster: ControlPlane) -> None:
     mirror = "metadata: {annotations: {kubernetes.io/config.mirror: x}}\nspec: {nodeName: n1"
     pod = await create(cluster, mirror + "}")
-    assert (pod.spec.volumes, pod.spec.service_account_name) == ((), None)
+    assert (pod.spec.volumes, pod.spec.service_account_name) == ((), "")
     code, message = await refusal(cluster, f"{mirror}, serviceAccountName: default}}".replace("web", "two"))
     assert (code, message) == (
         403,

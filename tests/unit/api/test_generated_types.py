@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from podling.api import core_v1, meta_v1
+from podling.machinery.codec import to_plain
 from tools import gen_api
 
 
@@ -62,11 +63,36 @@ def test_two_objects_share_no_maps() -> None:
     assert first.labels is not second.labels
 
 
-def test_absent_is_not_false_and_not_zero() -> None:
+def test_absent_is_zero_by_value_and_none_behind_pointers() -> None:
     spec = core_v1.PodSpec()
-    assert spec.host_network is None
+    assert spec.host_network is False
+    assert spec.hostname == ""
     assert spec.termination_grace_period_seconds is None
     assert spec.volumes == ()
+
+
+def test_empty_structs_write_what_go_writes() -> None:
+    """A field is there without ``omitempty``, and if Go holds a struct by value and does not omit its zero.
+
+    Structs behind required pointers are there, too: validation refuses objects without them.
+    """
+    checked = 0
+    for module, structs in gen_api.load_go_types().items():
+        for name, facts in structs.items():
+            struct = getattr(importlib.import_module(f"podling.api.{module}"), name)
+            written = {
+                field
+                for field, (kind, *options) in ((field, fact.split(",")) for field, fact in facts.items())
+                if "e" not in options or (kind == "struct" and "z" not in options)
+            }
+            told = {"apiVersion", "kind"} if hasattr(struct, "group_version_kind") else set()
+            found = to_plain(struct()).keys()
+            required = {
+                field for field in getattr(struct, "required_fields", ()) if facts[field] == "pointer,e"
+            }
+            assert found - required == (written | told) - required, name
+            checked += 1
+    assert checked > 700
 
 
 def test_what_holds_micro_times_is_known_however_deep() -> None:

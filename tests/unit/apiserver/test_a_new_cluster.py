@@ -149,7 +149,6 @@ def test_groups_and_versions() -> None:
     assert "" not in names
     apps = discovery.group("apps")
     assert apps is not None
-    assert apps.preferred_version is not None
     assert apps.preferred_version.group_version == "apps/v1"
     assert discovery.group("nothing") is None
     assert discovery.resources("apps", "v9") is None

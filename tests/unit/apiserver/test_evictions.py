@@ -242,7 +242,7 @@ async def test_a_pod_that_needs_no_budget_says_why_it_goes_all_the_same(cluster:
 
 async def test_a_pod_is_evicted_under_its_own_name(cluster: ControlPlane) -> None:
     await running(cluster, "a")
-    for name in (None, "b"):
+    for name in ("", "b"):
         body = Eviction(metadata=ObjectMeta(name=name, namespace="default"))
         with pytest.raises(ApiError, match="name in URL does not match name in Eviction object") as error:
             await cluster.client.create_subresource(Pod, "a", "eviction", body, "default")

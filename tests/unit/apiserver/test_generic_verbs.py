@@ -19,9 +19,7 @@ from podling.testing import ControlPlane
 
 
 def config_map(name: str = "", labels: dict[str, str] | None = None, **data: str) -> ConfigMap:
-    return ConfigMap(
-        metadata=ObjectMeta(name=name or None, namespace="default", labels=labels or {}), data=data
-    )
+    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default", labels=labels or {}), data=data)
 
 
 def status_of(error: pytest.ExceptionInfo[ApiError]) -> tuple[int, str, str]:
@@ -86,7 +84,7 @@ class TestCreate:
     async def test_names_are_made_from_generate_name(self, cluster: ControlPlane) -> None:
         bare = ConfigMap(metadata=ObjectMeta(generate_name="job-", namespace="default"))
         made = await cluster.client.create(bare)
-        assert made.metadata.name is not None
+        assert made.metadata.name != ""
         assert made.metadata.name.startswith("job-")
         assert len(made.metadata.name) == len("job-") + 5
 
@@ -379,6 +377,6 @@ class TestWatch:
 
 async def test_cluster_scoped_objects_have_no_namespace(cluster: ControlPlane) -> None:
     made = await cluster.client.create(Namespace(metadata=ObjectMeta(name="team")))
-    assert made.metadata.namespace is None
+    assert made.metadata.namespace == ""
     names = [each.metadata.name for each in (await cluster.client.list(Namespace)).items]
     assert names == ["default", "kube-node-lease", "kube-public", "kube-system", "team"]

@@ -214,7 +214,7 @@ def through(target: Target, door: str) -> Target:
 
 
 def unversioned(obj: Any) -> Any:
-    return codec.to_plain(structs.replace(obj, metadata=structs.replace(obj.metadata, resource_version=None)))
+    return codec.to_plain(structs.replace(obj, metadata=structs.replace(obj.metadata, resource_version="")))
 
 
 def sensible(write: Write) -> bool:

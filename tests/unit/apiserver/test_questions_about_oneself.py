@@ -43,7 +43,7 @@ async def test_what_may_i_do_here(cluster: ControlPlane) -> None:
     found = await rules_of(cluster, ANN)
     assert (found.metadata, found.spec) == (ObjectMeta(), SelfSubjectRulesReviewSpec())
     assert ("pods",) in [each.resources for each in found.status.resource_rules]
-    assert (found.status.incomplete, found.status.evaluation_error) == (False, None)
+    assert (found.status.incomplete, found.status.evaluation_error) == (False, "")
 
 
 async def test_an_answer_tells_what_it_could_not_find_out(cluster: ControlPlane) -> None:

@@ -49,7 +49,7 @@ async def test_failed_write_shows_the_storages_message(server: ApiServer, store:
         with pytest.raises(ApiError) as caught:
             await write
         status = caught.value.status
-        assert (status.code, status.reason, status.message) == (500, None, FULL)
+        assert (status.code, status.reason, status.message) == (500, "", FULL)
     assert await client.get(ConfigMap, "settings", "default") == kept
     store.full = False
     await client.delete(ConfigMap, "settings", "default")

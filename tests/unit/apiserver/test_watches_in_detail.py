@@ -59,7 +59,7 @@ async def test_bookmarks_come_every_minute_and_at_the_end(cluster: ControlPlane)
     start = str(cluster.store.revision)
     options = ListOptions(bookmarks=True, timeout_seconds=150, resource_version=start)
     watch = cluster.backend.watch(MAPS, SYSTEM, options)
-    assert await everything(watch) == [("BOOKMARK", None)] * 3
+    assert await everything(watch) == [("BOOKMARK", "")] * 3
 
 
 async def test_a_bookmark_tells_of_what_was_skipped(cluster: ControlPlane) -> None:

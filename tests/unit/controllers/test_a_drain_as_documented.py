@@ -112,5 +112,5 @@ async def test_a_drain_waits_for_the_budget_and_the_cluster_for_room(administrat
     await administrator.become_ready()
     await administrator.evict(second)
     await administrator.finish(second)
-    waiting = [pod for pod in await administrator.pods() if pod.spec.node_name is None]
+    waiting = [pod for pod in await administrator.pods() if pod.spec.node_name == ""]
     assert len(waiting) == 1, "no node is left that has room for it"

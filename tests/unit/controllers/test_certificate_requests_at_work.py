@@ -82,7 +82,7 @@ async def test_an_approved_request_gets_its_certificate(at_work: ControlPlane) -
     pem = request_pem("jane", ["dev", "ops"])
     await ask(at_work, manifest("jane", pem, CLIENT_USAGES, expirationSeconds=3600))
     await at_work.advance(seconds=5)
-    assert (await at_work.client.get(CSR, "jane")).status.certificate is None
+    assert (await at_work.client.get(CSR, "jane")).status.certificate == ""
     now = clock.now().replace(microsecond=0)
     await decide(at_work, "jane", "Approved")
     made = await signed(at_work, "jane")
@@ -134,7 +134,7 @@ async def test_a_denied_request_stays_unsigned_and_goes(at_work: ControlPlane) -
     await ask(at_work, manifest("jane", request_pem("jane"), CLIENT_USAGES))
     await decide(at_work, "jane", "Denied")
     await at_work.advance(minutes=50)
-    assert (await at_work.client.get(CSR, "jane")).status.certificate is None
+    assert (await at_work.client.get(CSR, "jane")).status.certificate == ""
     await at_work.advance(hours=2)
     assert not await exists(at_work, "jane")
 
@@ -161,7 +161,7 @@ async def test_what_the_signer_does_not_allow_fails(at_work: ControlPlane) -> No
     assert (await told(at_work, "x"))[1:] == [
         "Failed SignerValidationFailure: invalid usage for client certificate: server auth"
     ]
-    assert (await at_work.client.get(CSR, "x")).status.certificate is None
+    assert (await at_work.client.get(CSR, "x")).status.certificate == ""
 
 
 CLIENT_LIST = "[client auth digital signature key encipherment]"

@@ -149,7 +149,7 @@ def test_where_the_pod_belongs(pod: dict[str, Any], where: Node, expected: Belon
 
 def test_a_pod_is_meant_for_its_node_before_it_is_bound() -> None:
     made = pod_for(daemon_set(affinity=requires(DISK)), "n7", "abc")
-    assert made.spec.node_name is None
+    assert made.spec.node_name == ""
     assert node_of(made) == "n7"
     assert made.metadata.labels == {"app": "agent", "controller-revision-hash": "abc"}
 
@@ -211,7 +211,7 @@ async def test_every_node_gets_one_pod(cluster: ControlPlane) -> None:
     await cluster.advance(seconds=1)
     now = await status(cluster)
     assert (now.desired_number_scheduled, now.current_number_scheduled, now.number_ready) == (3, 3, 3)
-    assert (now.updated_number_scheduled, now.number_available, now.number_unavailable) == (3, 3, None)
+    assert (now.updated_number_scheduled, now.number_available, now.number_unavailable) == (3, 3, 0)
 
 
 @pytest.mark.usefixtures("manager")
@@ -378,4 +378,4 @@ def test_status_counts_the_oldest_pod_of_a_node() -> None:
     where = Node(metadata=ObjectMeta(name="n1"))
     pods = by_node(surging_pods(("old", False), ("new", True)))
     status = status_of(daemon_set(), [where], pods, "new", 0, datetime(2026, 1, 1, tzinfo=UTC))
-    assert (status.number_ready, status.updated_number_scheduled, status.number_unavailable) == (0, None, 1)
+    assert (status.number_ready, status.updated_number_scheduled, status.number_unavailable) == (0, 0, 1)

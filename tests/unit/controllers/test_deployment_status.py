@@ -40,17 +40,17 @@ def replica_set(
 
 
 UNAVAILABLE = [
-    ([replica_set(4, there=4, available=4)], None),
+    ([replica_set(4, there=4, available=4)], 0),
     ([replica_set(4, there=0)], 4),
     ([replica_set(4, there=4, available=1)], 3),
     ([replica_set(3, there=3, available=3), replica_set(2, there=0)], 2),
-    ([replica_set(1, there=3, available=3)], None),
-    ([], None),
+    ([replica_set(1, there=3, available=3)], 0),
+    ([], 0),
 ]
 
 
 @pytest.mark.parametrize(("sets", "unavailable"), UNAVAILABLE)
-def test_pods_that_cannot_be_created_are_unavailable(sets: list[ReplicaSet], unavailable: int | None) -> None:
+def test_pods_that_cannot_be_created_are_unavailable(sets: list[ReplicaSet], unavailable: int) -> None:
     assert counted(deployment(), None, sets, NOW).unavailable_replicas == unavailable
 
 

@@ -46,11 +46,7 @@ async def current(cluster: ControlPlane) -> Deployment:
 async def sets(cluster: ControlPlane) -> dict[str, int]:
     """Sizes of the replica sets by their image."""
     found = (await cluster.client.list(ReplicaSet, "default")).items
-    return {
-        each.spec.template.spec.containers[0].image or "": each.spec.replicas or 0
-        for each in found
-        if each.spec.template is not None
-    }
+    return {each.spec.template.spec.containers[0].image or "": each.spec.replicas or 0 for each in found}
 
 
 async def images(cluster: ControlPlane) -> list[str]:
@@ -92,7 +88,7 @@ async def test_a_new_deployment_comes_up_and_says_so(cluster: ControlPlane) -> N
     await roll(cluster)
     held = await current(cluster)
     assert (held.status.ready_replicas, held.status.available_replicas) == (4, 4)
-    assert held.status.unavailable_replicas is None
+    assert held.status.unavailable_replicas == 0
     assert (await condition(cluster, "Available")).message == "Deployment has minimum availability."
     (replica_set,) = (await cluster.client.list(ReplicaSet, "default")).items
     done = await condition(cluster, "Progressing")

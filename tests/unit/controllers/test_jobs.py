@@ -82,7 +82,7 @@ async def test_a_pod_that_succeeds_completes_the_job(cluster: ControlPlane) -> N
         ("SuccessCriteriaMet", "CompletionsReached"),
         ("Complete", "CompletionsReached"),
     ]
-    assert (held.status.succeeded, held.status.active, held.status.failed) == (1, None, None)
+    assert (held.status.succeeded, held.status.active, held.status.failed) == (1, 0, 0)
     assert held.status.completion_time is not None
     (done,) = await pods(cluster, "Succeeded")
     assert done.metadata.finalizers == ()
@@ -151,7 +151,7 @@ async def test_failures_are_retried_later_and_later_and_then_given_up(cluster: C
     await end(cluster, *await pods(cluster), code=1)
     held = await current(cluster)
     assert conditions(held) == [("FailureTarget", "BackoffLimitExceeded"), ("Failed", "BackoffLimitExceeded")]
-    assert (held.status.failed, held.status.active) == (3, None)
+    assert (held.status.failed, held.status.active) == (3, 0)
     await cluster.advance(minutes=30)
     assert await pods(cluster) == []
     assert "Warning BackoffLimitExceeded sum: Job has reached the specified backoff limit" in await told(
@@ -190,7 +190,7 @@ async def test_a_suspended_job_gives_its_pods_up_and_starts_anew(cluster: Contro
     held = await current(cluster)
     assert await pods(cluster) == []
     assert conditions(held) == [("Suspended", "JobSuspended")]
-    assert held.status.failed is None, "pods given up do not count as failed"
+    assert held.status.failed == 0, "pods given up do not count as failed"
     await cluster.client.patch(Job, "sum", {"spec": {"suspend": False}}, "default")
     await cluster.advance(seconds=1)
     assert len(await pods(cluster)) == 2
@@ -208,7 +208,7 @@ async def test_less_parallelism_gives_pods_up_without_counting_them(cluster: Con
     await cluster.client.patch(Job, "sum", {"spec": {"parallelism": 1}}, "default")
     await cluster.advance(seconds=1)
     assert len(await pods(cluster)) == 1
-    assert (await current(cluster)).status.failed is None
+    assert (await current(cluster)).status.failed == 0
 
 
 @pytest.mark.usefixtures("manager")
@@ -292,7 +292,7 @@ async def test_a_failure_policy_ends_or_forgives(cluster: ControlPlane) -> None:
     disrupted = {"status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}}
     await cluster.client.patch(Pod, only.metadata.name or "", disrupted, "default", subresource="status")
     await end(cluster, only, code=137, wait=15)
-    assert (await current(cluster)).status.failed is None
+    assert (await current(cluster)).status.failed == 0
     (second,) = await pods(cluster)
     await end(cluster, second, code=42)
     held = await current(cluster)

@@ -21,7 +21,7 @@ def ended(name: str, age: int, phase: str = "Succeeded", reason: str = "") -> Po
     created = EPOCH - timedelta(seconds=age)
     return Pod(
         metadata=ObjectMeta(name=name, namespace="default", creation_timestamp=created),
-        status=PodStatus(phase=phase, reason=reason or None),
+        status=PodStatus(phase=phase, reason=reason),
     )
 
 

@@ -74,7 +74,7 @@ async def test_it_makes_the_pods_that_are_missing(cluster: ControlPlane) -> None
         assert (each.metadata.name or "").startswith("web-")
         assert each.metadata.labels == {"app": "web", "tier": "front"}
     status = (await current(cluster)).status
-    assert (status.replicas, status.fully_labeled_replicas, status.ready_replicas) == (3, 3, None)
+    assert (status.replicas, status.fully_labeled_replicas, status.ready_replicas) == (3, 3, 0)
     assert (
         sorted(line.split(":")[0] for line in await told(cluster.client))
         == ["Normal SuccessfulCreate web"] * 3
@@ -142,7 +142,7 @@ async def test_ready_pods_count_as_available_after_their_probation(cluster: Cont
     await make_ready(cluster.client)
     await cluster.advance(seconds=20)
     status = (await current(cluster)).status
-    assert (status.ready_replicas, status.available_replicas) == (2, None)
+    assert (status.ready_replicas, status.available_replicas) == (2, 0)
     await cluster.advance(seconds=15)
     assert (await current(cluster)).status.available_replicas == 2
 
@@ -150,7 +150,6 @@ async def test_ready_pods_count_as_available_after_their_probation(cluster: Cont
 @pytest.mark.usefixtures("manager")
 async def test_what_cannot_be_made_is_told_and_tried_again(cluster: ControlPlane) -> None:
     wanted = replica_set(500)
-    assert wanted.spec.template is not None
     template = structs.replace(
         wanted.spec.template, spec=structs.replace(wanted.spec.template.spec, priority_class_name="urgent")
     )
@@ -190,7 +189,7 @@ def candidate(
             annotations=annotations,
             creation_timestamp=EPOCH - timedelta(seconds=age),
         ),
-        spec=PodSpec(node_name=node or None),
+        spec=PodSpec(node_name=node),
         status=PodStatus(
             phase=phase,
             conditions=conditions,

@@ -46,7 +46,6 @@ async def test_discovery(cluster: ControlPlane, define: Define) -> None:
     group = discovery.group("example.com", custom)
     assert group is not None
     assert [each.version for each in group.versions] == ["v1", "v1beta1"]
-    assert group.preferred_version is not None
     assert group.preferred_version.version == "v1"
     listed = discovery.resources("example.com", "v1", custom)
     assert listed is not None

@@ -275,11 +275,11 @@ def test_allocatable_defaults_to_capacity() -> None:
         ("podCIDR: 10.0.0.0/24", "10.0.0.0/24", ("10.0.0.0/24",)),
         ("podCIDRs: [10.0.0.0/24, 'fd00::/64']", "10.0.0.0/24", ("10.0.0.0/24", "fd00::/64")),
         ("podCIDR: 10.0.1.0/24, podCIDRs: [10.0.0.0/24, 'fd00::/64']", "10.0.1.0/24", ("10.0.1.0/24",)),
-        ("unschedulable: true", None, ()),
+        ("unschedulable: true", "", ()),
     ],
 )
 def test_a_nodes_first_block_of_addresses_stands_in_two_fields(
-    given: str, block: str | None, blocks: tuple[str, ...]
+    given: str, block: str, blocks: tuple[str, ...]
 ) -> None:
     spec = rules(Node).default(obj(Node, f"spec: {{{given}}}")).spec
     assert (spec.pod_cidr, spec.pod_cidrs) == (block, blocks)

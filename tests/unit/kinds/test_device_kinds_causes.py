@@ -247,7 +247,7 @@ def test_causes(kind: type[Any], text: str, expected: list[Cause]) -> None:
             ResourceClaim,
             "spec: {devices: {requests: []}}",
             "",
-            [invalid("spec", '{"devices":{}}', "field is immutable")],
+            [invalid("spec", '{"devices":{"requests":null}}', "field is immutable")],
         ),
         (
             ResourceSlice,

@@ -189,6 +189,7 @@ def test_a_gated_pod_says_so() -> None:
         "status": "False",
         "reason": "SchedulingGated",
         "message": "Scheduling is blocked due to non-empty scheduling gates",
+        "lastProbeTime": None,
         "lastTransitionTime": "2026-01-01T12:00:00Z",
     }
 

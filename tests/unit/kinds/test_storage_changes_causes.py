@@ -65,7 +65,7 @@ CHANGES: list[KindRow] = [
     (
         CSINode,
         "spec: {drivers: [{name: csi.example.com, nodeID: m}]}",
-        [invalid("spec.drivers", '{"name":"csi.example.com","nodeID":"m"}', IMMUTABLE)],
+        [invalid("spec.drivers", '{"name":"csi.example.com","nodeID":"m","topologyKeys":null}', IMMUTABLE)],
     ),
     (
         CSIStorageCapacity,

@@ -74,6 +74,7 @@ def spec_of(thing: Any, *left_out: str) -> dict[str, Any]:
                 "podManagementPolicy": "OrderedReady",
                 "replicas": 1,
                 "revisionHistoryLimit": 10,
+                "serviceName": "",
                 "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
             },
         ),

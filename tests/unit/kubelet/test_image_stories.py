@@ -226,7 +226,7 @@ async def test_an_image_volume_is_pulled_before_the_container_that_mounts_it(nod
     assert reasons(await node.get()) == {"app": "runs", "other": "runs"}
     told = [event for event in (await node.client.list(Event, "default")).items if event.reason == "Pulling"]
     assert [(event.message, event.involved_object.field_path) for event in told] == [
-        ('Pulling image "slow:1"', None)
+        ('Pulling image "slow:1"', "")
     ]
 
 

@@ -24,7 +24,7 @@ async def test_a_node_made_by_hand_takes_pods_once_its_kubelet_reports(
     client = cluster.client
     await client.create(Node(metadata=ObjectMeta(name=NODE, labels=LABEL)))
     waiting = pod(nodeSelector=LABEL)
-    await client.create(structs.replace(waiting, spec=structs.replace(waiting.spec, node_name=None)))
+    await client.create(structs.replace(waiting, spec=structs.replace(waiting.spec, node_name="")))
     await cluster.advance(minutes=10)
     kept = await client.get(Node, NODE)
     assert [held.status for held in kept.status.conditions if held.type == "Ready"] == ["Unknown"]

@@ -122,7 +122,7 @@ def test_conditions_stay_in_their_places() -> None:
     before = NodeStatus(conditions=tuple(NodeCondition(type=name, status="Unknown") for name in names))
     found = status(NodeHealth(runtime=GOOD), before)
     assert [held.type for held in found.conditions] == [*names, "DiskPressure", "PIDPressure"]
-    assert told(found)["Custom"] == "Unknown None"
+    assert told(found)["Custom"] == "Unknown "
 
 
 def test_registration_reconciles_default_labels_and_the_annotation_only() -> None:

@@ -56,7 +56,7 @@ async def test_a_pod_of_a_lost_node(node: SimNode) -> None:
     assert (ready.status, ready.reason) == ("Unknown", "NodeStatusUnknown")
     assert ready.message == "Kubelet stopped posting node status."
     lost = await node.get("patient")
-    assert (lost.status.phase, lost.status.reason) == ("Running", None)
+    assert (lost.status.phase, lost.status.reason) == ("Running", "")
     assert condition(lost, "Ready").startswith("False")
     assert condition(lost, "ContainersReady") == "True"
     assert await printed(node, "patient") == "Running"

@@ -33,7 +33,7 @@ async def test_a_pod_runs(node: SimNode) -> None:
     (status,) = found.status.container_statuses
     assert status.state.running is not None
     assert (status.ready, status.started, status.restart_count) == (True, True, 0)
-    assert status.container_id is not None
+    assert status.container_id != ""
     assert status.container_id.startswith("sim://")
     assert found.status.pod_ip == "10.244.0.2"
     assert found.status.host_ip == "192.168.0.10"

@@ -41,7 +41,7 @@ def test_a_terminal_phase_waits_until_nothing_runs() -> None:
     held = pod({"phase": "Running"})
     decided = status(phase="Failed", reason="Evicted", message="too much")
     waiting = merge_status(held, decided, may_run=True)
-    assert (waiting.phase, waiting.reason, waiting.message) == ("Running", None, None)
+    assert (waiting.phase, waiting.reason, waiting.message) == ("Running", "", "")
     sent = merge_status(held, decided, may_run=False)
     assert (sent.phase, sent.reason, sent.message) == ("Failed", "Evicted", "too much")
 

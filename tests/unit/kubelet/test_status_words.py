@@ -60,8 +60,8 @@ def scripts(**of: Plain) -> Plain:
 
 
 LIVES: list[tuple[str, Plain, float, str]] = [
-    ("bound to nobody", {"nodeName": None}, 1, "0/1 Pending 0"),
-    ("gated", {"nodeName": None, "schedulingGates": [{"name": "g"}]}, 1, "0/1 SchedulingGated 0"),
+    ("bound to nobody", {"nodeName": ""}, 1, "0/1 Pending 0"),
+    ("gated", {"nodeName": "", "schedulingGates": [{"name": "g"}]}, 1, "0/1 SchedulingGated 0"),
     ("image on its way", {"containers": one("slow:1")}, 1, "0/1 ContainerCreating 0"),
     ("running", {}, 1, "1/1 Running 0"),
     (

@@ -20,13 +20,13 @@ from podling.machinery.errors import ApiError
 
 def pod(state: ContainerState, last: ContainerState | None = None, container_id: str = "") -> Pod:
     status = ContainerStatus(
-        name="app", state=state, last_state=last or ContainerState(), container_id=container_id or None
+        name="app", state=state, last_state=last or ContainerState(), container_id=container_id
     )
     return Pod(metadata=ObjectMeta(name="web"), status=PodStatus(container_statuses=(status,)))
 
 
 def ended(container_id: str) -> ContainerState:
-    return ContainerState(terminated=ContainerStateTerminated(container_id=container_id or None))
+    return ContainerState(terminated=ContainerStateTerminated(container_id=container_id))
 
 
 def waiting(reason: str) -> ContainerState:

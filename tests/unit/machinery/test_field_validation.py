@@ -219,7 +219,7 @@ def test_null_means_absent_where_go_drops_it_and_zero_inside_of_lists_and_maps()
     }
     obj, warnings = convert(plain, core_v1.Pod, "Strict")
     assert warnings == []
-    assert obj.metadata.name is None
+    assert obj.metadata.name == ""
     assert obj.metadata.labels == {"a": ""}
     assert obj.metadata.finalizers == ("", "x")
     assert obj.spec.containers == (core_v1.Container(),)

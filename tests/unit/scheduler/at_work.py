@@ -44,14 +44,14 @@ async def join(cluster: ControlPlane, node: Node) -> None:
 
 def pod(name: str, cpu: str = "1", **spec: Any) -> Pod:
     made = scheduling.pod(name, cpu=cpu, **spec)
-    return structs.replace(made, metadata=structs.replace(made.metadata, uid=None))
+    return structs.replace(made, metadata=structs.replace(made.metadata, uid=""))
 
 
 async def get(cluster: ControlPlane, name: str) -> Pod:
     return await cluster.client.get(Pod, name, "default")
 
 
-async def node_of(cluster: ControlPlane, name: str) -> str | None:
+async def node_of(cluster: ControlPlane, name: str) -> str:
     return (await get(cluster, name)).spec.node_name
 
 

@@ -48,17 +48,17 @@ def node(
     amounts = {**ALLOCATABLE, **allocatable, **(extended or {})}
     return Node(
         metadata=ObjectMeta(name=name, labels={"kubernetes.io/hostname": name, **(labels or {})}),
-        spec=NodeSpec(taints=tuple(taints), unschedulable=unschedulable or None),
+        spec=NodeSpec(taints=tuple(taints), unschedulable=unschedulable),
         status=NodeStatus(allocatable=amounts, images=tuple(images)),
     )
 
 
 def taint(key: str, effect: str = "NoSchedule", value: str = "") -> Taint:
-    return Taint(key=key, value=value or None, effect=effect)
+    return Taint(key=key, value=value, effect=effect)
 
 
 def toleration(key: str = "", operator: str = "Exists", effect: str = "", value: str = "") -> Toleration:
-    return Toleration(key=key or None, operator=operator, effect=effect or None, value=value or None)
+    return Toleration(key=key, operator=operator, effect=effect, value=value)
 
 
 def container(

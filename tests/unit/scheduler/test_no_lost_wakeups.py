@@ -130,7 +130,7 @@ def made(step: AddPod, number: int) -> Pod:
         priority=step.priority,
         **wishes[step.wish],
     )
-    return structs.replace(one, metadata=structs.replace(one.metadata, uid=None))
+    return structs.replace(one, metadata=structs.replace(one.metadata, uid=""))
 
 
 async def pods_of(cluster: ControlPlane) -> list[Pod]:

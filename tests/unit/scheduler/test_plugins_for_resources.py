@@ -158,7 +158,7 @@ def test_pods_that_ask_for_nothing_are_not_balanced() -> None:
     assert scores(NodeResourcesBalancedAllocation(), facts(), cache_of(node("n"))) is None
 
 
-def port(number: int, protocol: str = "TCP", address: str | None = None) -> ContainerPort:
+def port(number: int, protocol: str = "TCP", address: str = "") -> ContainerPort:
     return ContainerPort(container_port=80, host_port=number, protocol=protocol, host_ip=address)
 
 

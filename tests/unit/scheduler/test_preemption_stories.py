@@ -34,7 +34,7 @@ class TestPreemption:
         uid = high.metadata.uid
         assert (await told(full, "low"))[-1] == f"Normal Preempted Preempted by pod {uid} on node n"
         waiting = await get(full, "high")
-        assert (waiting.spec.node_name, waiting.status.nominated_node_name) == (None, "n")
+        assert (waiting.spec.node_name, waiting.status.nominated_node_name) == ("", "n")
         assert await told(full, "high") == [
             "Warning FailedScheduling 0/1 nodes are available: 1 Insufficient cpu."
         ]
@@ -42,7 +42,7 @@ class TestPreemption:
         await kill(full, "low")
         await full.advance(seconds=1)
         placed = await get(full, "high")
-        assert (placed.spec.node_name, placed.status.nominated_node_name) == ("n", None)
+        assert (placed.spec.node_name, placed.status.nominated_node_name) == ("n", "")
 
     async def test_nobody_less_important_takes_the_place_meanwhile(self, full: ControlPlane) -> None:
         await full.client.create(pod("high", priority_class_name="p100"))
@@ -50,7 +50,7 @@ class TestPreemption:
         await full.client.create(pod("sneaky"))
         await kill(full, "low")
         await full.advance(seconds=1)
-        assert [await node_of(full, name) for name in ("high", "sneaky")] == ["n", None]
+        assert [await node_of(full, name) for name in ("high", "sneaky")] == ["n", ""]
 
     async def test_room_that_nobody_waits_for_any_more_is_for_others(self, full: ControlPlane) -> None:
         await full.client.create(pod("high", priority_class_name="p100"))
@@ -58,7 +58,7 @@ class TestPreemption:
         await full.client.create(pod("next", priority_class_name="p10"))
         await full.advance(seconds=1)
         low = await get(full, "low")
-        assert (await get(full, "next")).status.nominated_node_name is None
+        assert (await get(full, "next")).status.nominated_node_name == ""
         await kill(full, "high")
         await full.advance(seconds=1)
         assert (await get(full, "low")).metadata.uid == low.metadata.uid
@@ -73,7 +73,7 @@ class TestPreemption:
         await full.client.create(pod("higher", priority_class_name="p1000"))
         await full.advance(seconds=1)
         nominations = [(await get(full, name)).status.nominated_node_name for name in ("high", "higher")]
-        assert nominations == [None, "n"]
+        assert nominations == ["", "n"]
         await kill(full, "low")
         await full.advance(seconds=1)
-        assert [await node_of(full, name) for name in ("higher", "high")] == ["n", None]
+        assert [await node_of(full, name) for name in ("higher", "high")] == ["n", ""]

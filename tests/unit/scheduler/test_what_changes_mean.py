@@ -109,7 +109,7 @@ def test_whether_a_pending_pod_may_fit_now(new: Pod, matters: bool) -> None:
     assert may_fit_now(BOUND, new) is matters
 
 
-def scheduled(message: str, *, status: str = "False", generation: int | None = None) -> PodStatus:
+def scheduled(message: str, *, status: str = "False", generation: int = 0) -> PodStatus:
     said = PodCondition(
         type="PodScheduled",
         status=status,
@@ -150,14 +150,14 @@ class TestPatch:
     @pytest.mark.parametrize(
         ("before", "nominated", "patch"),
         [
-            (None, None, {}),
-            (None, "", {}),
-            (None, "n", {"nominatedNodeName": "n"}),
+            ("", None, {}),
+            ("", "", {}),
+            ("", "n", {"nominatedNodeName": "n"}),
             ("n", None, {}),
             ("n", "n", {}),
             ("n", "", {"nominatedNodeName": None}),
         ],
     )
-    def test_the_nomination(self, before: str | None, nominated: str | None, patch: dict[str, Any]) -> None:
+    def test_the_nomination(self, before: str, nominated: str | None, patch: dict[str, Any]) -> None:
         one = pod(status=PodStatus(nominated_node_name=before))
         assert status_patch(one, Report("uid", nominated=nominated), NOW) == patch

@@ -130,7 +130,7 @@ def _check_claim(request: Request, node: str, objects: Objects) -> None:
 
 def _without_sizes(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
     sizes: Mapping[str, Any] = {"capacity": {}, "allocated_resources": {}, "allocated_resource_statuses": {}}
-    metadata = change(claim.metadata, resource_version=None, managed_fields=())
+    metadata = change(claim.metadata, resource_version="", managed_fields=())
     return change(claim, metadata=metadata, status=change(claim.status, conditions=(), **sizes))
 
 

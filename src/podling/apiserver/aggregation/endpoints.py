@@ -40,5 +40,5 @@ def unreachable(
 
 
 def _available(found: EndpointSlice, port: str) -> bool:
-    ready = any(each.conditions is None or each.conditions.ready is not False for each in found.endpoints)
+    ready = any(each.conditions.ready is not False for each in found.endpoints)
     return ready and any((each.name or "") == port and each.port is not None for each in found.ports)

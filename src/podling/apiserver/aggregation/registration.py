@@ -32,7 +32,7 @@ GroupVersion = tuple[str, str]
 def service(group: str, version: str, *, priority: int, rank: int, managed: str) -> APIService:
     metadata = ObjectMeta(name=f"{version}.{group}", labels={MANAGED: managed})
     spec = APIServiceSpec(
-        group=group or None, version=version, group_priority_minimum=priority, version_priority=rank
+        group=group, version=version, group_priority_minimum=priority, version_priority=rank
     )
     return APIService(metadata=metadata, spec=spec)
 

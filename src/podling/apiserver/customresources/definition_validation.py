@@ -86,7 +86,7 @@ def name_errors(definition: CustomResourceDefinition) -> Errors:
 def accepted_name_errors(definition: CustomResourceDefinition) -> Errors:
     accepted = definition.status.accepted_names
     where = Path("status").child("acceptedNames")
-    return [] if accepted is None else _form_errors(where, accepted)
+    return _form_errors(where, accepted)
 
 
 def stored_version_errors(definition: CustomResourceDefinition) -> Errors:

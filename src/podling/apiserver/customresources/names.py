@@ -94,7 +94,7 @@ def _taken(
     kinds: set[str] = set()
     for other in others:
         names = other.status.accepted_names
-        if other.spec.group != definition.spec.group or names is None:
+        if other.spec.group != definition.spec.group:
             continue
         if other.metadata.name == definition.metadata.name:
             continue

@@ -205,7 +205,7 @@ def _scale_view(scale: CustomResourceSubresourceScale) -> View:
             ),
             spec=ScaleSpec(replicas=_at(obj.content, steps) or 0),
             status=ScaleStatus(
-                replicas=_at(obj.content, status) or 0, selector=_at(obj.content, selector) or None
+                replicas=_at(obj.content, status) or 0, selector=_at(obj.content, selector) or ""
             ),
         )
 

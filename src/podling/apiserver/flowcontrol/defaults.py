@@ -140,7 +140,7 @@ def _resources(
         api_groups=(group,),
         resources=resources,
         namespaces=ALL,
-        cluster_scope=everywhere or None,
+        cluster_scope=everywhere,
     )
 
 

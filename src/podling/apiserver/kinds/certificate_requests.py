@@ -35,8 +35,8 @@ class CertificateRequestRules(TableRules[CertificateSigningRequest]):
         """Whoever asks is who asks, whatever the request says of it."""
         spec = change(
             obj.spec,
-            username=context.user or None,
-            uid=context.uid or None,
+            username=context.user,
+            uid=context.uid,
             groups=context.groups,
             extra=dict(context.extra),
         )

@@ -54,9 +54,7 @@ class DefinitionRules(KindRules[CustomResourceDefinition]):
 
     def default(self, obj: CustomResourceDefinition) -> CustomResourceDefinition:
         own = obj.spec.names
-        own = fill_empty(
-            own, singular=own.kind.lower() or None, list_kind=f"{own.kind}List" if own.kind else None
-        )
+        own = fill_empty(own, singular=own.kind.lower(), list_kind=f"{own.kind}List" if own.kind else "")
         spec = fill_absent(change(obj.spec, names=own), conversion=CustomResourceConversion(strategy="None"))
         return change(obj, spec=change(spec, conversion=_with_port(spec.conversion)))
 

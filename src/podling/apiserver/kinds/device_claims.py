@@ -46,11 +46,11 @@ LONGEST_INTERFACE_NAME, LONGEST_HARDWARE_ADDRESS = 256, 128
 
 
 def _filled(spec: ResourceClaimSpec) -> ResourceClaimSpec:
-    return spec if spec.devices is None else change(spec, devices=default_claim(spec.devices))
+    return change(spec, devices=default_claim(spec.devices))
 
 
 def _spec_errors(path: Path, spec: ResourceClaimSpec) -> Errors:
-    return [] if spec.devices is None else claim_errors(path.child("devices"), spec.devices)
+    return claim_errors(path.child("devices"), spec.devices)
 
 
 class ResourceClaimRules(TableRules[ResourceClaim]):
@@ -125,7 +125,7 @@ def _status_errors(new: ResourceClaim, old: ResourceClaim) -> Errors:
 
 def _results(claim: ResourceClaim) -> tuple[DeviceRequestAllocationResult, ...]:
     allocation = claim.status.allocation
-    return () if allocation is None or allocation.devices is None else allocation.devices.results
+    return () if allocation is None else allocation.devices.results
 
 
 def _device(part: DeviceRequestAllocationResult | AllocatedDeviceStatus) -> str:
@@ -204,7 +204,7 @@ def _consumer_errors(path: Path, consumer: ResourceClaimConsumerReference) -> Er
 
 def _allocation_errors(path: Path, allocation: AllocationResult) -> Errors:
     errors: Errors = []
-    results = allocation.devices.results if allocation.devices is not None else ()
+    results = allocation.devices.results
     for position, result in enumerate(results):
         errors += _device_errors(path.child("devices", "results").index(position), result)
     if allocation.node_selector is not None:

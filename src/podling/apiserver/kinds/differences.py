@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
+from podling.machinery import codec
 
 
 def describe(old: Any, new: Any) -> str:
     """One line per field that differs: ``- path: old`` and ``+ path: new``, as deep as it can be told."""
     lines: list[str] = []
-    _walk("", msgspec.to_builtins(old), msgspec.to_builtins(new), lines)
+    _walk("", codec.to_plain(old), codec.to_plain(new), lines)
     return "\n".join(lines)
 
 

@@ -179,7 +179,7 @@ def _backend_errors(path: Path, backend: IngressBackend) -> Errors:
         errors = checks.dns_label(where.child("name"), service.name)
     else:
         errors = [fields.required(where.child("name"))]
-    if port is None or not (port.name or port.number):
+    if not (port.name or port.number):
         return [*errors, fields.required(path, "port name or number is required")]
     if port.name and port.number:
         return [*errors, fields.invalid(path, "", "cannot set both port name & port number")]

@@ -49,7 +49,7 @@ def bind(pod: Pod, binding: Binding, context: Context) -> Pod:
     )
     spec = change(pod.spec, node_name=binding.target.name)
     conditions = _scheduled(pod.status.conditions, context)
-    status = change(pod.status, conditions=conditions, nominated_node_name=None)
+    status = change(pod.status, conditions=conditions, nominated_node_name="")
     return change(pod, metadata=metadata, spec=spec, status=status)
 
 

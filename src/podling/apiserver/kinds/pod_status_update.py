@@ -46,7 +46,7 @@ def _with_generation(condition: PodCondition, old: PodStatus) -> PodCondition:
     if condition.observed_generation or not condition.type:
         return condition
     before = (was.observed_generation for was in old.conditions if was.type == condition.type)
-    return change(condition, observed_generation=next(before, None))
+    return change(condition, observed_generation=next(before, 0))
 
 
 def validate_status_update(new: Pod, old: Pod) -> Errors:

@@ -74,7 +74,7 @@ def _fixed_errors(obj: PriorityLevelConfiguration) -> Errors:
 def _default_limited(limited: LimitedPriorityLevelConfiguration) -> LimitedPriorityLevelConfiguration:
     limited = fill_absent(limited, nominal_concurrency_shares=DEFAULT_SHARES, lendable_percent=0)
     response = limited.limit_response
-    if response is None or response.queuing is None:
+    if response.queuing is None:
         return limited
     queuing = fill_empty(response.queuing, hand_size=8, queues=64, queue_length_limit=50)
     return change(limited, limit_response=change(response, queuing=queuing))

@@ -101,8 +101,7 @@ class _ReplicaRules(KindRules[R]):
 class ReplicaSetRules(_ReplicaRules[ReplicaSet]):
     def default(self, obj: ReplicaSet) -> ReplicaSet:
         spec = fill_absent(obj.spec, replicas=1)
-        if spec.template is not None:
-            spec = change(spec, template=default_pod_template(spec.template))
+        spec = change(spec, template=default_pod_template(spec.template))
         return change(obj, spec=spec)
 
     def validate(self, obj: ReplicaSet, context: Context) -> Errors:

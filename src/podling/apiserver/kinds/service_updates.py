@@ -50,19 +50,19 @@ def _with_node_ports(new: ServiceSpec, old: ServiceSpec) -> ServiceSpec:
 def without_leftovers(new: ServiceSpec, old: ServiceSpec) -> ServiceSpec:
     """What the new type has no use for goes, if the writer did not touch it."""
     if new.type == EXTERNAL_NAME and old.type != EXTERNAL_NAME:
-        if new.cluster_ip in (None, "", old.cluster_ip):
-            new = change(new, cluster_ip=None, cluster_ips=())
+        if new.cluster_ip in ("", old.cluster_ip):
+            new = change(new, cluster_ip="", cluster_ips=())
         new = _without(new, old, ip_families=(), ip_family_policy=None)
     if old.type in _WITH_NODE_PORTS and new.type not in _WITH_NODE_PORTS:
         ports = [{port.node_port for port in spec.ports if port.node_port} for spec in (new, old)]
         if ports[0] == ports[1]:
-            new = change(new, ports=each(new.ports, lambda port: change(port, node_port=None)))
+            new = change(new, ports=each(new.ports, lambda port: change(port, node_port=0)))
     if needs_health_check(old) and not needs_health_check(new):
-        new = _without(new, old, health_check_node_port=None)
+        new = _without(new, old, health_check_node_port=0)
     if old.type == "LoadBalancer" and new.type != "LoadBalancer":
         new = _without(new, old, allocate_load_balancer_node_ports=None, load_balancer_class=None)
     if externally_accessible(old) and not externally_accessible(new):
-        new = _without(new, old, external_traffic_policy=None)
+        new = _without(new, old, external_traffic_policy="")
     return new
 
 

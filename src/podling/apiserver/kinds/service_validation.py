@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from podling.api.core_v1 import LoadBalancerIngress, Service, ServicePort, ServiceSpec
+from podling.api.core_v1 import LoadBalancerIngress, Service, ServiceSpec
 from podling.apiserver.kinds import checks
 from podling.apiserver.kinds.checks import Errors
 from podling.apiserver.kinds.service_addresses import (
@@ -123,7 +123,7 @@ def _repeated_ports(path: Path, spec: ServiceSpec) -> Errors:
             node_ports.add((port.protocol, port.node_port))
     for position, port in enumerate(spec.ports):
         if (port.protocol, port.port) in ports:
-            shown = ServicePort(protocol=port.protocol, port=port.port)
+            shown = {"port": port.port, "protocol": port.protocol}
             errors.append(fields.duplicate(path.index(position), shown))
         ports.add((port.protocol, port.port))
     return errors

@@ -170,7 +170,7 @@ def _as_in_pods(spec: StatefulSetSpec) -> PodTemplateSpec:
         for name in claimed
     ]
     volumes += [volume for volume in template.spec.volumes if volume.name not in claimed]
-    named = change(template.spec, volumes=tuple(volumes), subdomain=None, hostname=None)
+    named = change(template.spec, volumes=tuple(volumes), subdomain="", hostname="")
     return change(template, spec=named)
 
 

@@ -178,9 +178,7 @@ def _ephemeral(path: Path, source: EphemeralVolumeSource) -> Errors:
     from podling.apiserver.kinds.claim_validation import validate_claim_spec
 
     here = path.child("volumeClaimTemplate")
-    errors: Errors = []
-    if template.metadata is not None:
-        errors += checks.template_metadata(here.child("metadata"), template.metadata)
+    errors = checks.template_metadata(here.child("metadata"), template.metadata)
     return errors + validate_claim_spec(here.child("spec"), template.spec)
 
 

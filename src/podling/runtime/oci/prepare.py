@@ -62,8 +62,7 @@ def prepare(
     directory, bundle, rootfs = _directories(host, record, image)
     spec = replace(spec, mounts=_with_sources(spec.mounts, images, bundle))
     _check_propagation(spec.mounts)
-    volumes = tuple(_volumes(spec, image, directory / "volumes", rootfs))
-    check_mounts_over_proc((*spec.mounts, *volumes), rootfs)
+    check_mounts_over_proc(spec.mounts, rootfs)
     user = resolve_user(
         spec.security,
         image.config.user or "",
@@ -87,7 +86,7 @@ def prepare(
         hostname=sandbox.hostname,
         shm=Path("/dev/shm") if sandbox.namespaces.host_ipc else place.shm,
         hostname_file=_hostname_file(host, sandbox),
-        extra_mounts=volumes,
+        extra_mounts=tuple(_volumes(spec, image, directory / "volumes", rootfs)),
         seccomp=seccomp,
         seccomp_filter=compiled(seccomp) if seccomp and host.engine.name == "crun" else "",
         devices=tuple(host_devices()) if spec.security.privileged else (),
