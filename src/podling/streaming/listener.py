@@ -33,6 +33,8 @@ ACCEPTED_AT_ONCE = 64
 RETRY_SECONDS = 0.25
 """The wait before connections are accepted again, after there was no descriptor for one."""
 TLS_SHUTDOWN_SECONDS = 5.0
+LINGERING_SECONDS = 1.0
+"""How long a client that still sends a body may do so after it was answered, so that it reads the answer."""
 REPORT_SECONDS = 60.0
 """Closed connections are logged at most so often."""
 OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
@@ -119,7 +121,8 @@ class Listener(web.BaseSite):
         self._host, self._port = host, port
         self._limits = limits or Limits()
         self._timeouts = timeouts or Timeouts()
-        self._options = dict(options or {}) | {"keepalive_timeout": self._timeouts.idle}
+        times = {"keepalive_timeout": self._timeouts.idle, "lingering_time": LINGERING_SECONDS}
+        self._options = dict(options or {}) | times
         self._table: ConnectionTable[_Accepted] = ConnectionTable()
         self._sockets: tuple[socket.socket, ...] = ()
         self._sweep: asyncio.TimerHandle | None = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +18,7 @@ from podling.api.core_v1 import Pod
 from podling.apiserver.protobuf import MAGIC, _tables, read_protobuf
 from podling.machinery.codec import convert
 from podling.machinery.errors import ApiError
+from podling.machinery.mismatch import Mismatch
 from podling.machinery.scheme import RESOURCES
 from podling.machinery.shapes import fields_of
 
@@ -286,6 +289,47 @@ def test_anything_else_is_a_bad_request(data: bytes) -> None:
     with pytest.raises(ApiError) as error:
         read_protobuf(data)
     assert error.value.code == 400
+
+
+def damaged(data: bytes, seed: int) -> bytes:
+    """``data`` with up to four places changed, removed, doubled or cut off; the same for each seed."""
+    numbers = iter(hashlib.shake_256(seed.to_bytes(4, "big")).digest(64))
+
+    def place() -> int:
+        return (next(numbers) << 8 | next(numbers)) % max(1, len(data))
+
+    for _ in range(1 + next(numbers) % 4):
+        at, kind = place(), next(numbers) % 6
+        match kind:
+            case 0:
+                data = data[:at] + bytes((next(numbers),)) + data[at + 1 :]
+            case 1:
+                data = data[:at] + data[at + 1 + next(numbers) % 8 :]
+            case 2:
+                data = data[: at + 8] + data[at:]
+            case 3:
+                data = data[:at] + b"\xff" * (next(numbers) % 12) + data[at:]
+            case 4:
+                data = data[:at] + varint(place() << (next(numbers) % 48)) + data[at:]
+            case 5:
+                data = data[:at] if seed % 3 else data[at:]
+    return data
+
+
+def test_damaged_bodies_are_read_or_refused() -> None:
+    """No damage leads to another error than one that names the body."""
+    whole, codes = enveloped("v1", "Pod", message(f"{CORE}Pod", POD)), Counter[int]()
+    for seed in range(4000):
+        try:
+            body = read_protobuf(MAGIC + damaged(whole[len(MAGIC) :], seed))
+            convert(body, Pod, "Strict")
+            codes[0] += 1
+        except ApiError as error:
+            codes[error.code] += 1
+        except Mismatch:
+            codes[422] += 1
+    assert set(codes) <= {0, 400, 422}, codes
+    assert min(codes[0], codes[400]) > 20, "neither all is read nor all is refused"
 
 
 def test_a_zero_says_something_only_behind_a_pointer() -> None:
