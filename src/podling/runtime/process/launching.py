@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from podling.files.beneath import opened_beneath, path_of
+from podling.files.beneath import make_directory_beneath, opened_beneath, path_of
 from podling.rlimits import inherited_open_files
 from podling.runtime.base import ContainerSpec, Mount, RuntimeFailure
 from podling.runtime.process import plan
@@ -69,7 +69,11 @@ def with_real_path(mount: Mount) -> Mount:
 
 
 def build(directory: Path, links: Sequence[tuple[object, str]], working_dir: Path) -> None:
-    """Make the container's directory: its root with links to the volumes, and where it starts."""
+    """Make the container's directory: its root with links to the volumes, and where it starts.
+
+    A working directory inside of a volume is made there, whatever links containers have put into it. Raises
+    ``OSError``.
+    """
     rootfs = directory / "rootfs"
     directory.mkdir(mode=0o711)
     rootfs.mkdir()
@@ -77,5 +81,10 @@ def build(directory: Path, links: Sequence[tuple[object, str]], working_dir: Pat
         link = rootfs / str(place)
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(target)
-    if not working_dir.exists():
-        working_dir.mkdir(parents=True)
+    if not working_dir.is_relative_to(rootfs):
+        return
+    for place, target in links:
+        if working_dir.is_relative_to(rootfs / str(place)) and Path(target).is_dir():
+            make_directory_beneath(Path(target), str(working_dir.relative_to(rootfs / str(place))))
+            return
+    make_directory_beneath(rootfs, str(working_dir.relative_to(rootfs)))

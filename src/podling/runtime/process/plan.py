@@ -9,6 +9,7 @@ else, volumes inside of volumes) or named in the container's warnings; nothing i
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -85,7 +86,7 @@ def links(mounts: Sequence[Mount]) -> tuple[tuple[PurePosixPath, str], ...]:
             raise RuntimeFailure(
                 f'volume mount "{mount.container_path}" is an image: the process runtime has no files of it'
             )
-    places = {PurePosixPath(mount.container_path).relative_to("/"): mount.host_path for mount in mounts}
+    places = {_below_root(mount.container_path): mount.host_path for mount in mounts}
     for place in places:
         outer = next((other for other in place.parents if other in places), None)
         if outer is not None:
@@ -101,9 +102,14 @@ def working_directory(spec: ContainerSpec, image: Defaults, rootfs: Path, *, on_
     asked = spec.working_dir or image.working_dir
     if not asked:
         return rootfs
-    relative = PurePosixPath(asked).relative_to("/") if asked.startswith("/") else PurePosixPath(asked)
+    relative = _below_root(asked)
     mounted = any(_inside(PurePosixPath("/") / relative, mount.container_path) for mount in spec.mounts)
     return Path(asked) if on_host and not mounted and asked.startswith("/") else rootfs / relative
+
+
+def _below_root(path: str) -> PurePosixPath:
+    """A path of a container relative to its root, above which ``..`` leads nowhere."""
+    return PurePosixPath(posixpath.normpath("/" + path.lstrip("/"))).relative_to("/")
 
 
 def _inside(path: PurePosixPath, mount: str) -> bool:

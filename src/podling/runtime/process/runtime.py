@@ -154,8 +154,12 @@ class ProcessRuntime:
             annotations=spec.annotations,
             warnings=plan.container_warnings(spec, self._identity),
         )
-        launching.build(directory, links, Path(launch.working_dir))
-        spec.log_path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            launching.build(directory, links, Path(launch.working_dir))
+            spec.log_path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            await asyncio.to_thread(remove_tree, directory)
+            raise RuntimeFailure(f"the container's files cannot be made: {error}") from error
         records.save(directory / "launch.json", launch)
         records.save(directory / "container.json", container)
         self._members[container_id] = Member(container, directory, launch.command[0], self._report)
