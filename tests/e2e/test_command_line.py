@@ -67,6 +67,47 @@ def test_a_missing_container_runtime_is_one_line(tmp_path: Path) -> None:
     assert "podling doctor" in line
 
 
+@pytest.mark.root
+def test_poorer_runtime_of_the_first_start_is_not_kept_in_silence(tmp_path: Path) -> None:
+    """The tools were missing then, and are here now."""
+    bare = os.environ | {"PATH": "/nowhere"}
+    up = ["up", "--detach", "--port", "0", "--data-dir", str(tmp_path / "data")]
+    cluster = RealCluster(tmp_path / "data", "process")
+    try:
+        done = command([*PODLING, *up], environment=bare)
+        assert (done.code, "process, because" in done.out) == (0, True), done.err
+        cluster.down()
+        done = command([*PODLING, *up])
+        assert "process, as at the first start; real containers work here now: --runtime oci" in done.out
+        cluster.down()
+        assert "work here now" not in command([*PODLING, *up, "--runtime", "process"]).out
+        cluster.down()
+        assert "work here now" not in command([*PODLING, *up]).out, "it was chosen"
+    finally:
+        cluster.remove()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--data-dir", ""), "Invalid value for '--data-dir': names no directory"),
+        (("--data-dir", "/etc/passwd/x"), "cannot use data directory /etc/passwd/x: Not a directory"),
+        (("--kubeconfig", "/etc/passwd"), "/etc/passwd is not a kubeconfig; name another file"),
+        (("--kubeconfig", "/etc"), "cannot add to /etc: "),
+        (("--controllers", "foo"), "Invalid value for '--controllers': \"foo\" is not in the list of known"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_starts(
+    tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    place = () if "--data-dir" in options else ("--data-dir", str(tmp_path / "data"))
+    done = command([*PODLING, "up", "--detach", "--port", "0", "--runtime", "sim", *place, *options])
+    assert done.code in (1, 2)
+    assert message in done.err
+    assert len(done.err.strip().splitlines()) == (1 if done.code == 1 else 4)
+    assert not (tmp_path / "data").exists()
+
+
 def test_commands_that_need_a_cluster_say_so(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text(json.dumps(shell_pod("x", "true")))
     for arguments in (["run", str(tmp_path / "pod.yaml")], ["token", "create"]):

@@ -75,6 +75,29 @@ def test_unknown_controllers_are_refused_before_anything_starts(
     assert not small.directory.exists()
 
 
+def test_lists_of_controllers_add_up(small: RealCluster) -> None:
+    """As repeated flags of kube-controller-manager do."""
+    lists = ("--controllers", "*,-replicaset", "--controllers", "-deployment")
+    started = small.up("--nodes", "0", *lists)
+    whole = small.podling("up", "--help").out
+    assert "29 controllers" in started.out, whole
+    small.apply(workload("Deployment", "idle"))
+    small.kubectl("create", "configmap", "later")
+    assert small.get("rs")["items"] == []
+
+
+@pytest.mark.parametrize(
+    "options", [("--runtime", "sim"), ("--nodes", "2"), ("--controllers", "*"), ("--static-pod-path", "/x")]
+)
+def test_api_server_alone_takes_no_options_of_other_parts(
+    small: RealCluster, options: tuple[str, str]
+) -> None:
+    done = small.podling("up", "--detach", "--port", "0", "--api-only", *options)
+    assert done.code == 2
+    assert f"{options[0]} means nothing with --api-only" in done.err
+    assert not small.directory.exists()
+
+
 def test_api_server_alone(small: RealCluster) -> None:
     done = small.podling("up", "--detach", "--port", "0", "--api-only")
     assert done.code == 0, done.err
@@ -91,6 +114,9 @@ def test_api_server_alone(small: RealCluster) -> None:
     assert small.get("rs")["items"] == []
     assert small.get("pod", "pod")["spec"].get("nodeName") is None
     assert small.get("events")["items"] == []
+    assert small.down().code == 0
+    again = small.podling("up", "--detach", "--port", "0")
+    assert "as last time; --no-api-only starts the other parts" in again.out
     assert small.down().code == 0
     whole = small.podling("up", "--detach", "--port", "0", "--no-api-only", "--runtime", "sim")
     assert whole.code == 0

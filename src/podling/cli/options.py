@@ -38,7 +38,11 @@ class _DataDirectoryType(click.ParamType[DataDirectory]):
     name = "directory"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> DataDirectory:
-        return value if isinstance(value, DataDirectory) else DataDirectory(Path(value))
+        if isinstance(value, DataDirectory):
+            return value
+        if not str(value):
+            self.fail("names no directory", param, ctx)
+        return DataDirectory(Path(value))
 
 
 def data_directory_option(command: Command) -> Command:

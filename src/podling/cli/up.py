@@ -74,6 +74,8 @@ STARTED = clock.monotonic()
 @click.option(
     "--controllers",
     metavar="LIST",
+    multiple=True,
+    callback=lambda _context, _option, lists: ",".join(lists) if lists else None,
     help="Which controllers to run, as kube-controller-manager takes them: '*' all, 'foo' the "
     "controller named foo, '-foo' all but it, separated by commas.  [default: the last list, or '*']",
 )
@@ -112,9 +114,11 @@ def up(
     directory: DataDirectory, kubeconfig: Path | None, detach: bool, progress_fd: int, **chosen: Any
 ) -> None:
     """Start a cluster, or adopt the containers of one that was killed."""
+    _check_choice_of_parts(chosen)
     if not chosen["api_only"]:
         _check_runtime(chosen["runtime"] or directory.settings().runtime)
     _check_controllers(chosen["controllers"])
+    _check_kubeconfig(kubeconfig)
     if detach:
         _detach(directory)
         return
@@ -186,9 +190,20 @@ def _settings(last: ClusterSettings, chosen: Mapping[str, Any], progress: Progre
     if static_pod_path:
         static_pod_path = str(Path(static_pod_path).expanduser().absolute())
     api_only = _chosen(chosen["api_only"], last.api_only)
+    runtime = chosen["runtime"] or last.runtime
+    by_default = not chosen["runtime"] and (last.runtime_by_default or not last.runtime)
+    if api_only:
+        runtime = ""
+        if chosen["api_only"] is None:
+            progress("API only", "as last time; --no-api-only starts the other parts")
+    elif not runtime:
+        runtime = _best_runtime(progress)
+    elif by_default and runtime != "oci":
+        _mention_better_runtime(runtime, progress)
     return ClusterSettings(
         port=_chosen(port, last.port or DEFAULT_PORT),
-        runtime="" if api_only else chosen["runtime"] or last.runtime or _best_runtime(progress),
+        runtime=runtime,
+        runtime_by_default=by_default and not api_only,
         nodes=_chosen(chosen["nodes"], last.nodes),
         controllers=_chosen(chosen["controllers"], last.controllers),
         api_only=api_only,
@@ -201,11 +216,32 @@ def _chosen(option: T | None, last: T) -> T:
     return last if option is None else option
 
 
+def _check_choice_of_parts(chosen: Mapping[str, Any]) -> None:
+    """Refuse options of parts that do not run."""
+    if not chosen["api_only"]:
+        return
+    for option in ("runtime", "nodes", "controllers", "static_pod_path"):
+        if chosen[option]:
+            name = f"--{option.replace('_', '-')}"
+            raise click.UsageError(f"{name} means nothing with --api-only, which runs no other part")
+
+
+def _check_kubeconfig(path: Path | None) -> None:
+    """Refuse a file that is no kubeconfig before anything starts."""
+    from podling.cluster.kubeconfig import KubeconfigUnusable, check
+
+    try:
+        if path is not None:
+            check(path)
+    except KubeconfigUnusable as error:
+        raise Failure(str(error)) from error
+
+
 def _check_controllers(text: str | None) -> None:
     from podling.controllers.selection import entries_of, problems
 
     if found := problems(entries_of(text or "")):
-        raise click.BadParameter("; ".join(found), param_hint="--controllers")
+        raise click.BadParameter("; ".join(found), param_hint="'--controllers'")
 
 
 def _check_runtime(runtime: str) -> None:
@@ -239,6 +275,15 @@ def _retire_store(directory: DataDirectory, progress: Progress) -> None:
         raise Failure(f"{directory.store} cannot be moved: {error}") from error
     if kept:
         progress("store", f"the old one is kept in {kept}")
+
+
+def _mention_better_runtime(runtime: str, progress: Progress) -> None:
+    """Say that a poorer runtime is used although the best one works by now: pods run on it, so it stays."""
+    from podling.runtime.oci.detect import choose, gather
+
+    if choose(gather()).engine:
+        better = "real containers work here now: --runtime oci"
+        progress("runtime", f"{runtime}, as at the first start; {better} (ends the pods' processes)")
 
 
 def _settle(directory: DataDirectory, identity: str, progress: Progress) -> None:

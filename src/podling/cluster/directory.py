@@ -31,6 +31,13 @@ RUNTIMES = ("oci", "process")
 LOCK_RETRY_TEXT = "stop it first ('podling down --data-dir {path}'), or name another --data-dir"
 
 
+_OWN_FILES = ("store.db", "podling.", "lock", "cluster.json", "identity.json", "admin.kubeconfig")
+"""What the names of a cluster's files begin with."""
+
+_OF_FILE_SYSTEMS = {"lost+found"}
+"""What an empty file system may hold."""
+
+
 class DirectoryInUse(Exception):
     """Another process runs this cluster. ``pid`` is its process id, 0 if unknown."""
 
@@ -49,6 +56,8 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     port: int = 0
     runtime: str = ""
+    runtime_by_default: bool = False
+    """Nobody chose the runtime: it was the best that worked at the first start."""
     nodes: int = 1
     controllers: str = "*"
     """The controllers that run, as ``kube-controller-manager --controllers`` takes them."""
@@ -171,6 +180,7 @@ class DataDirectory:
         """Make the directory, readable by its owner only. Raises ``DirectoryUnusable``."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            self._refuse_other_things()
             self.path.chmod(0o711)
             self._close_files()
             for folder in (self.pki, self.images, self.path / "nodes"):
@@ -183,11 +193,21 @@ class DataDirectory:
             reason = f"cannot use data directory {self.path}: {error.strerror or error}"
             raise DirectoryUnusable(f"{reason}; name another with --data-dir") from error
 
+    def _refuse_other_things(self) -> None:
+        """Raise ``DirectoryUnusable`` for a directory that holds other things and no cluster."""
+        names = set(os.listdir(self.path)) - _OF_FILE_SYSTEMS
+        if names and not any(name.startswith(_OWN_FILES) or name == self.pki.name for name in names):
+            raise DirectoryUnusable(
+                f"{self.path} is not empty and no data directory; name another with --data-dir"
+            )
+
     def _close_files(self) -> None:
         """Take the files of an earlier version from everyone but their owner."""
         with os.scandir(self.path) as entries:
             for entry in entries:
-                if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mode & 0o077:
+                if not entry.name.startswith(_OWN_FILES) or not entry.is_file(follow_symlinks=False):
+                    continue
+                if entry.stat(follow_symlinks=False).st_mode & 0o077:
                     os.chmod(entry.path, 0o600)
 
     def settings(self) -> ClusterSettings:
@@ -197,7 +217,7 @@ class DataDirectory:
         """
         try:
             return msgspec.json.decode((self.path / SETTINGS).read_bytes(), type=ClusterSettings)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return ClusterSettings(runtime=self._runtime_found())
         except (OSError, msgspec.DecodeError) as error:
             logger.warning("%s cannot be read, so the defaults hold: %s", self.path / SETTINGS, error)

@@ -16,6 +16,11 @@ class KubeconfigUnusable(Exception):
     """The file that was named exists and is not a kubeconfig."""
 
 
+def check(path: Path) -> None:
+    """Raise ``KubeconfigUnusable`` if ``merge_into`` cannot add to the file at ``path``."""
+    _read(path)
+
+
 def merge_into(path: Path, content: bytes) -> None:
     """Add the entries of ``content`` to the file at ``path`` and make its context the current one.
 

@@ -86,6 +86,34 @@ def test_files_of_an_earlier_version_are_closed_to_others(tmp_path: Path) -> Non
     assert outside.stat().st_mode & 0o777 == 0o644
 
 
+def test_directory_of_other_things_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """``--data-dir ~`` must not take a user's files from others, nor ``--data-dir /tmp`` everyone's."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    (home / "notes.txt").touch(0o644)
+    with pytest.raises(DirectoryUnusable, match=r"home is not empty and no data directory; name another"):
+        DataDirectory(home).create()
+    assert [path.name for path in home.iterdir()] == ["notes.txt"]
+    assert home.stat().st_mode & 0o777 == 0o755
+    assert (home / "notes.txt").stat().st_mode & 0o777 == 0o644
+
+
+def test_files_of_others_in_a_data_directory_keep_their_modes(tmp_path: Path) -> None:
+    directory = DataDirectory(tmp_path / "data")
+    directory.create()
+    (directory.path / "README").touch(0o644)
+    directory.create()
+    assert (directory.path / "README").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("name", [None, "lost+found"])
+def test_empty_file_system_becomes_a_data_directory(tmp_path: Path, name: str | None) -> None:
+    if name:
+        (tmp_path / name).mkdir()
+    DataDirectory(tmp_path).create()
+    assert (tmp_path / "pki").is_dir()
+
+
 def test_settings_are_remembered_and_damage_is_survived(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path)
     assert directory.settings() == ClusterSettings()
