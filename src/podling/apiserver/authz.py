@@ -34,6 +34,10 @@ class Decision:
     reason: str = ""
 
 
+SELECTOR_MAX = 2048
+"""A longer field selector names no single object, and is not read for a client that may not send it."""
+
+
 def attributes_of(verb: str, target: Target, field_selector: str = "") -> Attributes:
     """What a request asks for. Namespaces count as being in themselves.
 
@@ -41,7 +45,7 @@ def attributes_of(verb: str, target: Target, field_selector: str = "") -> Attrib
     """
     resource, name, on_node = target.resource, target.name, ""
     namespace = target.name if resource.kind == "Namespace" else target.namespace
-    if field_selector:
+    if 0 < len(field_selector) <= SELECTOR_MAX:
         wanted = _selected(field_selector)
         name = name or wanted.get("metadata.name", "")
         on_node = wanted.get("spec.nodeName", "") if resource.plural == "pods" else ""

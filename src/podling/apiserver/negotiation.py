@@ -76,11 +76,15 @@ def media_type_of(accept: str) -> str:
     raise errors.not_acceptable(ACCEPTED)
 
 
+CLAUSES_MAX = 64
+"""Media types of a header, and parameters of one, that are looked at."""
+
+
 def clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
     """The media types of a header and their parameters: those that are wanted more, or named, come first."""
     found = []
-    for clause in accept.split(","):
-        media_type, *parameters = (part.strip() for part in clause.split(";"))
+    for clause in accept.split(",", CLAUSES_MAX)[:CLAUSES_MAX]:
+        media_type, *parameters = (part.strip() for part in clause.split(";", CLAUSES_MAX)[:CLAUSES_MAX])
         found.append((media_type, dict(_pair(parameter) for parameter in parameters)))
     return sorted(found, key=lambda each: (-_weight(each[1]), each[0].startswith("*"), each[0].endswith("*")))
 

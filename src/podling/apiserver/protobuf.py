@@ -22,6 +22,7 @@ from importlib import resources
 from typing import Any
 
 from podling.machinery import errors
+from podling.machinery.body_limits import VALUES_MAX, too_many
 from podling.machinery.codec import Body, read_body
 from podling.machinery.scheme import module_of, split_group_version
 
@@ -70,7 +71,7 @@ def read_protobuf(data: bytes) -> Body:
         envelope = dict(_raw_fields(data[len(MAGIC) :]))
         about = {number: value.decode() for number, value in _raw_fields(envelope.get(1, b""))}
         version, kind = about.get(1, ""), about.get(2, "")
-        plain = _message(_message_name(version, kind), envelope.get(2, b""))
+        plain = _message(_message_name(version, kind), envelope.get(2, b""), _Limits())
     except (ValueError, OverflowError, AttributeError, TypeError, struct.error) as error:
         raise errors.bad_request(f"the body of the request is not protobuf: {error}") from None
     return Body({"apiVersion": version, "kind": kind, **plain})
@@ -90,7 +91,20 @@ def _package(api_version: str) -> str:
     return module_of(group, version).rpartition(".")[2].removesuffix(f"_{version}") + f".{version}"
 
 
-def _message(name: str, data: bytes, depth: int = 0) -> Any:
+class _Limits:
+    """Counts the values of one body."""
+
+    def __init__(self) -> None:
+        self._left = VALUES_MAX
+
+    def take(self) -> None:
+        """Count a value. Raises 413 for more than a body may hold."""
+        self._left -= 1
+        if self._left < 0:
+            raise too_many()
+
+
+def _message(name: str, data: bytes, limits: _Limits, depth: int = 0) -> Any:
     """One message as plain data. Numbers that its table does not have are skipped."""
     special = _SPECIAL.get(name)
     if special is not None:
@@ -103,13 +117,14 @@ def _message(name: str, data: bytes, depth: int = 0) -> Any:
         field = table.get(number)
         if field is None:
             continue
+        limits.take()
         json_name, kind, how = field
         if not how and kind in _SCALARS and not value:
             continue  # Go writes zero values too; only behind a pointer do they say anything
         if kind in _SCALARS:
             decoded: Any = _scalars(kind, value) if how == "repeated" else [_SCALARS[kind](value)]
         else:
-            decoded = [_message(kind, value, depth + 1)]
+            decoded = [_message(kind, value, limits, depth + 1)]
         _add(found, json_name, decoded, kind, how)
     union = _UNIONS.get(name)
     return found if union is None else union(found)
@@ -140,7 +155,7 @@ def _is_map(kind: str) -> bool:
 def _empty_value(kind: str) -> Any:
     """The value of a map entry that is left out because it is empty."""
     value_kind = _tables()[kind][2][1]
-    return "" if value_kind in ("string", "bytes") else _message(value_kind, b"")
+    return "" if value_kind in ("string", "bytes") else _message(value_kind, b"", _Limits())
 
 
 def _raw_fields(data: bytes) -> Iterator[tuple[int, Any]]:

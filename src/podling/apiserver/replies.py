@@ -11,8 +11,10 @@ import msgspec
 from aiohttp import web
 
 from podling import clock
+from podling.apiserver import list_styles
 from podling.apiserver.exchange import Answer, Request
 from podling.apiserver.negotiation import JSON, YAML, media_type_of, warning_headers
+from podling.apiserver.yaml_answers import yaml_of
 from podling.machinery.errors import ApiError
 from podling.machinery.status_json import status_json
 
@@ -63,7 +65,7 @@ async def reply(
     ``end`` follows compact JSON and nothing else.
     """
     if media_type == YAML:
-        body, end = msgspec.yaml.encode(msgspec.json.decode(body), order="sorted"), b""
+        body, end = yaml_of(body), b""
     elif media_type == JSON and wants_pretty(request):
         body, end = msgspec.json.format(body, indent=2), b""
     warned = _warnings(request)
@@ -96,19 +98,21 @@ async def reply_text(request: Request, text: str, *, code: int) -> web.StreamRes
 async def reply_pieces(request: Request, pieces: Iterator[bytes], media_type: str) -> web.StreamResponse:
     """An answer that comes in pieces: sent piece by piece, at its reader's pace, if there are several."""
     begun = list(islice(pieces, 2))
-    plain = media_type == JSON and request.method == "GET" and not wants_pretty(request)
-    if len(begun) == 1 or not plain:
+    if len(begun) == 1 or request.method != "GET":
         return await reply_object(request, b"".join([*begun, *pieces]), media_type=media_type)
+    end = NEWLINE
+    if media_type != JSON or wants_pretty(request):
+        begun, pieces, end = [], list_styles.styled(begun, pieces, media_type), b""
     response = streamed(request, media_type)
     compressor = None
-    long = sum(map(len, begun)) >= GZIP_FROM_BYTES
+    long = not begun or sum(map(len, begun)) >= GZIP_FROM_BYTES
     if long and "gzip" in request.headers.get("Accept-Encoding", ""):
         compressor = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, GZIP_WINDOW)
         response.headers["Content-Encoding"] = "gzip"
         response.headers["Vary"] = "Accept-Encoding"
     try:
         await response.prepare(request)
-        for piece in chain(begun, pieces, (NEWLINE,)):
+        for piece in chain(begun, pieces, (end,)):
             sent = piece if compressor is None else await asyncio.to_thread(compressor.compress, piece)
             async with asyncio.timeout(request.seconds):
                 await response.write(sent)

@@ -33,6 +33,10 @@ PIECE_BYTES = 1024 * 1024
 """About how long a piece of a list may be."""
 
 
+PART_BYTES = 4 * 1024 * 1024
+"""About how large the objects are whose items are made at once."""
+
+
 class _Metadata(Struct, frozen=True, kw_only=True):
     metadata: ObjectMeta = msgspec.field(default_factory=lambda: ObjectMeta())
 
@@ -76,10 +80,12 @@ class Renderer:
             entries = self._in_order(entries)
         if not entries:
             yield head + tail
-        for start in range(0, len(entries), ITEMS_AT_ONCE):
-            block = self._items(entries[start : start + ITEMS_AT_ONCE], now)
+        start = 0
+        for part in _parts(entries):
+            block = self._items(part, now)
             block[0] = (b"," if start else head) + block[0]
-            if start + ITEMS_AT_ONCE >= len(entries):
+            start += len(part)
+            if start == len(entries):
                 block[-1] += tail
             step = -(-len(block) // (1 + sum(map(len, block)) // PIECE_BYTES))
             for first in range(0, len(block), step):
@@ -176,6 +182,18 @@ class Renderer:
             memo.metadata_bytes = msgspec.json.encode(_Metadata(metadata=memo.object.metadata))[1:]
         head = f'{{"kind":"PartialObjectMetadata","apiVersion":"{tables.GROUP}/{self.version}",'
         return head.encode() + memo.metadata_bytes
+
+
+def _parts(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    """``entries`` in parts of bounded number and size: rows of tables hold copies of what they show."""
+    start = size = 0
+    for position, entry in enumerate(entries):
+        size += len(entry.value)
+        if position - start + 1 == ITEMS_AT_ONCE or size > PART_BYTES:
+            yield entries[start : position + 1]
+            start, size = position + 1, 0
+    if start < len(entries):
+        yield entries[start:]
 
 
 def _untyped(value: bytes) -> bytes:

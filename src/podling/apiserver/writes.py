@@ -35,7 +35,7 @@ from podling.client.local import Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.custom import CustomObject, CustomResource
 from podling.machinery.errors import ApiError
-from podling.machinery.fields import FieldError, Path, invalid
+from podling.machinery.fields import FieldError, Path, bounded, invalid
 from podling.machinery.numbers import UINT64_MAX, natural
 from podling.machinery.scheme import Resource
 from podling.store.base import Conflict, Entry, Store
@@ -151,13 +151,15 @@ class Writes:
         return ApiError(structs.replace(error.status, message=text))
 
     def _check_new(self, resource: Resource, rules: KindRules[Any], new: Any, context: Context) -> None:
-        found = metadata.check_new(
-            new.metadata,
-            namespaced=resource.namespaced,
-            name_errors=rules.name_errors,
-            bare_finalizers=rules.bare_finalizers,
-        ) + rules.validate(new, context)
-        _refuse(resource, new, found)
+        def check() -> list[FieldError]:
+            return metadata.check_new(
+                new.metadata,
+                namespaced=resource.namespaced,
+                name_errors=rules.name_errors,
+                bare_finalizers=rules.bare_finalizers,
+            ) + rules.validate(new, context)
+
+        _refuse(resource, new, bounded(check))
 
     async def _store_new(self, resource: Resource, new: Any, options: WriteOptions) -> Any:
         key = resource.key(new.metadata.namespace, new.metadata.name)
@@ -271,9 +273,12 @@ class Writes:
             self._warn(update, new, old, context)
             await self._admission.validate(structs.replace(request, object=self._shown(update, old)))
             return old
-        found = metadata.check_change(new.metadata, old.metadata, bare_finalizers=rules.bare_finalizers)
-        found += rules.validate_update(new, old, context)
-        _refuse(target.resource, new, found)
+
+        def check() -> list[FieldError]:
+            found = metadata.check_change(new.metadata, old.metadata, bare_finalizers=rules.bare_finalizers)
+            return found + rules.validate_update(new, old, context)
+
+        _refuse(target.resource, new, bounded(check))
         self._warn(update, new, old, context)
         await self._admission.validate(structs.replace(request, object=self._shown(update, new)))
         return new

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from podling.machinery import jsonscan
+from podling.machinery import body_limits, jsonscan
 from podling.machinery.errors import ApiError, bad_request, unsupported_media_type
 from podling.machinery.plain import json_type
 
@@ -29,6 +29,7 @@ YAML_ERRORS = "yaml: unmarshal errors:\n"
 """The beginning of what is said of keys that are there more than once in YAML."""
 
 _SUMMARY_LENGTH = 30
+TOO_LARGE = 413
 _half_character = re.compile(r"\\u[dD][89a-fA-F]").search
 _GO_META = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -48,7 +49,7 @@ def read_body(data: bytes, content_type: str = JSON, kind: str = "") -> Body:
     """Read ``data`` as its media type says; ``kind`` is what was expected, for messages.
 
     Media types that end in ``+json`` or ``+yaml`` (patches) are read like plain ones. Raises
-    ``ApiError``: 415 for other media types, 400 for malformed data.
+    ``ApiError``: 415 for other media types, 400 for malformed data, 413 for too many values.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type in ("", JSON):
@@ -122,6 +123,7 @@ def _read_plainly(data: bytes) -> Any:
 
 
 def _read_json(data: bytes, refused: Callable[[str], ApiError], kind: str = "") -> Body:
+    body_limits.check_json(data)
     if data.count(b"{") + data.count(b"[") <= jsonscan.MAX_DEPTH:
         value = _read_plainly(data)
         if value is not None:
@@ -186,8 +188,9 @@ def _read_yaml(data: bytes, kind: str) -> Body:
         # kubectl sends JSON as YAML when it applies; the short way usually does.
         try:
             body = _read_json(data, partial(_refused, data, kind), kind)
-        except ApiError:
-            pass
+        except ApiError as error:
+            if error.code == TOO_LARGE:
+                raise
         else:
             if not body.duplicates:
                 return body

@@ -6,7 +6,9 @@ Validation is a list of these: each names the field, what is wrong with it, and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
@@ -106,6 +108,39 @@ def in_go(**parts: Any) -> Shown:
     return Shown("{" + ",".join(f'"{name}":{_render(value)}' for name, value in parts.items()) + "}")
 
 
+ERRORS_MAX = 5_000
+"""What is told of one object: the same mistake in a hundred thousand items would fill memory."""
+
+
+class TooManyErrors(Exception):
+    """``ERRORS_MAX`` errors were found in one object."""
+
+
+_made: ContextVar[list[FieldError] | None] = ContextVar("field errors of one object", default=None)
+
+
+def bounded(check: Callable[[], list[FieldError]]) -> list[FieldError]:
+    """Return what ``check`` finds, or the first ``ERRORS_MAX`` errors of more than that."""
+    made: list[FieldError] = []
+    token = _made.set(made)
+    try:
+        return check()
+    except TooManyErrors:
+        return made
+    finally:
+        _made.reset(token)
+
+
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """For errors that only tell which of several alternatives a value is."""
+    token = _made.set(None)
+    try:
+        yield
+    finally:
+        _made.reset(token)
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One thing wrong with one field."""
@@ -114,6 +149,13 @@ class FieldError:
     field: str
     value: Any
     detail: str = ""
+
+    def __post_init__(self) -> None:
+        made = _made.get()
+        if made is not None:
+            made.append(self)
+            if len(made) >= ERRORS_MAX:
+                raise TooManyErrors
 
     def body(self) -> str:
         """The error without its field: the cause's ``message`` on the wire."""

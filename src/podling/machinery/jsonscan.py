@@ -19,8 +19,8 @@ MAX_REPORTED = 100
 TOO_DEEP = "exceeded max depth"
 
 _blank = re.compile(r"[ \t\r\n]*").match
-_string = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"').match
-_good_characters = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*').match
+_string = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"').match
+_good_characters = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+').match
 _number = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?").match
 _NUMBER_STEPS = (
     (re.compile(r"-"), "in numeric literal"),

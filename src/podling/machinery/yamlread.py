@@ -25,6 +25,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
+from podling.machinery.body_limits import VALUES_MAX, too_many
 from podling.machinery.jsonscan import MAX_DEPTH
 from podling.machinery.plain import copied
 
@@ -62,7 +63,7 @@ class _Open:
 
 
 def load(data: bytes) -> tuple[Any, list[str]]:
-    """The first document, and one text per repeated key. Raises YamlError."""
+    """The first document, and one text per repeated key. Raises YamlError, or 413 for too many values."""
     reader = _Reader()
     try:
         for event in yaml.parse(data, Loader=_loader()):
@@ -96,6 +97,7 @@ class _Reader:
         self.stack: list[_Open] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.expanded = 0
+        self.values = 0
         self.result: Any = None
         self.duplicates: list[str] = []
 
@@ -168,6 +170,9 @@ class _Reader:
             self.anchors[anchor] = (value, size)
 
     def place(self, value: Any, event: Event, size: int = 1) -> None:
+        self.values += 1
+        if self.values > VALUES_MAX:
+            raise too_many()
         if not self.stack:
             self.result = value
             return

@@ -281,7 +281,7 @@ def test_every_served_type_has_a_message() -> None:
         enveloped("v1", "Pod", varint(1 << 3 | 1) + b"short"),
         enveloped("v1", "Pod", block(1, block(8, varint(1 << 3) + varint(1 << 60)))),
         enveloped("v1", "Pod", block(1, block(17, block(7, block(1, b"no JSON"))))),
-        enveloped("v1", "Pod", block(1, block(17, block(7, block(1, b"[" * 100_000))))),
+        enveloped("v1", "Pod", block(1, block(17, block(7, block(1, b"[" * 20_000))))),
         enveloped("autoscaling/v1", "Scale", block(2, block(1, b"x"))),
     ],
 )

@@ -100,7 +100,7 @@ def test_the_same_key_in_two_objects_is_no_duplicate() -> None:
 @pytest.mark.parametrize("opener", [b"[", b'{"a":', b'[{"a":'])
 def test_deep_nesting_is_refused_not_survived_by_luck(opener: bytes) -> None:
     closers = {b"[": b"]", b'{"a":': b"}", b'[{"a":': b"}]"}
-    for depth in (600, 100_000):
+    for depth in (600, 20_000):
         data = opener * depth + b"1" + closers[opener] * depth
         assert refused(data).endswith("exceeded max depth")
         assert "max depth" in refused(data, YAML)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -200,12 +201,12 @@ def _junctor_errors(value: Any, schema: Plain, path: str) -> Errors:
     at = json.dumps(path)
     any_of, one_of, all_of, negated = (schema.get(name) for name in ("anyOf", "oneOf", "allOf", "not"))
     if any_of:
-        tries = [validate(value, each, path) for each in any_of]
+        tries = _tries(value, any_of, path)
         if all(tries):
             errors.append(_whole(f"{at} must validate at least one schema (anyOf)"))
             errors += _nearest(value, any_of, tries)
     if one_of:
-        tries = [validate(value, each, path) for each in one_of]
+        tries = _tries(value, one_of, path)
         valid = sum(not each for each in tries)
         if valid != 1:
             found = "Found none valid" if not valid else f"Found {valid} valid alternatives"
@@ -217,9 +218,15 @@ def _junctor_errors(value: Any, schema: Plain, path: str) -> Errors:
         if any(tries):
             none = ". None validated" if all(tries) else ""
             errors.append(_whole(f"{at} must validate all the schemas (allOf){none}"))
-    if negated is not None and not validate(value, negated, path):
+    if negated is not None and not _tries(value, [negated], path)[0]:
         errors.append(_whole(f"{at} must not validate the schema (not)"))
     return errors
+
+
+def _tries(value: Any, alternatives: Sequence[Plain], path: str) -> list[Errors]:
+    """What each alternative has to say of a value; the best of them counts."""
+    with fields.uncounted():
+        return [fields.bounded(partial(validate, value, each, path)) for each in alternatives]
 
 
 def _nearest(value: Any, alternatives: Sequence[Plain], tries: list[Errors]) -> Errors:
