@@ -37,7 +37,7 @@ def template_data(template: PodTemplateSpec) -> dict[str, Any]:
 def template_of(revision: ControllerRevision) -> PodTemplateSpec:
     kept = dict(revision.data["spec"]["template"])
     kept.pop("$patch", None)
-    return codec.from_plain(kept, PodTemplateSpec)
+    return codec.convert(kept, PodTemplateSpec, "Ignore")[0]
 
 
 def by_number(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision]:
@@ -66,7 +66,27 @@ def new_revision(
 
 
 def equal(one: ControllerRevision, other: ControllerRevision) -> bool:
-    return plain.equal(one.data, other.data)
+    """Return whether two revisions hold the same.
+
+    Zeros and nulls that only one of them spells out do not count: another release may have written it.
+    """
+    if plain.equal(one.data, other.data):
+        return True
+    said = [_template_said(each) for each in (one, other)]
+    return said[0] is not None and said[0] == said[1]
+
+
+def _template_said(revision: ControllerRevision) -> PodTemplateSpec | None:
+    """Return the template of a revision that holds nothing else; None for any other."""
+    if not isinstance(revision.data, dict) or revision.data.keys() != {"spec"}:
+        return None
+    spec = revision.data["spec"]
+    if not isinstance(spec, dict) or spec.keys() != {"template"} or not isinstance(spec["template"], dict):
+        return None
+    try:
+        return template_of(revision)
+    except ApiError:
+        return None
 
 
 def surplus(

@@ -93,9 +93,18 @@ def from_plain(plain: Mapping[str, Any], type_: type[C]) -> C:
     return type_(
         api_version=plain.get("apiVersion") or f"{group}/{version}",
         kind=plain.get("kind") or kind,
-        metadata=msgspec.convert(plain.get("metadata") or {}, ObjectMeta),
+        metadata=_metadata(plain.get("metadata") or {}),
         content={name: value for name, value in plain.items() if name not in HEAD},
     )
+
+
+def _metadata(plain: Any) -> ObjectMeta:
+    try:
+        return msgspec.convert(plain, ObjectMeta)
+    except msgspec.ValidationError:
+        from podling.machinery import intake  # which needs this module
+
+        return intake.object_meta(plain)
 
 
 @dataclass(frozen=True, eq=False)

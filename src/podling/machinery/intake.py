@@ -132,6 +132,17 @@ def normalized(plain: Any, type_: type[Any], field_validation: str = "Warn") -> 
     return plan_of(type_)(value, None, None), warnings
 
 
+def object_meta(plain: Any) -> ObjectMeta:
+    """The metadata in the plain data of another server, which may say null for what is absent.
+
+    Raises ``msgspec.ValidationError`` for what is no metadata.
+    """
+    try:
+        return msgspec.convert(plan_of(ObjectMeta)(plain, None, None), ObjectMeta)
+    except (Mismatch, scalars.WrongType) as error:
+        raise msgspec.ValidationError(str(error) or "a value of the wrong type") from None
+
+
 def cannot_handle(plain: Any, type_: type[Any], why: str) -> ApiError:
     """400 in the words of a handler that could not decode its body."""
     group_version_kind = getattr(type_, "group_version_kind", ("", "v1", type_.__name__))

@@ -14,6 +14,13 @@ def copied(plain: Any) -> Any:
     return [copied(item) for item in plain] if isinstance(plain, list) else plain
 
 
+def without_nulls(plain: Any) -> Any:
+    """A deep copy without the fields that are null."""
+    if isinstance(plain, dict):
+        return {key: without_nulls(value) for key, value in plain.items() if value is not None}
+    return [without_nulls(item) for item in plain] if isinstance(plain, list) else plain
+
+
 def equal(left: Any, right: Any) -> bool:
     """Deep equality, where true is not 1."""
     if isinstance(left, dict) and isinstance(right, dict):

@@ -301,6 +301,15 @@ async def test_collections_are_deleted_one_by_one(plane: ControlPlane, hook: Hoo
     assert not any("name" in each for each in hook.asked), "the request names none of them"
 
 
+async def test_nulls_in_a_status_are_absent(plane: ControlPlane, hook: Hook) -> None:
+    status = {"code": 403, "message": None, "reason": None, "details": {"name": None}}
+    hook.answer = lambda asked: {"allowed": False, "status": status}
+    await configure(plane, ValidatingWebhookConfiguration, hook.webhook())
+    with pytest.raises(ApiError) as error:
+        await plane.client.create(config_map())
+    assert error.value.code == 403
+
+
 async def test_what_they_say_is_counted(plane: ControlPlane, hook: Hook) -> None:
     def counted(name: str) -> dict[tuple[str, ...], float]:
         return samples(plane.server.collectors, f"apiserver_admission_webhook_{name}")

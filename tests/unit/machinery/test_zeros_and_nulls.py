@@ -15,12 +15,14 @@ from podling.api import (
     autoscaling_v2,
     core_v1,
     discovery_v1,
+    meta_v1,
     networking_v1,
     rbac_v1,
     storage_v1,
 )
 from podling.api._zero import NIL_LIST
 from podling.machinery.codec import convert, decode, encode, from_plain, to_plain
+from podling.machinery.intake import object_meta
 from podling.machinery.shapes import Kind, Shape, fields_of
 from tests.support.manifests import valid_objects
 
@@ -199,3 +201,15 @@ def zeros_in(plain: Any, struct: type[Any]) -> Any:
                 [value] if shape.kind is Kind.STRUCT else value.values() if shape.kind is Kind.MAP else value
             ):
                 yield from zeros_in(each, inner.struct)
+
+
+def test_nulls_in_the_metadata_of_custom_objects_are_absent() -> None:
+    """Conversion webhooks and other servers write null for what is absent."""
+    given_ = {"name": "a", "namespace": None, "labels": {"x": None}, "ownerReferences": None, "generation": 0}
+    assert object_meta(given_) == meta_v1.ObjectMeta(name="a", labels={"x": ""})
+    with pytest.raises(msgspec.ValidationError):
+        object_meta({"name": 1})
+    with pytest.raises(msgspec.ValidationError):
+        object_meta({"generation": "1"})
+    with pytest.raises(msgspec.ValidationError):
+        object_meta([])

@@ -22,6 +22,7 @@ from podling.apiserver.admission.webhook_matching import attributes
 from podling.apiserver.webhook_calls import WebhookFailed
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
+from podling.machinery.plain import without_nulls
 
 REVIEW_VERSIONS = ("v1", "v1beta1")
 JSON_PATCH = "JSONPatch"
@@ -70,7 +71,7 @@ def verdict(answer: bytes, uid: str, api_version: str, *, mutating: bool) -> Ver
     strict = api_version == _KNOWN[0]
     if strict:
         _check_strictly(plain, response, uid, mutating=mutating)
-    status = response.get("status")
+    status = without_nulls(response.get("status"))
     try:
         return Verdict(
             bool(response.get("allowed")),

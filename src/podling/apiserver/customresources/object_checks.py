@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 
 from podling.api.apiextensions_v1 import CustomResourceSubresourceScale
-from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.customresources.structural import LIST_KEYS, LIST_TYPE, Schema
 from podling.apiserver.kinds.checks import MAX_INT32
 from podling.apiserver.metadata import check_embedded
 from podling.machinery import fields, names
 from podling.machinery.fields import FieldError, Path
+from podling.machinery.intake import object_meta
 from podling.machinery.plain import go_text
 
 Errors = list[FieldError]
@@ -123,7 +123,7 @@ def _head_errors(value: dict[str, Any], path: Path) -> Errors:
 
 def _metadata_errors(given: Any, where: Path) -> Errors:
     try:
-        metadata = msgspec.convert(given, ObjectMeta)
+        metadata = object_meta(given)
     except msgspec.ValidationError as error:
         return [fields.invalid(where, given, str(error))]
     found = check_embedded(metadata)
