@@ -13,18 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podling.api.core_v1 import EmptyDirVolumeSource, Pod, VolumeMount
+from podling.api.core_v1 import EmptyDirVolumeSource, HostPathVolumeSource, Pod, VolumeMount
 from podling.files.trees import remove_tree
 from podling.kubelet import pod_files
 from podling.kubelet.failures import StartFailure
 from podling.kubelet.volumes.atomic_writer import FileProjection, InvalidPath, check_path, write_payload
 from podling.kubelet.volumes.base import Mounted, VolumeFacts
 from podling.kubelet.volumes.empty_dir import tmpfs_size
+from podling.kubelet.volumes.host_path import check_host_path, make_missing_directory
 from podling.kubelet.volumes.mounts import mounts_of
 from podling.kubelet.volumes.ownership import set_ownership
 from podling.kubelet.volumes.projected import single_user
 from podling.kubelet.volumes.sub_paths import prepare_sub_path, sub_path
 from podling.runtime.image_service import Image
+from podling.runtime.oci.linux import open_file_in_root
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="changes owners")
 
@@ -256,3 +258,30 @@ def test_whose_the_token_is(users: list[int | None], outer: int | None, single: 
     ]
     context = {"runAsUser": outer} if outer is not None else {}
     assert single_user(pod(*containers, securityContext=context)) == single
+
+
+@pytest.mark.parametrize("kind", ["", "Directory", "DirectoryOrCreate", "File", "FileOrCreate"])
+def test_host_paths_with_a_nul_are_refused(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(OSError, match=r"Invalid argument|hostPath"):
+        check_host_path(HostPathVolumeSource(path=f"{tmp_path}/a\0b", type=kind))
+    assert os.listdir(tmp_path) == []
+
+
+def test_deep_host_paths_are_made(deep: Path) -> None:
+    path = deep / ("d/" * 1500 + "last")
+    check_host_path(HostPathVolumeSource(path=str(path), type="DirectoryOrCreate"))
+    assert path.is_dir()
+    make_missing_directory(deep / "a/b/c")
+    assert (deep / "a/b/c").is_dir()
+
+
+def test_host_paths_below_a_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        make_missing_directory(tmp_path / "file/part")
+
+
+def test_env_files_with_a_nul_in_their_path_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "env").write_text("KEY=value\n")
+    with pytest.raises(OSError, match="Invalid argument"):
+        open_file_in_root(tmp_path, "env\0more")

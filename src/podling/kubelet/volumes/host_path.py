@@ -7,6 +7,7 @@ CRI-O create it.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -30,8 +31,10 @@ _TESTS = {
 def check_host_path(source: HostPathVolumeSource) -> None:
     """Create what may be created and check the path's type. Raises ``OSError`` with Kubernetes' text."""
     path, kind = Path(source.path), source.type or ""
+    if "\0" in source.path:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), source.path)
     if kind == "DirectoryOrCreate" and not path.exists():
-        path.mkdir(mode=0o755, parents=True)
+        make_missing_directory(path)
     elif kind == "FileOrCreate" and not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
     if kind not in _TESTS:
@@ -43,8 +46,11 @@ def check_host_path(source: HostPathVolumeSource) -> None:
 
 def make_missing_directory(path: Path) -> None:
     """Create the directory that a container mounts, unless something is there. Raises ``OSError``."""
-    if not path.exists():
-        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+    if path.exists():
+        return
+    for part in (*reversed(path.parents), path):  # pathlib recurses, and a path may have two thousand parts
+        if not part.is_dir():
+            part.mkdir(mode=0o755, exist_ok=True)
 
 
 class HostPath:

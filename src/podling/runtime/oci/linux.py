@@ -190,6 +190,8 @@ def open_in_root(root: str | Path, path: str, flags: int = os.O_RDONLY, mode: in
 
     openat2(2) with RESOLVE_IN_ROOT (Linux 5.6). The caller closes the descriptor.
     """
+    if "\0" in path:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
     directory = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         how = _OpenHow(flags | os.O_CLOEXEC, mode, _RESOLVE_IN_ROOT)
