@@ -303,7 +303,8 @@ def _is_done(replica_set: ReplicaSet) -> bool:
 def size_annotations(deployment: Deployment) -> dict[str, str]:
     """What a replica set's annotations say of the deployment's size."""
     replicas = wanted(deployment)
-    return {DESIRED_REPLICAS: str(replicas), MAX_REPLICAS: str(replicas + max_surge(deployment))}
+    most = min(replicas + max_surge(deployment), INT32_MAX)
+    return {DESIRED_REPLICAS: str(replicas), MAX_REPLICAS: str(most)}
 
 
 def revised_annotations(

@@ -99,7 +99,7 @@ def counted(
         updated_replicas=new.status.replicas if new is not None else 0,
         ready_replicas=sum(each.status.ready_replicas or 0 for each in everyone),
         available_replicas=ready_to_serve,
-        unavailable_replicas=max(0, total(everyone) - ready_to_serve),
+        unavailable_replicas=min(INT32_MAX, max(0, total(everyone) - ready_to_serve)),
         terminating_replicas=_terminating(everyone),
         conditions=with_deployment_condition(status.conditions, condition, now),
     )

@@ -25,6 +25,7 @@ from podling.api.meta_v1 import Condition
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podling.controllers.conditions import with_condition
 from podling.controllers.int_or_percent import scaled
+from podling.machinery.numbers import INT32_MAX
 from podling.machinery.pods import is_ready
 
 DELETION_TIMEOUT = timedelta(minutes=2)
@@ -104,8 +105,8 @@ def status_of(
     allowed = max(0, healthy_now - expected.healthy) if expected.pods > 0 else 0
     status = structs.replace(
         budget.status,
-        expected_pods=expected.pods,
-        desired_healthy=expected.healthy,
+        expected_pods=min(expected.pods, INT32_MAX),
+        desired_healthy=min(expected.healthy, INT32_MAX),
         current_healthy=healthy_now,
         disruptions_allowed=allowed,
         disrupted_pods=disrupted,

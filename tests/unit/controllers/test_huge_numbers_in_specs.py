@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from msgspec import structs
 
-from podling.api.apps_v1 import ReplicaSet, ReplicaSetSpec
+from podling.api.apps_v1 import Deployment, ReplicaSet, ReplicaSetSpec
 from podling.api.batch_v1 import CronJob, CronJobSpec, JobTemplateSpec, SuccessPolicy, SuccessPolicyRule
 from podling.api.core_v1 import (
     Event,
@@ -18,7 +18,9 @@ from podling.api.core_v1 import (
     ResourceQuotaSpec,
 )
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
+from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
 from podling.client.base import ApiObject
+from podling.controllers.deployment_rules import MAX_REPLICAS
 from podling.controllers.registry import controllers
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
@@ -90,6 +92,55 @@ async def test_quota_stops_controllers_that_want_too_many_pods(cluster: ControlP
     for each in (await cluster.client.list(Event, "default")).items:
         writes[each.reason or ""] += each.count or 1
     assert writes["FailedCreate"] < 120, writes
+
+
+async def limit_pods(cluster: ControlPlane, number: int) -> None:
+    spec = ResourceQuotaSpec(hard={"pods": str(number)})
+    await cluster.client.create(
+        ResourceQuota(metadata=ObjectMeta(name="few", namespace="default"), spec=spec)
+    )
+
+
+async def test_unavailable_replicas_of_two_huge_revisions_fit_into_32_bits(cluster: ControlPlane) -> None:
+    """Clients in Go refuse a whole list for one number beyond its type."""
+    client = cluster.client
+    await limit_pods(cluster, 3)
+    async with running(client, *controllers()):
+        await client.create(deployment(INT32_MAX, strategy=rolling_deployment("100%", "0%")))
+        await cluster.advance(seconds=10)
+        changed = {"metadata": {"annotations": {"changed": "yes"}}}
+        await client.patch(Deployment, "web", {"spec": {"template": changed}}, "default")
+        await cluster.advance(seconds=60)
+    held = await client.get(Deployment, "web", "default")
+    assert held.status.unavailable_replicas == INT32_MAX
+    sets = (await client.list(ReplicaSet, "default")).items
+    assert [each.spec.replicas for each in sets] == [INT32_MAX] * 2
+    assert {each.metadata.annotations[MAX_REPLICAS] for each in sets} == {str(INT32_MAX)}
+
+
+async def test_budget_of_two_huge_replica_sets_fits_into_32_bits(cluster: ControlPlane) -> None:
+    client = cluster.client
+    await limit_pods(cluster, 4)
+    selector = LabelSelector(match_labels={"app": "kept"})
+    async with running(client, *controllers()):
+        for number in ("1", "2"):
+            labels = {"app": "kept", "set": number}
+            spec = ReplicaSetSpec(
+                replicas=2,
+                selector=LabelSelector(match_labels=labels),
+                template=template("web:1", "Always", **labels),
+            )
+            metadata = ObjectMeta(name=f"kept-{number}", namespace="default")
+            await client.create(ReplicaSet(metadata=metadata, spec=spec))
+        await cluster.advance(seconds=5)
+        for number in ("1", "2"):
+            await client.patch(ReplicaSet, f"kept-{number}", {"spec": {"replicas": INT32_MAX}}, "default")
+        budget = PodDisruptionBudgetSpec(max_unavailable="0%", selector=selector)
+        metadata = ObjectMeta(name="all", namespace="default")
+        await client.create(PodDisruptionBudget(metadata=metadata, spec=budget))
+        await cluster.advance(seconds=60)
+    stored = await client.get(PodDisruptionBudget, "all", "default")
+    assert (stored.status.expected_pods, stored.status.desired_healthy) == (INT32_MAX, INT32_MAX)
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "parallel StatefulSet", "Job"])
