@@ -115,8 +115,10 @@ def test_api_server_alone(small: RealCluster) -> None:
     assert small.get("pod", "pod")["spec"].get("nodeName") is None
     assert small.get("events")["items"] == []
     assert small.down().code == 0
+    assert small.podling("status").code == 3
     again = small.podling("up", "--detach", "--port", "0")
     assert "as last time; --no-api-only starts the other parts" in again.out
+    assert "none: the API server runs alone" in small.podling("status").out
     assert small.down().code == 0
     whole = small.podling("up", "--detach", "--port", "0", "--no-api-only", "--runtime", "sim")
     assert whole.code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -93,14 +94,14 @@ def test_network_policies_are_not_enforced(cluster: RealCluster) -> None:
     with namespace(cluster, "denied"):
         where = ("-n", "denied")
         deny: dict[str, Any] = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-        cluster.apply(
-            {
-                "apiVersion": "networking.k8s.io/v1",
-                "kind": "NetworkPolicy",
-                "metadata": {"name": "deny", "namespace": "denied"},
-                "spec": deny,
-            }
-        )
+        policy = {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {"name": "deny", "namespace": "denied"},
+            "spec": deny,
+        }
+        told = cluster.try_kubectl("apply", "-f", "-", stdin=json.dumps(policy)).err
+        assert "not honoured by this cluster: traffic is not filtered by it" in told
         server = shell_pod("server", "python3 -m http.server 8000")
         server["metadata"]["namespace"] = "denied"
         server["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": 8000}, "periodSeconds": 1}

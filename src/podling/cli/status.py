@@ -32,7 +32,8 @@ def status(directory: DataDirectory) -> None:
         raise SystemExit(NOT_RUNNING)
     memory = f", {resident_mib(pid):.0f} MiB" if Path(f"/proc/{pid}").exists() else ""
     _line("process", f"{pid}{memory}")
-    _line("runtime", directory.settings().runtime)
+    settings = directory.settings()
+    _line("runtime", "none: the API server runs alone" if settings.api_only else settings.runtime)
     _line("kubeconfig", str(directory.kubeconfig))
     try:
         asyncio.run(_show_cluster(directory))
