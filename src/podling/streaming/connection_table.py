@@ -35,7 +35,7 @@ C = TypeVar("C", bound=Connection)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many connections one listener may have.
+    """How many connections one listener may have. An idle one costs about 50 kB.
 
     Attributes:
         total: connections at the same time.
@@ -44,8 +44,8 @@ class Limits:
         margin: a further part, for connections that come faster than idle ones can be closed.
     """
 
-    total: int = 8192
-    per_peer: int = 4096
+    total: int = 4096
+    per_peer: int = 2048
     share: float = 0.5
     margin: float = 0.125
 
