@@ -88,3 +88,16 @@ async def test_a_watch_ends_with_the_definition_of_what_it_watches(server: Serve
         assert await watching == [("ADDED", "w"), ("DELETED", "w")]
     async with server.session.get(server.url(WIDGETS)) as response:
         assert response.status == 404
+
+
+async def test_watch_of_a_client_of_http_1_0_ends_with_its_connection(server: ServedHere) -> None:
+    """There are no chunks in HTTP/1.0."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.http.port)
+    path = f"{MAPS}?watch=true&timeoutSeconds=1"
+    writer.write(f"GET {path} HTTP/1.0\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.0 200 ")
+    await post(server, MAPS, {"metadata": {"name": "new"}})
+    async with asyncio.timeout(SECONDS):
+        event = json.loads(await reader.read())
+    writer.close()
+    assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "new")
