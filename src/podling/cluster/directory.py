@@ -34,8 +34,8 @@ LOCK_RETRY_TEXT = "stop it first ('podling down --data-dir {path}'), or name ano
 _OWN_FILES = ("store.db", "podling.", "lock", "cluster.json", "identity.json", "admin.kubeconfig")
 """What the names of a cluster's files begin with."""
 
-_OF_FILE_SYSTEMS = {"lost+found"}
-"""What an empty file system may hold."""
+_OWN_FOLDERS = frozenset({"pki", "images", "nodes", "volumes", "set-aside", "lost+found"})
+"""Folders of a cluster, which may be file systems of their own, and what an empty file system holds."""
 
 
 class DirectoryInUse(Exception):
@@ -195,8 +195,10 @@ class DataDirectory:
 
     def _refuse_other_things(self) -> None:
         """Raise ``DirectoryUnusable`` for a directory that holds other things and no cluster."""
-        names = set(os.listdir(self.path)) - _OF_FILE_SYSTEMS
-        if names and not any(name.startswith(_OWN_FILES) or name == self.pki.name for name in names):
+        names = os.listdir(self.path)
+        # A folder of these names proves nothing in a user's home, and hinders nothing in a new directory.
+        others = [name for name in names if name not in _OWN_FOLDERS]
+        if others and not any(name.startswith(_OWN_FILES) for name in others):
             raise DirectoryUnusable(
                 f"{self.path} is not empty and no data directory; name another with --data-dir"
             )

@@ -101,13 +101,15 @@ def test_directory_of_other_things_is_refused_and_left_alone(tmp_path: Path) -> 
 def test_files_of_others_in_a_data_directory_keep_their_modes(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path / "data")
     directory.create()
-    (directory.path / "README").touch(0o644)
+    with directory.locked():
+        (directory.path / "README").touch(0o644)
     directory.create()
     assert (directory.path / "README").stat().st_mode & 0o777 == 0o644
 
 
-@pytest.mark.parametrize("name", [None, "lost+found"])
+@pytest.mark.parametrize("name", [None, "lost+found", "images", "volumes", "nodes"])
 def test_empty_file_system_becomes_a_data_directory(tmp_path: Path, name: str | None) -> None:
+    """Its own folders may be there, with file systems of their own."""
     if name:
         (tmp_path / name).mkdir()
     DataDirectory(tmp_path).create()
