@@ -27,6 +27,8 @@ TRIES = 3
 """A request that costs too much is sent again: what garbage collection or a first import took is no cost of
 its own."""
 BODIES = (0, 16, 48, 160)
+TOPIC = 30
+"""So many operations that follow each other in the document are meant by requests that follow each other."""
 SHOWN = 200
 
 
@@ -39,11 +41,13 @@ def server() -> Iterator[MeasuredServer]:
 
 
 def generated(published: Published, user: str) -> Iterator[Asked]:
-    """The same requests every time, in the namespace of the editor."""
+    """The same requests every time; those of the editor are about its namespace, most of them."""
+    operations = [each for each in published.operations if not user or "{namespace}" in each.path]
     for number in range(REQUESTS):
         digest = hashlib.shake_256(str(number).encode()).digest(HEAD + BODIES[number % len(BODIES)])
         if number % 40 == 0:
-            maker = Maker(published, [published.operations[number % len(published.operations) :][:30]])
+            start = number % len(operations)
+            maker = Maker(published, [operations[start:][:TOPIC]])
         made = maker.request(digest[:HEAD], digest[HEAD:])
         path = made.path.decode("utf-8", "surrogateescape").replace("/default", f"/{TENANT}")
         body = (made.body or b"").replace(b'"namespace": "default"', f'"namespace": "{TENANT}"'.encode())
