@@ -267,3 +267,12 @@ async def test_documents_that_are_no_objects_are_indented(ask: Asker) -> None:
         body = (await ask("GET", path)).body
         assert body.startswith(b'{\n  "')
         assert body.endswith(b"\n}")
+
+
+async def test_refusal_quotes_and_escapes_what_client_sent(ask: Asker) -> None:
+    answer = await ask("GET", "/%3Cb%3E%22x%22&y", Impersonate_User='<a "b">')
+    assert answer.code == 403
+    assert json.loads(answer.body)["message"] == (
+        'forbidden: User "&lt;a \\"b\\"&gt;" cannot get path "/&lt;b&gt;\\"x\\"&amp;y"'
+    )
+    assert b"<" not in answer.body

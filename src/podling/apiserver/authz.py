@@ -6,6 +6,8 @@ for kubelets what their pods need. What nothing allows is refused, in Kubernetes
 
 from __future__ import annotations
 
+import html
+import json
 from dataclasses import dataclass
 
 from podling.apiserver.component_roles import NODE_RULES
@@ -65,16 +67,27 @@ def _selected(field_selector: str) -> dict[str, str]:
 
 
 def refusal(user: User, asked: Attributes, reason: str = "") -> errors.ApiError:
-    """403: ``pods "x" is forbidden: User "u" cannot get resource "pods" ...``, and the reason."""
+    """Return a 403: ``pods "x" is forbidden: User "u" cannot get resource "pods" ...``, and the reason.
+
+    Markup in names and paths is escaped (apiserver ``responsewriters.ForbiddenStatusError``).
+    """
     more = f": {reason}" if reason else ""
+    who = f"User {_shown(user.name)} cannot {_escaped(asked.verb)}"
     if asked.path:
-        why = f'User "{user.name}" cannot {asked.verb} path "{asked.path}"{more}'
-        return errors.forbidden("", "", "", why)
+        return errors.forbidden("", "", "", f"{who} path {_shown(asked.path)}{more}")
     resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
-    where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
-    why = f'User "{user.name}" cannot {asked.verb} resource "{resource}" in API group "{asked.group}" {where}'
-    why += more
+    where = f"in the namespace {_shown(asked.namespace)}" if asked.namespace else "at the cluster scope"
+    why = f"{who} resource {_shown(resource)} in API group {_shown(asked.group)} {where}{more}"
     return errors.forbidden(asked.resource, asked.group, asked.name, why)
+
+
+def _shown(text: str) -> str:
+    """Quote a text as Go's ``%q`` does, without markup."""
+    return _escaped(json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False)
 
 
 class RbacAuthorizer:
