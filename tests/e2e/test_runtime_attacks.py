@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podling.runtime.base import RuntimeFailure, Sandbox
+from podling.runtime.base import Mount, RuntimeFailure, Sandbox, Security
 from podling.runtime.oci import detect
 from tests.support import oci_node
 from tests.support.images import Tree, busybox_tree, configuration, docker_archive
@@ -114,6 +114,40 @@ async def test_the_runtimes_program_cannot_be_overwritten(here: Node) -> None:
     after = await asyncio.to_thread(lambda: hashlib.sha256(Path(engine.path).read_bytes()).hexdigest())
     assert after == before
     assert (await here.exec(container, "echo", "works")).out == "works\n"
+
+
+@pytest.mark.parametrize("path", ["/proc", "/proc/sys", "/", "way", "/../../proc"])
+async def test_volumes_of_an_image_cover_no_system_directory(here: Node, tmp_path: Path, path: str) -> None:
+    """CVE-2019-16884: a volume over ``/proc`` hid from the runtime what it was to confine."""
+    tree = busybox_tree().directory("proc/sys/fake").link("way", "proc")
+    layer = tree.tar()
+    config = configuration([layer], Volumes={path: {}})
+    archive = docker_archive(tmp_path / "v.tar", "v:1", [layer], config)
+    (image,) = await here.runtime.images.load(archive)
+    sandbox = await here.pod()
+    script = "exec 2>&1; ls /proc/sys; touch /proc/sys/written && echo covered; true"
+    security = Security(read_only_rootfs=True)
+    text = await said(here, sandbox, "sh", "-c", script, image=image.id, security=security)
+    assert "covered" not in text
+    assert "fake" not in text
+
+
+@pytest.mark.parametrize("target", ["/proc", "/proc/sys", "../proc", "/proc/self/attr"])
+async def test_links_in_a_volume_lead_no_mount_over_proc(here: Node, tmp_path: Path, target: str) -> None:
+    """CVE-2019-19921: a second volume is mounted at a link that the first one holds."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    (second / "fake").mkdir(parents=True)
+    first.mkdir()
+    (first / "way").symlink_to(target)
+    mounts = (
+        Mount(container_path="/v", host_path=str(first)),
+        Mount(container_path="/v/way", host_path=str(second)),
+    )
+    script = "exec 2>&1; ls -d /proc/fake /proc/sys/fake; [ -e /proc/self/status ] && echo works"
+    text = await said(here, await here.pod(), "sh", "-c", script, mounts=mounts)
+    lines = text.splitlines()
+    assert not {"/proc/fake", "/proc/sys/fake"} & set(lines)
+    assert lines == [] or lines[-1] == "works"
 
 
 @pytest.mark.parametrize("name", ["proc", "dev", "sys"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from podling.runtime.base import Mount, RuntimeFailure
-from podling.runtime.oci.proc_mounts import check_mounts_over_proc
+from podling.runtime.oci.mounts import MountPoint
+from podling.runtime.oci.proc_mounts import check_made_mounts, check_mounts_over_proc
 
 NOT_PROC = '"{path}" cannot be mounted because it is not of type proc'
 INSIDE = '"{path}" cannot be mounted because it is inside /proc'
@@ -52,3 +54,36 @@ def test_mount_over_proc(rootfs: Path, path: str, source: str, refusal: str) -> 
     with pytest.raises(RuntimeFailure) as caught:
         check_mounts_over_proc([mount], rootfs)
     assert str(caught.value) == refusal.format(path=path)
+
+
+MASKED = ("/proc/kcore", "/proc/scsi")
+
+
+def made(path: str, kind: str) -> MountPoint:
+    return MountPoint(path, shared=False, receives=False, kind=kind)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [made("/proc", "proc")],
+        [made("/proc", "proc"), made("/proc/sys", "proc"), made("/proc/kcore", "tmpfs")],
+        [made("/proc", "proc"), made("/proc/scsi", "ext4"), made("/proc/sys/fs/binfmt_misc", "autofs")],
+        [made("/proc", "proc"), made("/proc/meminfo", "fuse.lxcfs"), made("/process", "ext4")],
+    ],
+)
+def test_own_mounts_below_proc_are_kept(found: list[MountPoint]) -> None:
+    check_made_mounts(found, MASKED)
+
+
+@pytest.mark.parametrize(
+    ("found", "refusal"),
+    [
+        ([made("/proc", "proc"), made("/proc", "ext4")], NOT_PROC.format(path="/proc")),
+        ([made("/proc", "proc"), made("/proc/sys", "ext4")], INSIDE.format(path="/proc/sys")),
+        ([made("/proc", "proc"), made("/proc/7/attr", "tmpfs")], INSIDE.format(path="/proc/7/attr")),
+    ],
+)
+def test_mounts_that_ended_up_over_proc_are_refused(found: list[MountPoint], refusal: str) -> None:
+    with pytest.raises(RuntimeFailure, match=re.escape(refusal)):
+        check_made_mounts(found, MASKED)

@@ -13,6 +13,7 @@ import os
 import signal as signals
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -32,7 +33,9 @@ from podling.runtime.oci.cgroups import merged
 from podling.runtime.oci.ends import Ends, Locks, report, sweep_process
 from podling.runtime.oci.events import Running
 from podling.runtime.oci.host import Host, birth
+from podling.runtime.oci.mounts import parse_mountinfo
 from podling.runtime.oci.prepare import Prepared, prepare
+from podling.runtime.oci.proc_mounts import check_made_mounts
 from podling.runtime.oci.records import ContainerRecord, Records, SandboxRecord
 from podling.runtime.oci.rootfs import sub_path_places, unmount_everything_under, unmount_sub_paths
 from podling.runtime.oci.threads import in_thread, wait_for_end
@@ -123,6 +126,7 @@ class Containers:
                 raise RuntimeFailure(f"container {container_id} is {record.state.value.lower()}, not created")
             try:
                 record = await self._make(record)
+                self._check_mounts(record)
                 await self._release(record)
             except BaseException as error:
                 await self._failed(record, error)
@@ -152,6 +156,15 @@ class Containers:
         record = self.records.save(replace(record, pid=pid, birth=birth(pid)))
         self.ends.watch(record)
         return record
+
+    def _check_mounts(self, record: ContainerRecord) -> None:
+        """Look where the container's mounts ended up. Raises ``RuntimeFailure``."""
+        try:
+            table = Path(f"/proc/{record.pid}/mountinfo").read_text()
+        except OSError:  # it has ended
+            return
+        points = [point for point in parse_mountinfo(table) if point.path.startswith("/proc")]
+        check_made_mounts(points, self._configuration(record)["linux"]["maskedPaths"])
 
     async def _release(self, record: ContainerRecord) -> None:
         """Let the process run its program.
@@ -204,8 +217,13 @@ class Containers:
             raise RuntimeFailure(text) from error
 
     def _command(self, record: ContainerRecord) -> str:
-        config = msgspec.json.decode((self._host.bundle(record.id) / "config.json").read_bytes())
-        return str(config["process"]["args"][0])
+        return str(self._configuration(record)["process"]["args"][0])
+
+    def _configuration(self, record: ContainerRecord) -> dict[str, Any]:
+        config: dict[str, Any] = msgspec.json.decode(
+            (self._host.bundle(record.id) / "config.json").read_bytes()
+        )
+        return config
 
     async def stop(self, container_id: str, grace_seconds: float, signal: str) -> None:
         """Signal, wait, kill; returns when the container's end is recorded."""

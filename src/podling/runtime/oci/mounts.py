@@ -20,6 +20,8 @@ class MountPoint:
     shared: bool
     receives: bool
     """It is a slave: what is mounted elsewhere in its group appears here, not the other way round."""
+    kind: str = ""
+    """The type of its file system."""
 
 
 def parse_mountinfo(text: str) -> list[MountPoint]:
@@ -32,6 +34,7 @@ def parse_mountinfo(text: str) -> list[MountPoint]:
                 path=_unescaped(fields[4]),
                 shared=any(tag.startswith("shared:") for tag in tags),
                 receives=any(tag.startswith("master:") for tag in tags),
+                kind=fields[fields.index("-", 6) + 1],
             )
         )
     return points

@@ -62,7 +62,8 @@ def prepare(
     directory, bundle, rootfs = _directories(host, record, image)
     spec = replace(spec, mounts=_with_sources(spec.mounts, images, bundle))
     _check_propagation(spec.mounts)
-    check_mounts_over_proc(spec.mounts, rootfs)
+    volumes = tuple(_volumes(spec, image, directory / "volumes", rootfs))
+    check_mounts_over_proc((*spec.mounts, *volumes), rootfs)
     user = resolve_user(
         spec.security,
         image.config.user or "",
@@ -86,7 +87,7 @@ def prepare(
         hostname=sandbox.hostname,
         shm=Path("/dev/shm") if sandbox.namespaces.host_ipc else place.shm,
         hostname_file=_hostname_file(host, sandbox),
-        extra_mounts=tuple(_volumes(spec, image, directory / "volumes", rootfs)),
+        extra_mounts=volumes,
         seccomp=seccomp,
         seccomp_filter=compiled(seccomp) if seccomp and host.engine.name == "crun" else "",
         devices=tuple(host_devices()) if spec.security.privileged else (),

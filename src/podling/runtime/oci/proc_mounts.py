@@ -6,12 +6,13 @@ runc refuses them; crun does not. Upstream: ``checkProcMount`` in ``runc/libcont
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from podling.runtime.base import Mount, RuntimeFailure
 from podling.runtime.oci import linux
+from podling.runtime.oci.mounts import MountPoint
 
 PROC = PurePosixPath("/proc")
 
@@ -33,6 +34,10 @@ ALLOWED = frozenset(
 """The files of ``/proc`` that programs such as lxcfs replace."""
 
 
+_OWN_KINDS = ("proc", "autofs", "binfmt_misc")
+"""File systems of the kernel that lie below the machine's ``/proc``."""
+
+
 def check_mounts_over_proc(mounts: Iterable[Mount], rootfs: Path) -> None:
     """Raise ``RuntimeFailure`` for a mount on ``/proc`` that is not of type proc, or on a path inside."""
     for mount in mounts:
@@ -43,6 +48,21 @@ def check_mounts_over_proc(mounts: Iterable[Mount], rootfs: Path) -> None:
             raise RuntimeFailure(f'"{mount.container_path}" cannot be mounted because it is not of type proc')
         if PROC in target.parents:
             raise RuntimeFailure(f'"{mount.container_path}" cannot be mounted because it is inside /proc')
+
+
+def check_made_mounts(points: Iterable[MountPoint], masked: Collection[str]) -> None:
+    """Raise ``RuntimeFailure`` if something covers ``/proc`` in a container whose process waits to start.
+
+    A volume may hold links, which change while the container is made, so where its mounts ended up is known
+    only now. ``masked`` are the paths that the OCI runtime covers itself.
+    """
+    for point in points:
+        target = PurePosixPath(point.path)
+        if target == PROC and point.kind != "proc":
+            raise RuntimeFailure('"/proc" cannot be mounted because it is not of type proc')
+        inside = PROC in target.parents and target not in ALLOWED and point.path not in masked
+        if inside and point.kind not in _OWN_KINDS:
+            raise RuntimeFailure(f'"{point.path}" cannot be mounted because it is inside /proc')
 
 
 def resolved(container_path: str, rootfs: Path) -> PurePosixPath:
