@@ -35,11 +35,10 @@ def fill_absent(obj: S, **defaults: Any) -> S:
     None says nothing, and so does the zero of a field that Kubernetes holds by value and omits while it is
     empty: ``replicas: 0`` stays, an empty ``restartPolicy`` is filled.
     """
-    absent = _absent(type(obj))
     missing = {
         name: value
         for name, value in defaults.items()
-        if (found := getattr(obj, name)) is None or found == absent.get(name)
+        if not (found := getattr(obj, name)) and (found is None or found == _absent(type(obj)).get(name))
     }
     return structs.replace(obj, **missing) if missing else obj
 
