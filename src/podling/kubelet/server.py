@@ -39,7 +39,7 @@ PROMETHEUS = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
 SHUTDOWN_SECONDS = 2.0
 """How long connections may take to end once they are told to."""
 
-LIMITS = Limits(per_peer=4096, share=0.75)
+LIMITS = Limits(per_peer=4096, reserve=0.125)
 """All connections come from the API server, and need descriptors when its clients have taken their share."""
 
 CLIENT_GONE = 499

@@ -1,8 +1,8 @@
 """Which connections a server keeps when there are too many: plain decisions over numbers.
 
 The kernel gives a new descriptor the lowest free number, so the number of a new connection tells how full
-the process' table of descriptors is. Connections may use the numbers below a share of the limit; those above
-stay free for the store, containers and everything else.
+the process' table of descriptors is. The highest numbers stay free of connections, for the store, containers
+and everything else.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ class Limits:
     Attributes:
         total: connections at the same time.
         per_peer: connections of one address.
-        share: the part of the process' descriptors that its connections may use.
-        margin: a further part, for connections that come faster than idle ones can be closed.
+        share: the part of the process' descriptors that connections may have, at most.
+        reserve: the part that stays free for everything else. New connections may use half of it until idle
+            ones, which are closed for them, have let go of theirs.
     """
 
     total: int = 4096
     per_peer: int = 2048
     share: float = 0.5
-    margin: float = 0.125
+    reserve: float = 0.25
 
 
 class Verdict(Enum):
@@ -68,11 +69,12 @@ def verdict(limits: Limits, *, descriptor: int, open_files: int, connections: in
         connections: how many there are without it.
         of_peer: how many of them are from the same address.
     """
-    if descriptor >= open_files * (limits.share + limits.margin):
+    if descriptor >= open_files * (1 - limits.reserve / 2):
         return Verdict.CLOSE
     if of_peer >= limits.per_peer:
         return Verdict.KEEP_FOR_IDLE_OF_PEER
-    if connections >= limits.total or descriptor >= open_files * limits.share:
+    full = connections >= min(limits.total, open_files * limits.share)
+    if full or descriptor >= open_files * (1 - limits.reserve):
         return Verdict.KEEP_FOR_IDLE
     return Verdict.KEEP
 

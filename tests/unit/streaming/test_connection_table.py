@@ -8,17 +8,17 @@ import pytest
 
 from podling.streaming.connection_table import ConnectionTable, Limits, Verdict, verdict
 
-LIMITS = Limits(total=100, per_peer=10, share=0.5, margin=0.125)
+LIMITS = Limits(total=100, per_peer=10, share=0.5, reserve=0.25)
 
 
 @pytest.mark.parametrize(
     ("descriptor", "connections", "of_peer", "found"),
     [
         (20, 0, 0, Verdict.KEEP),
-        (499, 99, 9, Verdict.KEEP),
-        (500, 99, 9, Verdict.KEEP_FOR_IDLE),
-        (624, 0, 0, Verdict.KEEP_FOR_IDLE),
-        (625, 0, 0, Verdict.CLOSE),
+        (749, 99, 9, Verdict.KEEP),
+        (750, 99, 9, Verdict.KEEP_FOR_IDLE),
+        (874, 0, 0, Verdict.KEEP_FOR_IDLE),
+        (875, 0, 0, Verdict.CLOSE),
         (999, 0, 20, Verdict.CLOSE),
         (20, 100, 9, Verdict.KEEP_FOR_IDLE),
         (20, 99, 10, Verdict.KEEP_FOR_IDLE_OF_PEER),
@@ -30,6 +30,16 @@ def test_verdict(descriptor: int, connections: int, of_peer: int, found: Verdict
         LIMITS, descriptor=descriptor, open_files=1000, connections=connections, of_peer=of_peer
     )
     assert decided is found
+
+
+def test_connections_have_a_share_of_few_descriptors() -> None:
+    """Descriptors of others count against the reserve alone."""
+    seen = [
+        verdict(LIMITS, descriptor=descriptor, open_files=64, connections=connections, of_peer=0)
+        for descriptor, connections in ((40, 31), (40, 32), (47, 0), (48, 0), (56, 0))
+    ]
+    kept, full, closed = Verdict.KEEP, Verdict.KEEP_FOR_IDLE, Verdict.CLOSE
+    assert seen == [kept, full, kept, full, closed]
 
 
 @dataclass(eq=False)
