@@ -118,6 +118,9 @@ class Supervisor:
             error = await _failure_of(work)
             if error is None:
                 return
+            if self._closed:  # the task was cancelled, and its clean-up failed
+                _report(name, subject, error, "it is not started again")
+                return
             in_a_row = 1 if clock.monotonic() - began >= HEALTHY_SECONDS else in_a_row + 1
             least = restart_seconds(in_a_row)
             seconds = ids.uniform(least, 2 * least)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import errno
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -206,3 +207,23 @@ async def test_closed_supervisor_starts_nothing() -> None:
     await tasks.close()
     with pytest.raises(RuntimeError, match="supervisor is closed"):
         tasks.keep_running("late", Script())
+
+
+async def test_task_that_fails_while_it_is_cancelled_does_not_start_again() -> None:
+    """Clean-up may fail. Started again, the task would keep its supervisor from closing for ever."""
+    runs = 0
+
+    async def clean_up_fails() -> None:
+        nonlocal runs
+        runs += 1
+        try:
+            await clock.sleep(1000)
+        finally:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    supervisor = Supervisor()
+    supervisor.keep_running("test", clean_up_fails)
+    await clock.sleep(1)
+    async with asyncio.timeout(60):
+        await supervisor.close()
+    assert runs == 1
