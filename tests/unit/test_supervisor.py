@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import errno
 import logging
 from collections.abc import Awaitable, Callable
 
