@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim, Pod, Volume
+from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.failures import VolumeFailure
 from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumeTools
 from podling.kubelet.volumes.host_path import check_host_path
@@ -31,6 +32,8 @@ class ClaimVolume:
 
     def __init__(self, tools: VolumeTools) -> None:
         self._tools = tools
+        self._owned: set[tuple[str, str]] = set()
+        """Volumes whose files were given to their pod's group, perhaps by a call that took too long."""
 
     async def set_up(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Mounted:
         claim = await self._claim(pod, volume)
@@ -43,7 +46,13 @@ class ClaimVolume:
             raise VolumeFailure(volume.name, str(error)) from error
         source = volume.persistent_volume_claim
         read_only = bool(source.read_only) if source is not None else False
-        return Mounted(self._path(pod, volume, found), read_only)
+        uid = pod.metadata.uid or ""
+        try:
+            path = await blocking_for_pod(uid, self._path, pod, volume, found)
+        except OSError as error:
+            raise VolumeFailure(volume.name, str(error)) from error
+        self._owned.discard((uid, volume.name))
+        return Mounted(path, read_only)
 
     async def _claim(self, pod: Pod, volume: Volume) -> PersistentVolumeClaim:
         name = claim_name(pod, volume)
@@ -59,24 +68,26 @@ class ClaimVolume:
         return claim
 
     def _path(self, pod: Pod, volume: Volume, found: PersistentVolume) -> Path:
-        try:
-            if found.spec.host_path is not None:
-                if self._tools.write:
-                    check_host_path(found.spec.host_path)
-                return Path(found.spec.host_path.path)
-            if found.spec.local is not None:
-                path = Path(found.spec.local.path)
-                if self._tools.write:
-                    self._check_local(pod, path)
-                return path
-        except OSError as error:
-            raise VolumeFailure(volume.name, str(error)) from error
+        """Where the volume is, checked. Its file system may be slow, and hold any number of files."""
+        if found.spec.host_path is not None:
+            if self._tools.write:
+                check_host_path(found.spec.host_path)
+            return Path(found.spec.host_path.path)
+        if found.spec.local is not None:
+            path = Path(found.spec.local.path)
+            if self._tools.write:
+                self._check_local(pod, volume, path)
+            return path
         raise VolumeFailure(volume.name, "no volume plugin matched")
 
-    def _check_local(self, pod: Pod, path: Path) -> None:
+    def _check_local(self, pod: Pod, volume: Volume, path: Path) -> None:
+        done = (pod.metadata.uid or "", volume.name)
         if not path.exists():
             raise OSError(f'path "{path}" does not exist')
         context = pod.spec.security_context
+        if done in self._owned:
+            return
         if context is not None and context.fs_group is not None and path.is_dir():
             only = context.fs_group_change_policy == "OnRootMismatch"
             set_ownership(path, context.fs_group, only_on_mismatch=only)
+            self._owned.add(done)
