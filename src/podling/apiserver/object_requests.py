@@ -29,11 +29,14 @@ from podling.apiserver.watch_requests import WatchRequests
 from podling.client.base import PatchType
 from podling.client.local import Patch, Target, User, WriteOptions
 from podling.machinery import codec, errors, intake, tables
+from podling.machinery.body_limits import VALUES_MAX, VALUES_OF_DEFINITIONS_MAX
 from podling.machinery.custom import CustomObject, CustomResource, is_custom
 from podling.machinery.mismatch import Mismatch
 from podling.machinery.scheme import Resource, type_of
 from podling.machinery.status_json import status_json
 from podling.store.base import Entry
+
+DEFINITION = "CustomResourceDefinition"
 
 WRITES = ("create", "update", "patch", "delete")
 PATCH_TYPES = {each.value: each for each in PatchType}
@@ -156,7 +159,8 @@ class ObjectRequests:
             raise errors.unsupported_media_type(list(PATCH_TYPES))
         options = _write_options(request, "patch", patch_type)
         data = await request.read()
-        body = await self._bodies.read(data, codec.read_body, media_type)
+        most = VALUES_OF_DEFINITIONS_MAX if target.resource.kind == DEFINITION else VALUES_MAX
+        body = await self._bodies.read(data, codec.read_body, media_type, "", most)
         await self._registry.turns.wait(len(data))
         code = self._code_of_change(target)
         patch = Patch(patch_type, body.value, body.duplicates)
@@ -251,18 +255,19 @@ def _body_type(target: Target) -> type[Any]:
 
 def _object(data: bytes, content_type: str, kind: type[Any], field_validation: str) -> tuple[Any, list[str]]:
     read = codec.read_body if is_custom(kind) else read_any
-    return codec.convert(read(data, content_type, kind.__name__), kind, field_validation)
+    most = VALUES_OF_DEFINITIONS_MAX if kind.__name__ == DEFINITION and not is_custom(kind) else VALUES_MAX
+    return codec.convert(read(data, content_type, kind.__name__, most), kind, field_validation)
 
 
-def read_any(data: bytes, content_type: str, kind: str = "") -> codec.Body:
+def read_any(data: bytes, content_type: str, kind: str = "", values_max: int = VALUES_MAX) -> codec.Body:
     """A body in any media type that is served. Raises 415 for others, 400 for malformed ones."""
     if content_type == JSON:
-        return codec.read_body(data, content_type, kind)
+        return codec.read_body(data, content_type, kind, values_max)
     if content_type.startswith(protobuf.MEDIA_TYPE):
-        return protobuf.read_protobuf(data)
+        return protobuf.read_protobuf(data, values_max)
     if content_type.partition(";")[0].strip().lower() not in ("", *ACCEPTED):
         raise errors.unsupported_media_type((*ACCEPTED, protobuf.MEDIA_TYPE))
-    return codec.read_body(data, content_type, kind)
+    return codec.read_body(data, content_type, kind, values_max)
 
 
 def _delete_options(data: bytes, content_type: str) -> DeleteOptions:

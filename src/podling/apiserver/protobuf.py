@@ -61,7 +61,7 @@ def _tables() -> Mapping[str, Mapping[int, Field]]:
     }
 
 
-def read_protobuf(data: bytes) -> Body:
+def read_protobuf(data: bytes, values_max: int = VALUES_MAX) -> Body:
     """The object in an enveloped body. Raises 400 for anything else."""
     try:
         if not data.startswith(MAGIC):
@@ -71,7 +71,7 @@ def read_protobuf(data: bytes) -> Body:
         envelope = dict(_raw_fields(data[len(MAGIC) :]))
         about = {number: value.decode() for number, value in _raw_fields(envelope.get(1, b""))}
         version, kind = about.get(1, ""), about.get(2, "")
-        plain = _message(_message_name(version, kind), envelope.get(2, b""), _Limits())
+        plain = _message(_message_name(version, kind), envelope.get(2, b""), _Limits(values_max))
     except (ValueError, OverflowError, AttributeError, TypeError, struct.error) as error:
         raise errors.bad_request(f"the body of the request is not protobuf: {error}") from None
     return Body({"apiVersion": version, "kind": kind, **plain})
@@ -94,14 +94,14 @@ def _package(api_version: str) -> str:
 class _Limits:
     """Counts the values of one body."""
 
-    def __init__(self) -> None:
-        self._left = VALUES_MAX
+    def __init__(self, values_max: int) -> None:
+        self._max = self._left = values_max
 
     def take(self) -> None:
         """Count a value. Raises 413 for more than a body may hold."""
         self._left -= 1
         if self._left < 0:
-            raise too_many()
+            raise too_many(self._max)
 
 
 def _message(name: str, data: bytes, limits: _Limits, depth: int = 0) -> Any:
@@ -155,7 +155,7 @@ def _is_map(kind: str) -> bool:
 def _empty_value(kind: str) -> Any:
     """The value of a map entry that is left out because it is empty."""
     value_kind = _tables()[kind][2][1]
-    return "" if value_kind in ("string", "bytes") else _message(value_kind, b"", _Limits())
+    return "" if value_kind in ("string", "bytes") else _message(value_kind, b"", _Limits(VALUES_MAX))
 
 
 def _raw_fields(data: bytes) -> Iterator[tuple[int, Any]]:

@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from podling.machinery import body_limits, jsonscan
+from podling.machinery import jsonscan
+from podling.machinery.body_limits import VALUES_MAX, check_json
 from podling.machinery.errors import ApiError, bad_request, unsupported_media_type
 from podling.machinery.plain import json_type
 
@@ -29,7 +30,6 @@ YAML_ERRORS = "yaml: unmarshal errors:\n"
 """The beginning of what is said of keys that are there more than once in YAML."""
 
 _SUMMARY_LENGTH = 30
-TOO_LARGE = 413
 _half_character = re.compile(r"\\u[dD][89a-fA-F]").search
 _GO_META = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -45,20 +45,22 @@ class Body(Struct, frozen=True):
     """What was read, if it is JSON and has such keys: it tells the order in which they come."""
 
 
-def read_body(data: bytes, content_type: str = JSON, kind: str = "") -> Body:
+def read_body(data: bytes, content_type: str = JSON, kind: str = "", values_max: int = VALUES_MAX) -> Body:
     """Read ``data`` as its media type says; ``kind`` is what was expected, for messages.
 
     Media types that end in ``+json`` or ``+yaml`` (patches) are read like plain ones. Raises
     ``ApiError``: 415 for other media types, 400 for malformed data, 413 for too many values.
     """
     media_type = content_type.partition(";")[0].strip().lower()
+    if not media_type.endswith("yaml"):
+        check_json(data, values_max)
     if media_type in ("", JSON):
         return _read_json(data, partial(_refused, data, kind), kind)
     if media_type.endswith("+json"):
         looked_at = "" if media_type.startswith("application/strategic-") else "error decoding patch: "
         return _read_json(data, lambda message: bad_request(looked_at + message))
     if media_type == YAML or media_type.endswith("+yaml"):
-        return _read_yaml(data, kind)
+        return _read_yaml(data, kind, values_max)
     raise unsupported_media_type(ACCEPTED)
 
 
@@ -123,7 +125,6 @@ def _read_plainly(data: bytes) -> Any:
 
 
 def _read_json(data: bytes, refused: Callable[[str], ApiError], kind: str = "") -> Body:
-    body_limits.check_json(data)
     if data.count(b"{") + data.count(b"[") <= jsonscan.MAX_DEPTH:
         value = _read_plainly(data)
         if value is not None:
@@ -183,21 +184,21 @@ def too_deep(value: Any, openers: int) -> bool:
     return True
 
 
-def _read_yaml(data: bytes, kind: str) -> Body:
+def _read_yaml(data: bytes, kind: str, values_max: int) -> Body:
     if data.lstrip()[:1] == b"{":
+        check_json(data, values_max)
         # kubectl sends JSON as YAML when it applies; the short way usually does.
         try:
             body = _read_json(data, partial(_refused, data, kind), kind)
-        except ApiError as error:
-            if error.code == TOO_LARGE:
-                raise
+        except ApiError:
+            pass
         else:
             if not body.duplicates:
                 return body
     from podling.machinery import yamlread
 
     try:
-        value, duplicates = yamlread.load(data)
+        value, duplicates = yamlread.load(data, values_max)
     except yamlread.YamlError as error:
         raise _no_yaml(data, kind, str(error)) from None
     _check_object(value, data, kind)

@@ -21,14 +21,18 @@ _string = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("?)', re.DOTALL)
 """A string, or the beginning of one that does not end."""
 
 
-def check_json(data: bytes) -> None:
-    """Raise 413 for JSON with more values than a body may hold."""
-    if _count(data) > VALUES_MAX and _count_outside_strings(data) > VALUES_MAX:
-        raise too_many()
+VALUES_OF_DEFINITIONS_MAX = 500_000
+"""The same of definitions of custom resources, which administrators write: their schemas are long."""
 
 
-def too_many() -> ApiError:
-    return too_large(f"limit is {VALUES_MAX} values")
+def check_json(data: bytes, values_max: int) -> None:
+    """Raise 413 for JSON with more values than ``values_max``."""
+    if _count(data) > values_max and _count_outside_strings(data, values_max) > values_max:
+        raise too_many(values_max)
+
+
+def too_many(values_max: int) -> ApiError:
+    return too_large(f"limit is {values_max} values")
 
 
 def _count(data: bytes) -> int:
@@ -36,9 +40,9 @@ def _count(data: bytes) -> int:
     return data.count(b"{") + data.count(b"[") + data.count(b",")
 
 
-def _count_outside_strings(data: bytes) -> int:
+def _count_outside_strings(data: bytes, enough: int) -> int:
     found, start, inside = 0, 0, False
-    while start < len(data) and found <= VALUES_MAX:
+    while start < len(data) and found <= enough:
         end = start + _CHUNK
         while data[end - 1 : end] == b"\\":
             end += 1  # a character behind a backslash belongs to the same chunk

@@ -62,9 +62,9 @@ class _Open:
     keys: set[str] = field(default_factory=set)
 
 
-def load(data: bytes) -> tuple[Any, list[str]]:
+def load(data: bytes, values_max: int = VALUES_MAX) -> tuple[Any, list[str]]:
     """The first document, and one text per repeated key. Raises YamlError, or 413 for too many values."""
-    reader = _Reader()
+    reader = _Reader(values_max)
     try:
         for event in yaml.parse(data, Loader=_loader()):
             if isinstance(event, DocumentEndEvent):
@@ -93,7 +93,8 @@ def _complaint(error: yaml.YAMLError) -> str:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, values_max: int) -> None:
+        self.values_max = values_max
         self.stack: list[_Open] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.expanded = 0
@@ -171,8 +172,8 @@ class _Reader:
 
     def place(self, value: Any, event: Event, size: int = 1) -> None:
         self.values += 1
-        if self.values > VALUES_MAX:
-            raise too_many()
+        if self.values > self.values_max:
+            raise too_many(self.values_max)
         if not self.stack:
             self.result = value
             return

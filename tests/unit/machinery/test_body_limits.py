@@ -8,7 +8,7 @@ import pytest
 
 from podling.apiserver.protobuf import read_protobuf
 from podling.machinery.bodies import JSON, YAML, read_body
-from podling.machinery.body_limits import VALUES_MAX
+from podling.machinery.body_limits import VALUES_MAX, VALUES_OF_DEFINITIONS_MAX
 from podling.machinery.errors import ApiError
 
 SEVERAL_CHUNKS = 300_000
@@ -44,6 +44,12 @@ def test_text_that_never_ends_is_malformed_and_quickly_found() -> None:
     with pytest.raises(ApiError) as refused:
         read_body(b'{"a":"' + b'\\"{' * SEVERAL_CHUNKS)
     assert refused.value.code == 400
+
+
+@pytest.mark.parametrize("media_type", [JSON, YAML])
+def test_definitions_may_have_more_values(media_type: str) -> None:
+    data = b"[" + b",".join([b"1"] * (2 * VALUES_MAX)) + b"]"
+    assert len(read_body(data, media_type, values_max=VALUES_OF_DEFINITIONS_MAX).value) == 2 * VALUES_MAX
 
 
 def test_many_values_in_protobuf_are_refused() -> None:
