@@ -95,6 +95,12 @@ def test_empty_structs_write_what_go_writes() -> None:
     assert checked > 700
 
 
+def test_lists_that_are_never_null_are_lists_without_omitempty() -> None:
+    facts = {name: held for structs in gen_api.load_go_types().values() for name, held in structs.items()}
+    for struct, fields in gen_api.NEVER_NULL.items():
+        assert [facts[struct][field] for field in fields] == ["slice"] * len(fields), struct
+
+
 def test_what_holds_micro_times_is_known_however_deep() -> None:
     micro = gen_api.holding(f"{gen_api.META}.MicroTime", gen_api.load_schema())
     assert "io.k8s.api.coordination.v1.LeaseList" in micro

@@ -17,6 +17,7 @@ from podling.machinery import codec, fieldsets
 from podling.machinery.scheme import resource_of
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
+from tests.support.custom_resources import definition, widget
 from tests.support.workloads import deployment
 
 NOTHING_NEW: list[tuple[PatchType, Any]] = [
@@ -122,3 +123,20 @@ async def test_null_times_of_a_status_are_owned_by_their_writer(cluster: Control
     said = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
     pod = await cluster.client.patch(Pod, "web", said, "default", subresource="status", field_manager="node")
     assert '.status.conditions[type="Ready"].lastProbeTime' in owned(pod, "node")
+
+
+async def test_custom_objects_and_defaults_of_schemas_keep_their_zeros(cluster: ControlPlane) -> None:
+    """Go has no type for them: they are kept as they were sent."""
+    default = {"type": "boolean", "default": False, "description": "", "nullable": False}
+    inner = {"type": "object", "properties": {"flag": default}, "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": inner}}
+    made = await cluster.client.create(definition(schema))
+    (version,) = codec.to_plain(made)["spec"]["versions"]
+    held = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["flag"]
+    assert held == {"type": "boolean", "default": False}
+    await cluster.advance(seconds=5)
+    found = cluster.server.catalogue.by_path("example.com", "v1", "widgets")
+    assert found is not None
+    spec = {"hostNetwork": False, "name": "", "count": 0, "list": [], "map": {}, "flag": False}
+    stored = await cluster.client.create(widget(found.type, spec=spec))
+    assert stored.content["spec"] == spec
