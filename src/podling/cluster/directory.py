@@ -226,9 +226,12 @@ class DataDirectory:
             return ClusterSettings(runtime=self._runtime_found())
 
     def _runtime_found(self) -> str:
-        """Return the runtime that keeps records in the directory of a node; empty without any."""
+        """Return the runtime that keeps records in the directory of a node; empty without any.
+
+        An empty directory is no record: it may be where a file system was mounted for the records to come.
+        """
         nodes = [self.node(name) for name in self.node_names()]
-        return next((each for each in RUNTIMES if any((node / each).is_dir() for node in nodes)), "")
+        return next((each for each in RUNTIMES if any(_holds_anything(node / each) for node in nodes)), "")
 
     def remember(self, settings: ClusterSettings) -> None:
         """Record the settings of this run. A full disk must not keep a cluster from starting."""
@@ -300,6 +303,13 @@ class DataDirectory:
             return int((self.path / "podling.pid").read_text())
         except (OSError, ValueError):
             return 0
+
+
+def _holds_anything(folder: Path) -> bool:
+    try:
+        return any(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def open_private(path: Path, mode: str) -> IO[bytes]:

@@ -199,6 +199,8 @@ def test_nodes_show_that_a_cluster_ran(tmp_path: Path) -> None:
     directory = DataDirectory(tmp_path)
     directory.create()
     (directory.node("one") / "oci").mkdir(parents=True)
+    directory.check_store()  # a file system for records to come may be mounted there
+    (directory.node("one") / "oci" / "containers").mkdir()
     with pytest.raises(DirectoryUnusable, match="is missing"):
         directory.check_store()
     assert directory.settings().runtime == "oci", "'podling down' must end the containers"
