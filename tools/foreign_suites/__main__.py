@@ -62,12 +62,14 @@ def run(suite: Suite, work: Path, clone: Path | None, select: str = "") -> Resul
             home = Path(folder) / "home"
             (home / ".kube").mkdir(parents=True)
             (home / ".kube" / "config").symlink_to(cluster.kubeconfig)
-            # Suites read HOME or KUBECONFIG; whichever they forget must not be the caller's.
+            (home / "tmp").mkdir()
+            # Suites read HOME or KUBECONFIG, and clients leave credentials in temporary files: nothing of
+            # the caller's may be used, and nothing may stay.
+            places = {"HOME": home, "KUBECONFIG": cluster.kubeconfig, "TMPDIR": home / "tmp"}
             variables = {
                 **os.environ,
                 **ready.variables,
-                "HOME": str(home),
-                "KUBECONFIG": str(cluster.kubeconfig),
+                **{name: str(path) for name, path in places.items()},
             }
             begun = clock.monotonic()
             with (logs / f"{suite.name}.log").open("w") as log:
