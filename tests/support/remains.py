@@ -54,7 +54,12 @@ def _processes(identity: str, folder: str) -> list[str]:
 
 def _mounts(state: Path, node: Path) -> list[str]:
     points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    return [f"mount {point}" for point in points if point.startswith((f"{state}/", f"{node}/"))]
+    of_the_node = f"{state}/host-files/"
+    return [
+        f"mount {point}"
+        for point in points
+        if point.startswith((f"{state}/", f"{node}/")) and not point.startswith(of_the_node)
+    ]
 
 
 def _children(*folders: Path) -> list[str]:

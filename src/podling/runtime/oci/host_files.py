@@ -70,6 +70,11 @@ def share(state: Path, paths: Sequence[str]) -> None:
         raise RuntimeFailure(f"the machine's programs cannot be shown to containers: {error}") from error
 
 
+def withdraw(state: Path) -> None:
+    """Unmount what ``share`` mounted; containers keep what they have."""
+    unmount_everything_under(state / "host-files")
+
+
 def share_covered(path: str, place: Path, covers: Path) -> None:
     """Bind the directory ``path`` at ``place``, and cover what others may not read with nothing.
 

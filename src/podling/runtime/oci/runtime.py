@@ -288,6 +288,7 @@ class _Parts:
     async def close(self) -> None:
         self._watch.close()
         await self.containers.ends.close()
+        await asyncio.to_thread(host_files.withdraw, self.host.state)
         self.host.view.close()
         self.host.program.close()
 
