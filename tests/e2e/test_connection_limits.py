@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from podling.streaming.connection_table import Limits
-from podling.streaming.listener import Timeouts
+from podling.streaming.listener import Listener, Timeouts
 from tests.support.over_tls import running_over_tls
 from tests.support.served_here import TOKEN, serving
 from tests.support.websocket_frames import client_frame
@@ -233,6 +234,45 @@ async def test_answer_that_is_not_read_ends_its_connection(asked: bytes, further
                     await writer.drain()
                     await asyncio.sleep(0.05)  # noqa: TID251 (the server ends it, not this loop)
         writer.transport.abort()
+
+
+async def test_rest_that_is_not_read_at_the_end_is_not_waited_for() -> None:
+    ended = asyncio.Event()
+
+    async def answer_and_end(request: web.BaseRequest) -> web.StreamResponse:
+        transport = request.transport
+        assert transport is not None
+        transport.write(bytes(20_000_000))
+        transport.close()
+        ended.set()
+        return web.Response()
+
+    runner = web.ServerRunner(web.Server(answer_and_end))
+    await runner.setup()
+    site = Listener(runner, HERE, 0, timeouts=Timeouts(head=0.4, request=0.5))
+    await site.start()
+    try:
+        _, writer = await asyncio.open_connection(HERE, site.sockets[0].getsockname()[1], limit=1024)
+        writer.write(request())
+        await ended.wait()
+        assert not await _reset_within(writer, 0.2)
+        assert await _reset_within(writer, SOON)
+        writer.transport.abort()
+    finally:
+        await runner.cleanup()
+
+
+async def _reset_within(writer: asyncio.StreamWriter, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                writer.write(b"G")
+                await writer.drain()
+                await asyncio.sleep(0.02)  # noqa: TID251 (the server ends it, not this loop)
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
 
 
 async def test_tls_handshake_that_does_not_end_is_not_waited_for(tmp_path: Path) -> None:

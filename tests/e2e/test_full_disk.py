@@ -135,7 +135,9 @@ def test_new_cluster_on_a_full_disk_is_refused_in_one_line(tmp_path: Path) -> No
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path)], check=True)
     try:
         fill(tmp_path)
-        done = RealCluster(tmp_path / "data", "sim").podling("up", "--detach", "--runtime", "sim", "--port", "0")
+        done = RealCluster(tmp_path / "data", "sim").podling(
+            "up", "--detach", "--runtime", "sim", "--port", "0"
+        )
         assert done.code == 1
         assert "No space left on device" in done.err
         assert "Traceback" not in done.err

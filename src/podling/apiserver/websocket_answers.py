@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -86,11 +85,13 @@ async def serve_socket(request: Request, socket: WebSocket, sending: Coroutine[A
     tasks = [asyncio.create_task(work) for work in (sending, _drop_messages(socket), socket.left())]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        with suppress(ConnectionError, ClientError):
-            for task in done:
-                task.result()
-    except TimeoutError:
-        request.cut()
+        # A send that is given up cancels the wait that aiohttp shares with every other send.
+        failures = [task.exception() for task in done if not task.cancelled()]
+        if any(isinstance(failure, TimeoutError) for failure in failures):
+            request.cut()
+        for failure in failures:
+            if failure is not None and not isinstance(failure, ConnectionError | ClientError | TimeoutError):
+                raise failure
     finally:
         await run_to_end(_end(socket, tasks))
 

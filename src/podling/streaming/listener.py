@@ -47,7 +47,8 @@ class Timeouts:
     Attributes:
         head: for a TLS handshake, and for the head of a request.
         idle: between two requests.
-        request: for a request's body, and for reading an answer that is no stream; the server sees to it.
+        request: for a request's body, and for reading an answer that is no stream, the server sees to it; for
+            reading what is left when the connection ends.
     """
 
     head: float = 32.0
@@ -64,14 +65,20 @@ class _Accepted:
         self.protocol: ServerConnection | None = None
         self.transport: asyncio.Transport | None = None
         self.opening: asyncio.Task[None] | None = None
+        self._closing_since: float | None = None
 
     @property
     def is_idle(self) -> bool:
         return self.protocol is None or self.protocol.is_idle
 
-    @property
-    def head_began(self) -> float | None:
-        return None if self.protocol is None else self.protocol.head_began
+    def is_late(self, now: float, timeouts: Timeouts) -> bool:
+        """Whether a request's head takes too long, or the client does not read what is left at the end."""
+        if self.transport is not None and self.transport.is_closing():
+            if self._closing_since is None:
+                self._closing_since = now
+            return now - self._closing_since >= timeouts.request
+        began = None if self.protocol is None else self.protocol.head_began
+        return began is not None and now - began >= timeouts.head
 
     def abort(self) -> None:
         """Close at once: a peer that does not read would hold up an orderly end."""
@@ -243,9 +250,9 @@ class Listener(web.BaseSite):
         self._sweep = asyncio.get_running_loop().call_later(self._timeouts.head / 8, self._sweep_now)
 
     def _sweep_now(self) -> None:
-        """Close the connections whose request's head has taken too long."""
-        late = clock.monotonic() - self._timeouts.head
+        """Close the connections that have taken too long."""
+        now = clock.monotonic()
         for accepted in self._table:
-            if accepted.head_began is not None and accepted.head_began <= late:
+            if accepted.is_late(now, self._timeouts):
                 accepted.abort()
         self._sweep_later()

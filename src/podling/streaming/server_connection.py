@@ -39,6 +39,17 @@ class ServerConnection(web.RequestHandler):
         super().connection_lost(exc)
         self._lost()
 
+    async def shutdown(self, timeout: float | None = 15.0) -> None:
+        """End as aiohttp does; a client that does not read what is left holds nothing up.
+
+        TLS has a time-out of its own for that.
+        """
+        transport = self.transport
+        plain = transport is not None and transport.get_extra_info("sslcontext") is None
+        await super().shutdown(timeout)
+        if plain and transport is not None and transport.get_write_buffer_size():
+            transport.abort()
+
     def data_received(self, data: bytes) -> None:
         requests = self._request_count
         super().data_received(data)
