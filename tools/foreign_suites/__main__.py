@@ -84,7 +84,7 @@ def run(suite: Suite, work: Path, clone: Path | None, select: str = "") -> Resul
                     )
                 except subprocess.TimeoutExpired:
                     log.write(f"\ngiven up after {LONGEST_SECONDS} s\n")
-            result = read_report(report, suite.impossible, clock.monotonic() - begun)
+            result = read_report(report, suite.excuses, clock.monotonic() - begun)
             if not result.good:
                 (logs / f"{suite.name}.cluster.log").write_text(f"{describe_pods(cluster)}\n{cluster.log()}")
             return result

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tools.foreign_suites.results import Result, describe, read_report
+from tools.foreign_suites.suites import Excuse
 
 REPORT = """<?xml version="1.0"?>
 <testsuites><testsuite>
@@ -26,7 +27,11 @@ REPORT = """<?xml version="1.0"?>
 def result(tmp_path: Path) -> Result:
     report = tmp_path / "suite.xml"
     report.write_text(REPORT)
-    return read_report(report, {"::test_five": "needs a slower server"}, seconds=3)
+    return read_report(
+        report,
+        [Excuse("::test_five", "quick", "needs a slower server"), Excuse("::test_two", "other", "")],
+        seconds=3,
+    )
 
 
 def test_each_test_is_counted_by_its_outcome(result: Result) -> None:
@@ -43,17 +48,17 @@ def test_each_test_is_counted_by_its_outcome(result: Result) -> None:
 
 def test_the_description_names_every_test_that_did_not_pass(result: Result) -> None:
     assert describe("suite", result).splitlines() == [
-        "suite: 2 passed, 3 failed, 1 impossible, 1 skipped in 3 s",
+        "suite: 2 passed, 3 failed, 1 excused, 1 skipped in 3 s",
         "  failed      suite.test_a::test_two: assert 1 == 2",
         "  failed      suite.test_a::test_four: no fixture",
         "  failed      suite.test_a::test_six: at its end",
-        "  impossible  suite.test_a::test_five: needs a slower server",
+        "  excused     suite.test_a::test_five: needs a slower server",
         "  skipped     suite.test_a::test_three",
     ]
 
 
 def test_a_run_without_a_report_failed(tmp_path: Path) -> None:
-    result = read_report(tmp_path / "suite.xml", {}, seconds=1)
+    result = read_report(tmp_path / "suite.xml", [], seconds=1)
     assert not result.good
     assert result.failed == {"suite": "the run ended without a report"}
 
@@ -61,4 +66,4 @@ def test_a_run_without_a_report_failed(tmp_path: Path) -> None:
 def test_a_run_without_tests_is_not_good(tmp_path: Path) -> None:
     report = tmp_path / "suite.xml"
     report.write_text("<testsuites><testsuite/></testsuites>")
-    assert not read_report(report, {}, seconds=1).good
+    assert not read_report(report, [], seconds=1).good
