@@ -96,8 +96,19 @@ async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, r
     """One request on a kept connection; as little client as possible."""
     writer.write(request)
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    if b"transfer-encoding: chunked" in head:
+        return await unchunked(reader)
     start = head.index(b"content-length:") + len(b"content-length:")
     return await reader.readexactly(int(head[start : head.index(b"\r\n", start)]))
+
+
+async def unchunked(reader: asyncio.StreamReader) -> bytes:
+    pieces = []
+    while size := int(await reader.readuntil(b"\r\n"), 16):
+        pieces.append(await reader.readexactly(size))
+        await reader.readexactly(2)
+    await reader.readexactly(2)
+    return b"".join(pieces)
 
 
 async def rate(port: int, path: str, times: int, *, creating: bool = False) -> float:
