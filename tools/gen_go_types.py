@@ -12,7 +12,6 @@ one word per field: the kind of its Go type, then ``,e`` for omitempty and ``,z`
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -65,20 +64,5 @@ def build(root: Path) -> str:
     return json.dumps({"release": go_source.RELEASE, "modules": found}, indent=0) + "\n"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Write tools/go_types.json.")
-    parser.add_argument("folder", type=Path, help="holds checkouts of the upstream repositories")
-    parser.add_argument("--check", action="store_true", help="compare only; exit 1 on a difference")
-    arguments = parser.parse_args()
-    content = build(arguments.folder)
-    if not arguments.check:
-        TARGET.write_text(content)
-        return 0
-    if TARGET.read_text() != content:
-        print("out of date, run tools.gen_go_types", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(go_source.run_generator("tools.gen_go_types", TARGET, build))

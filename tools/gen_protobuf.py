@@ -13,7 +13,6 @@ as well, means that nothing was said. So the JSON name and the pointer come from
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -99,20 +98,5 @@ def build(root: Path) -> str:
     return json.dumps(dict(sorted(found.items())), separators=(",", ":")) + "\n"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Write the table of protobuf fields.")
-    parser.add_argument("folder", type=Path, help="holds checkouts of the upstream repositories")
-    parser.add_argument("--check", action="store_true", help="compare only; exit 1 on a difference")
-    arguments = parser.parse_args()
-    content = build(arguments.folder)
-    if not arguments.check:
-        TARGET.write_text(content)
-        return 0
-    if TARGET.read_text() != content:
-        print("out of date, run tools.gen_protobuf", file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(go_source.run_generator("tools.gen_protobuf", TARGET, build))

@@ -6,8 +6,10 @@ The packages come from a folder that holds checkouts of the upstream repositorie
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -169,3 +171,22 @@ def _proto_field(match: re.Match[str], prefix: str, own: dict[str, str]) -> Prot
     type_ = value or plain
     full = f"{prefix}.{type_}" if type_ in own else type_.lstrip(".")
     return ProtoField(int(number), name, full, label == "repeated", key or "")
+
+
+def run_generator(program: str, target: Path, build: Callable[[Path], str]) -> int:
+    """Write the file that ``build`` makes of upstream's checkouts, or compare it; return the exit code.
+
+    ``program`` is the module's name, for the command line's messages.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=f"Write {target.name}.")
+    parser.add_argument("folder", type=Path, help="holds checkouts of the upstream repositories")
+    parser.add_argument("--check", action="store_true", help="compare only; exit 1 on a difference")
+    arguments = parser.parse_args()
+    content = build(arguments.folder)
+    if not arguments.check:
+        target.write_text(content)
+        return 0
+    if target.read_text() != content:
+        print(f"out of date, run {program}", file=sys.stderr)
+        return 1
+    return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import resource
 
 OPEN_FILES_MAX = 1 << 20
-"""The most that is asked for; a hard limit may be infinite, and programs go through all numbers below it."""
+"""The highest limit to set; a hard limit may be infinite, and programs iterate over all numbers below it."""
 
 _inherited: tuple[int, int] | None = None
 

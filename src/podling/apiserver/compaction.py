@@ -1,4 +1,4 @@
-"""How much history is kept: minutes of it, so that every watcher may come back, but no more than a bound.
+"""Compaction of history: minutes of it are kept, so that every watcher may come back, up to a bound.
 
 Pure but for ``Compaction.run``, which carries the decision out.
 """

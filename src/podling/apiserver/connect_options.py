@@ -38,7 +38,7 @@ def connect_options(parsed: Parsed, query: MultiMapping[str], path: str) -> dict
 
 
 def proxied_path(tail: str, path: str) -> str:
-    """The path that a proxied server is asked for; empty for the root that a client names without a slash."""
+    """Return the path of a proxied request; empty for the root that a client names without a slash."""
     where = f"/{tail}" if tail else ""
     return where if where.endswith("/") or not path.endswith("/") else f"{where}/"
 

@@ -51,7 +51,7 @@ class Request(web.BaseRequest):
     """Where the request belongs: the UIDs of a flow schema and of its priority level."""
     deprecation: str = ""
     seconds: float = REQUEST_SECONDS
-    """How long the body may take to come, and then the answer to be read."""
+    """The time that the body may take to arrive, and then the client to read the answer."""
     warnings: Sequence[str] = ()
     """What its client is warned of, whatever the answer: what it asks for, and what is found on the way."""
 

@@ -198,7 +198,7 @@ class _Reader:
         self._wake()
 
     def _is_too_large(self, event: Event) -> bool:
-        """Whether the values in the queue are larger than a watch may be behind, now that ``event`` came."""
+        """Add ``event`` to the size of the queue; return true if a watch may not be so far behind."""
         self._size_bytes += len(event.entry.value)
         if self._size_bytes <= CAPACITY_BYTES:
             return False

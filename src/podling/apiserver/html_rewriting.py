@@ -62,7 +62,7 @@ _KEY_END, _VALUE_START, _UNQUOTED_END = re.compile("[=>]"), re.compile(f"[^{_WS}
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Where untouched text ends, and how long a part of ``pattern`` may be that has not come whole."""
+    """The end of untouched text: ``pattern``, and the length of an incomplete match that is waited for."""
 
     pattern: re.Pattern[str]
     length: int

@@ -21,12 +21,12 @@ CORS = frozenset(
         "access-control-allow-origin",
     )
 )
-"""What a server behind may not allow in the API server's name."""
+"""Headers by which a proxied server would allow something in the API server's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """How links of one answer are rewritten.
+    """The rewriting of links in one answer.
 
     Attributes:
         prefix: the path under which clients see the server's root, without a slash at its end.
@@ -66,7 +66,7 @@ class Links:
         return self.rewrite(go_urls.parse(text))
 
     def forwarded_headers(self, path: str) -> dict[str, str]:
-        """The headers that tell the server how its client asked; ``path`` is decoded."""
+        """Return the ``X-Forwarded-*`` headers of a request; ``path`` is decoded."""
         escaped = quote_from_bytes(path.encode(errors="surrogateescape"), go_urls.PATH_SAFE)
         uri = join(self.prefix.encode(), escaped.encode()).decode()
         headers = {"X-Forwarded-Uri": uri + "/" * path.endswith("/")}

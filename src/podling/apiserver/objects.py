@@ -93,7 +93,7 @@ def _schemas(kind: type[Any]) -> Mapping[str, ObjectSchema] | None:
 
 
 def _is_current(memo: Stored, kind: type[Any]) -> bool:
-    """Whether a custom object was completed as ``kind`` has it. A kind without schemas takes any form."""
+    """Return true if a custom object was completed by the schemas of ``kind``, or ``kind`` has none."""
     wanted = _schemas(kind)
     return not wanted or memo.schemas is wanted
 

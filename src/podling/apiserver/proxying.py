@@ -143,7 +143,7 @@ def to_root(request: web.BaseRequest, tail: str) -> web.Response | None:
 
 
 def proxied_headers(request: web.BaseRequest, links: Links, path: str) -> CIMultiDict[str]:
-    """The headers that a server behind the proxy gets: the client's, and how the client asked.
+    """Return the headers of a proxied request: the client's, and ``X-Forwarded-*``.
 
     Args:
         path: what the server is asked for, decoded.

@@ -37,7 +37,7 @@ class _Metadata(msgspec.Struct):
 
 
 class _AnyObject(msgspec.Struct):
-    """What an object of any kind has: of custom kinds, whose types are not known yet, no more is asked."""
+    """The fields of every object. Custom kinds, the types of which are not known yet, need no more."""
 
     kind: str
     metadata: _Metadata

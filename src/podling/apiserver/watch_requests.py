@@ -63,7 +63,7 @@ class WatchRequests:
         except errors.ApiError as error:
             if not errors.is_expired(error):
                 raise
-            # Too old a start is told as an event, where clients look for it.
+            # Clients look for the error of a start that is too old among the events.
             event = b'{"type":"ERROR","object":' + status_json(error.status) + b"}\n"
             return await (_send_event(request, event) if over_websocket else reply(request, event))
         self._watches[watch] = None

@@ -38,7 +38,7 @@ class _Step(NamedTuple):
     make: Make | None
     """Looks inside; None for what is always a leaf."""
     start: Any
-    """What an empty struct has here: nobody's doing. ``_NOTHING`` if the field is absent there."""
+    """The field's value in an empty struct, which no manager owns; ``_NOTHING`` if it is absent there."""
 
 
 class _Plan(NamedTuple):

@@ -109,7 +109,7 @@ def in_go(**parts: Any) -> Shown:
 
 
 ERRORS_MAX = 5_000
-"""What is told of one object: the same mistake in a hundred thousand items would fill memory."""
+"""Errors reported of one object: the same mistake in a hundred thousand items would fill memory."""
 
 
 class TooManyErrors(Exception):

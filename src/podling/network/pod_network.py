@@ -40,7 +40,7 @@ NODE_PREFIX = 24
 _MTU_DEFAULT = 1500
 _LOCK = Path("/run/podling-subnets.lock")
 _LOCK_SECONDS = 10.0
-"""Clusters hold it for milliseconds: whoever holds it for longer is no cluster that works."""
+"""Clusters hold the lock for milliseconds; a longer holder is no working cluster."""
 _LOCK_RETRY_SECONDS = 0.02
 
 

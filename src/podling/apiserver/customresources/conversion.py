@@ -71,7 +71,7 @@ class Conversion:
         return made
 
     def by_webhook(self, resource: Resource) -> bool:
-        """Whether it takes a webhook to convert objects of ``resource``."""
+        """Return true if it takes a webhook to convert objects of ``resource``."""
         return self._webhook(resource) is not None
 
     def _webhook(self, resource: Resource) -> CustomResourceConversion | None:

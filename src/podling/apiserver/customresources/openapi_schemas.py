@@ -19,7 +19,7 @@ Plain = Mapping[str, Any]
 
 _JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
 _VALUES = ("default", "example", "additionalProperties")
-"""What a schema may say that is false or empty and means something."""
+"""Fields of a schema that mean something also when they are false or empty."""
 _CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _API_VERSION = (
     f"apiVersion defines the versioned schema of this representation of an object. More info: {_CONVENTIONS}"
@@ -64,7 +64,7 @@ def v3_schema(plain: Plain, metadata: Plain) -> dict[str, Any]:
 
 
 def _said(plain: Plain) -> dict[str, Any]:
-    """What a schema says: what is false or empty is not published, but for values and closed maps."""
+    """Drop the fields of a schema that are false or empty, but for values and closed maps."""
     return {name: value for name, value in plain.items() if name in _VALUES or not _is_empty(value)}
 
 
@@ -94,7 +94,7 @@ def _drop_required_nulls(made: dict[str, Any]) -> None:
 
 
 def _is_unfolded(plain: Plain) -> bool:
-    """Whether the schema of an integer or string says so in alternatives already."""
+    """Return true if the schema of an integer or string spells out its alternatives already."""
     first: Plain = next(iter(plain.get("allOf") or ()), {})
     return _EITHER in (plain.get("anyOf"), first.get("anyOf"))
 

@@ -224,7 +224,7 @@ def _junctor_errors(value: Any, schema: Plain, path: str) -> Errors:
 
 
 def _tries(value: Any, alternatives: Sequence[Plain], path: str) -> list[Errors]:
-    """What each alternative has to say of a value; the best of them counts."""
+    """Return the errors of a value by each alternative; the best alternative counts."""
     with fields.uncounted():
         return [fields.bounded(partial(validate, value, each, path)) for each in alternatives]
 

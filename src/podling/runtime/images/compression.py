@@ -138,7 +138,7 @@ class _After:
 
 @contextmanager
 def _zstd(stream: BinaryIO) -> Iterator[Source]:
-    """The zstd program between two pipes: it holds one window, and nobody holds the content."""
+    """Run the zstd program between two pipes: one window is in memory, the content is not."""
     program = shutil.which("zstd")
     if program is None:
         raise ImageFailure("the image is compressed with zstd, and the zstd program is not installed")

@@ -113,7 +113,7 @@ async def wait(process: subprocess.Popen[bytes]) -> int:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:  # it was reaped just now, by another who waited
         return process.wait()
-    except OSError:  # no descriptor is free: a child that nobody waits for would stay
+    except OSError:  # no descriptor is free: a child without a wait would stay a zombie
         return await in_thread(process.wait)
     ended = loop.create_future()
 
