@@ -34,6 +34,7 @@ MOUNTABLE_ONLY = "kubernetes.io/enforce-mountable-secrets"
 
 
 class ServiceAccountRules(KindRules[ServiceAccount]):
+    returns_deleted = True
     columns = (NAME, Column("Secrets", description="How many secrets the account lists"), AGE)
 
     def prepare_create(self, obj: ServiceAccount, context: Context) -> ServiceAccount:
@@ -64,6 +65,7 @@ def _named_only(secret: ObjectReference) -> ObjectReference:
 
 class LeaseRules(KindRules[Lease]):
     create_on_update = True
+    unconditional_update = False
     columns = (NAME, Column("Holder", description="Who holds the lease"), AGE)
 
     def validate(self, obj: Lease, context: Context) -> Errors:

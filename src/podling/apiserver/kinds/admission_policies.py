@@ -57,12 +57,18 @@ Binding = ValidatingAdmissionPolicyBinding | MutatingAdmissionPolicyBinding
 
 
 class _PolicyRules(TableRules[Any]):
+    generation = True
+    unconditional_update = False
+
     def default(self, obj: Policy) -> Policy:
         spec = fill_absent(obj.spec, failure_policy="Fail")
         return change(obj, spec=change(spec, match_constraints=default_match(spec.match_constraints)))
 
 
 class ValidatingPolicyRules(_PolicyRules):
+    status_subresource = True
+    status_alone = True
+
     def validate(self, obj: ValidatingAdmissionPolicy, context: Context) -> Errors:
         return _validating_errors(obj)
 
@@ -145,6 +151,9 @@ def _status_errors(obj: ValidatingAdmissionPolicy) -> Errors:
 
 
 class _BindingRules(TableRules[Any]):
+    generation = True
+    unconditional_update = False
+
     def default(self, obj: Binding) -> Binding:
         return change(obj, spec=change(obj.spec, match_resources=default_match(obj.spec.match_resources)))
 

@@ -18,6 +18,9 @@ STATES = ("True", "False", "Unknown")
 
 
 class APIServiceRules(TableRules[APIService]):
+    status_subresource = True
+    status_alone = True
+    unconditional_update = False
     bare_finalizers = True
 
     def name_errors(self, name: str) -> list[str]:

@@ -26,6 +26,7 @@ from podling.machinery import names
 
 class CertificateRequestRules(TableRules[CertificateSigningRequest]):
     field_labels = ("spec.signerName",)
+    status_subresource = True
 
     def name_errors(self, name: str) -> list[str]:
         """Any name will do that a URL can hold."""

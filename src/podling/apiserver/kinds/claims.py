@@ -37,6 +37,7 @@ _OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "Volu
 
 class ClaimRules(KindRules[PersistentVolumeClaim]):
     status_subresource = True
+    returns_deleted = True
     columns = (
         NAME,
         Column("Status", description="Whether a volume was found"),

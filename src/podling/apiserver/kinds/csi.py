@@ -41,6 +41,10 @@ MAX_MESSAGE_BYTES = 1024
 
 
 class CSIDriverRules(TableRules[CSIDriver]):
+    generation = True
+    unconditional_update = False
+    returns_deleted = True
+
     def default(self, obj: CSIDriver) -> CSIDriver:
         spec = fill_absent(
             obj.spec,
@@ -100,6 +104,9 @@ def _token_errors(path: Path, requests: Sequence[TokenRequest]) -> Errors:
 
 
 class CSINodeRules(TableRules[CSINode]):
+    unconditional_update = False
+    returns_deleted = True
+
     def validate(self, obj: CSINode, context: Context) -> Errors:
         path = SPEC.child("drivers")
         errors: Errors = []
@@ -143,6 +150,8 @@ def _topology_key_errors(path: Path, keys: Sequence[str]) -> Errors:
 
 
 class CSIStorageCapacityRules(TableRules[CSIStorageCapacity]):
+    unconditional_update = False
+
     def validate(self, obj: CSIStorageCapacity, context: Context) -> Errors:
         errors = checks.label_selector(Path("nodeTopology"), obj.node_topology)
         errors += checks.dns_subdomain(Path("storageClassName"), obj.storage_class_name)
@@ -163,6 +172,11 @@ class CSIStorageCapacityRules(TableRules[CSIStorageCapacity]):
 
 
 class VolumeAttachmentRules(TableRules[VolumeAttachment]):
+    status_subresource = True
+    status_alone = True
+    unconditional_update = False
+    returns_deleted = True
+
     def validate(self, obj: VolumeAttachment, context: Context) -> Errors:
         spec = obj.spec
         errors = [] if spec.attacher else [fields.required(SPEC.child("attacher"))]

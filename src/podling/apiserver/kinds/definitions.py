@@ -49,6 +49,7 @@ def _with_port(conversion: CustomResourceConversion | None) -> CustomResourceCon
 class DefinitionRules(KindRules[CustomResourceDefinition]):
     status_subresource = True
     generation = True
+    unconditional_update = False
     bare_finalizers = True
     columns = (NAME, Column("Created At", type="date", description="When the object was created"))
 

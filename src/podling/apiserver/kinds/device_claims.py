@@ -54,6 +54,10 @@ def _spec_errors(path: Path, spec: ResourceClaimSpec) -> Errors:
 
 
 class ResourceClaimRules(TableRules[ResourceClaim]):
+    status_subresource = True
+    status_alone = True
+    returns_deleted = True
+
     def default(self, obj: ResourceClaim) -> ResourceClaim:
         return change(obj, spec=_filled(obj.spec))
 
@@ -77,6 +81,8 @@ class ResourceClaimRules(TableRules[ResourceClaim]):
 
 
 class ResourceClaimTemplateRules(TableRules[ResourceClaimTemplate]):
+    returns_deleted = True
+
     def default(self, obj: ResourceClaimTemplate) -> ResourceClaimTemplate:
         return change(obj, spec=change(obj.spec, spec=_filled(obj.spec.spec)))
 
@@ -91,6 +97,9 @@ class ResourceClaimTemplateRules(TableRules[ResourceClaimTemplate]):
 
 
 class DeviceClassRules(TableRules[DeviceClass]):
+    generation = True
+    returns_deleted = True
+
     def validate(self, obj: DeviceClass, context: Context) -> Errors:
         spec = obj.spec
 

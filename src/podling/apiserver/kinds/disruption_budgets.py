@@ -30,6 +30,7 @@ _COUNTS = (
 class DisruptionBudgetRules(KindRules[PodDisruptionBudget]):
     status_subresource = True
     generation = True
+    unconditional_update = False
     columns = (
         NAME,
         Column("Min Available", description="Pods that must stay"),

@@ -39,6 +39,10 @@ _FIELDS = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
 
 
 class FlowSchemaRules(TableRules[FlowSchema]):
+    status_subresource = True
+    status_alone = True
+    generation = True
+
     def default(self, obj: FlowSchema) -> FlowSchema:
         return change(obj, spec=fill_empty(obj.spec, matching_precedence=DEFAULT_PRECEDENCE))
 

@@ -28,6 +28,8 @@ _ONE_OF_EACH = "may specify no more than one IP for each IP family, i.e 192.168.
 
 
 class IngressClassRules(TableRules[IngressClass]):
+    generation = True
+
     def default(self, obj: IngressClass) -> IngressClass:
         parameters = obj.spec.parameters
         if parameters is None:
@@ -92,6 +94,9 @@ class IPAddressRules(TableRules[IPAddress]):
 
 
 class ServiceCIDRRules(TableRules[ServiceCIDR]):
+    status_subresource = True
+    status_alone = True
+
     def validate(self, obj: ServiceCIDR, context: Context) -> Errors:
         path, blocks = SPEC.child("cidrs"), obj.spec.cidrs
         if not blocks:

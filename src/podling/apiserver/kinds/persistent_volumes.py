@@ -20,6 +20,7 @@ from podling.machinery.tables import Column
 
 class VolumeRules(KindRules[PersistentVolume]):
     status_subresource = True
+    returns_deleted = True
     columns = (
         NAME,
         Column("Capacity", description="How much there is"),

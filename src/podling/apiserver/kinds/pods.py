@@ -33,6 +33,7 @@ GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 class PodRules(KindRules[Pod]):
     status_subresource = True
     generation = True
+    returns_deleted = True
     subresources = {"binding": Action(Binding, bind, validate_binding)}  # noqa: RUF012
     columns = pod_table.COLUMNS
     watch_index = "spec.nodeName"

@@ -35,6 +35,10 @@ _NEGATIVE = "must be a non-negative integer"
 
 
 class PriorityLevelRules(TableRules[PriorityLevelConfiguration]):
+    status_subresource = True
+    status_alone = True
+    generation = True
+
     def default(self, obj: PriorityLevelConfiguration) -> PriorityLevelConfiguration:
         spec = obj.spec
         if spec.exempt is not None:

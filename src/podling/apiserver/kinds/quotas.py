@@ -188,6 +188,7 @@ def _amount(resources: Mapping[str, str], name: str) -> Quantity | None:
 
 class ResourceQuotaRules(KindRules[ResourceQuota]):
     status_subresource = True
+    returns_deleted = True
     columns = (
         NAME,
         Column("Request", description="What is used and allowed of requests and objects"),

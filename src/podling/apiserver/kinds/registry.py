@@ -1,15 +1,14 @@
-"""Which rules a resource has: found by name, imported on first use.
+"""The rules of each resource, found by name and imported on first use.
 
-A kind with rules of its own has a row in ``_OWN``. Kinds without, and those whose rules inherit from
-``plain_tables.TableRules``, take their columns from there, and learn from the scheme whether there is a
-``/status`` and from ``_WITH_GENERATION`` whether changes are counted.
+Kinds without a row in ``_OWN`` are never stored. Those whose rules inherit from ``plain_tables.TableRules``
+take their columns from there.
 """
 
 from __future__ import annotations
 
 import importlib
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from podling.apiserver.kinds.base import KindRules
 from podling.machinery.scheme import Resource
@@ -102,97 +101,15 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
 }
 """(group, plural) of a resource to the module below this package and the class in it."""
 
-_WITH_GENERATION = frozenset({
-    ("", "podtemplates"),
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
-    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
-    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
-    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
-    ("networking.k8s.io", "ingressclasses"),
-    ("resource.k8s.io", "deviceclasses"),
-    ("resource.k8s.io", "resourceslices"),
-    ("storage.k8s.io", "csidrivers"),
-})  # fmt: skip
-"""Kinds of ``TableRules`` whose ``metadata.generation`` counts changes of the spec."""
-
-
-_UPDATED_BY_REVISION = frozenset({
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
-    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
-    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
-    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
-    ("apiextensions.k8s.io", "customresourcedefinitions"),
-    ("apiregistration.k8s.io", "apiservices"),
-    ("coordination.k8s.io", "leases"),
-    ("node.k8s.io", "runtimeclasses"),
-    ("policy", "poddisruptionbudgets"),
-    ("storage.k8s.io", "csidrivers"),
-    ("storage.k8s.io", "csinodes"),
-    ("storage.k8s.io", "csistoragecapacities"),
-    ("storage.k8s.io", "volumeattachments"),
-})  # fmt: skip
-"""Kinds whose updates must say which revision they mean (``AllowUnconditionalUpdate`` is false)."""
-
-_STATUS_ALONE = frozenset({
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
-    ("apiregistration.k8s.io", "apiservices"),
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
-    ("networking.k8s.io", "servicecidrs"),
-    ("resource.k8s.io", "resourceclaims"),
-    ("storage.k8s.io", "volumeattachments"),
-})  # fmt: skip
-"""Kinds whose status is written without their metadata (``ResetObjectMetaForStatus``)."""
-
-_RETURNS_DELETED = frozenset({
-    ("", "persistentvolumeclaims"),
-    ("", "persistentvolumes"),
-    ("", "pods"),
-    ("", "podtemplates"),
-    ("", "resourcequotas"),
-    ("", "serviceaccounts"),
-    ("", "services"),
-    ("resource.k8s.io", "deviceclasses"),
-    ("resource.k8s.io", "resourceclaims"),
-    ("resource.k8s.io", "resourceclaimtemplates"),
-    ("resource.k8s.io", "resourceslices"),
-    ("storage.k8s.io", "csidrivers"),
-    ("storage.k8s.io", "csinodes"),
-    ("storage.k8s.io", "storageclasses"),
-    ("storage.k8s.io", "volumeattachments"),
-    ("storage.k8s.io", "volumeattributesclasses"),
-})  # fmt: skip
-"""Kinds whose deletion answers with what was deleted (``ReturnDeletedObject`` of their stores)."""
-
 
 @cache
 def rules_for(resource: Resource) -> KindRules[Any]:
-    """The rules of a resource; the same object every time."""
+    """Return the rules of a resource; the same object every time."""
     from podling.apiserver.kinds.plain_tables import TABLES, TableRules
 
     key = (resource.group, resource.plural)
-    own = _own_class(key)
-    if own is not None and not issubclass(own, TableRules):
-        rules = own()
-    else:
-        rules = (own or TableRules)(*TABLES.get(key, ()))
-        rules.status_subresource = "status" in resource.subresources
-        rules.generation = key in _WITH_GENERATION
-    rules.returns_deleted = key in _RETURNS_DELETED
-    rules.unconditional_update = key not in _UPDATED_BY_REVISION
-    rules.status_alone = key in _STATUS_ALONE
-    return rules
-
-
-def _own_class(key: tuple[str, str]) -> type[KindRules[Any]] | None:
-    found = _OWN.get(key)
-    if found is None:
-        return None
-    module = importlib.import_module(f"podling.apiserver.kinds.{found[0]}")
-    return cast("type[KindRules[Any]]", getattr(module, found[1]))
+    if key not in _OWN:
+        return KindRules()
+    module, name = _OWN[key]
+    rules: type[KindRules[Any]] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    return rules(*TABLES.get(key, ())) if issubclass(rules, TableRules) else rules()

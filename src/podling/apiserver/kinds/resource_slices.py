@@ -46,6 +46,9 @@ _IS_SEMVER = re.compile(
 
 
 class ResourceSliceRules(TableRules[ResourceSlice]):
+    generation = True
+    returns_deleted = True
+
     def validate(self, obj: ResourceSlice, context: Context) -> Errors:
         return _spec_errors(obj.spec, None)
 

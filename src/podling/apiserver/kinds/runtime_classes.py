@@ -18,6 +18,7 @@ from podling.machinery.fields import Path
 
 class RuntimeClassRules(TableRules[RuntimeClass]):
     create_on_update = True
+    unconditional_update = False
 
     def validate(self, obj: RuntimeClass, context: Context) -> Errors:
         errors = checks.dns_label(Path("handler"), obj.handler)

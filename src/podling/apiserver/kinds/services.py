@@ -44,6 +44,7 @@ _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
 class ServiceRules(KindRules[Service]):
     status_subresource = True
     create_on_update = True
+    returns_deleted = True
     columns = (
         NAME,
         Column("Type", description="How the Service is reached"),

@@ -27,6 +27,7 @@ MAX_PARAMETER_BYTES = 256 * 1024
 
 
 class StorageClassRules(KindRules[StorageClass]):
+    returns_deleted = True
     columns = (
         NAME,
         Column("Provisioner", description="Who makes the volumes"),
@@ -113,6 +114,8 @@ def _topology_errors(path: Path, terms: Sequence[TopologySelectorTerm]) -> Error
 
 
 class VolumeAttributesClassRules(TableRules[VolumeAttributesClass]):
+    returns_deleted = True
+
     def validate(self, obj: VolumeAttributesClass, context: Context) -> Errors:
         errors = provisioner_errors(Path("driverName"), obj.driver_name)
         where = Path("parameters")

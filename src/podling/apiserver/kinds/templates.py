@@ -24,6 +24,9 @@ from podling.machinery.fields import Path
 
 
 class PodTemplateRules(TableRules[PodTemplate]):
+    generation = True
+    returns_deleted = True
+
     def default(self, obj: PodTemplate) -> PodTemplate:
         return change(obj, template=default_pod_template(obj.template))
 

@@ -61,6 +61,9 @@ class Strictness:
 class WebhookConfigurationRules(TableRules[Any]):
     """``MutatingWebhookConfiguration`` and ``ValidatingWebhookConfiguration``."""
 
+    generation = True
+    unconditional_update = False
+
     def default(self, obj: Configuration) -> Configuration:
         return change(obj, webhooks=each(obj.webhooks, _default_webhook))
 
