@@ -109,6 +109,15 @@ def test_violations(level: str, manifest: str, expected: list[str]) -> None:
     assert [str(each) for each in violations(obj(Pod, manifest, PLAIN_POD).spec, level)] == expected
 
 
+@pytest.mark.parametrize(("system", "details"), [("windows", 0), ("linux", 3)])
+def test_restricted_level_asks_windows_pods_for_no_linux_fields(system: str, details: int) -> None:
+    secure = "securityContext: {runAsNonRoot: true}"
+    manifest = f"spec: {{os: {{name: {system}}}, containers: [{{name: main, image: x, {secure}}}]}}"
+    found = violations(obj(Pod, manifest, PLAIN_POD).spec, "restricted")
+    linux_only = ["allowPrivilegeEscalation != false", "unrestricted capabilities", "seccompProfile"]
+    assert [each.reason for each in found] == linux_only[:details]
+
+
 async def namespace(cluster: ControlPlane, **labels: str) -> None:
     given = {f"{PREFIX}{mode.replace('_', '-')}": level for mode, level in labels.items()}
     await cluster.client.create(Namespace(metadata=ObjectMeta(name="team", labels=given)))

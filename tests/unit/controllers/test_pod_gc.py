@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from podling.api.core_v1 import Node, Pod, PodSpec, PodStatus, Taint
 from podling.api.meta_v1 import ObjectMeta
@@ -74,8 +75,6 @@ async def test_orphaned_pods_go_after_their_node_was_missed_for_a_while(cluster:
 @pytest.mark.usefixtures("manager")
 async def test_an_orphan_is_failed_and_told_why_before_it_goes(cluster: ControlPlane) -> None:
     """Seen through its own finalizer, which keeps it from going."""
-    from msgspec import structs
-
     held = pod("orphan", node="never-was")
     metadata = structs.replace(held.metadata, finalizers=("example.com/hold",))
     await cluster.client.create(structs.replace(held, metadata=metadata))
@@ -111,6 +110,33 @@ async def test_terminating_pods_of_a_node_out_of_service_go_without_their_kubele
     await cluster.client.patch(Node, "n1", patch)
     await cluster.advance(seconds=21)
     assert await names(cluster) == []
+
+
+@pytest.mark.usefixtures("manager")
+async def test_terminating_pods_of_a_ready_node_wait_for_their_kubelet(cluster: ControlPlane) -> None:
+    await add_node(cluster.client, "n1")
+    taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+    await cluster.client.patch(Node, "n1", {"spec": {"taints": [taint]}})
+    await cluster.client.create(pod("stuck", node="n1"))
+    await cluster.client.delete(Pod, "stuck", "default")
+    await cluster.advance(minutes=5)
+    assert await names(cluster) == ["stuck"]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_terminating_pods_that_were_never_bound_are_failed_and_removed(cluster: ControlPlane) -> None:
+    """A finalizer keeps the pod when it is deleted; without one the API server removes it at once."""
+    held = pod("unbound")
+    metadata = structs.replace(held.metadata, finalizers=("example.com/hold",))
+    await cluster.client.create(structs.replace(held, metadata=metadata))
+    await cluster.client.create(pod("wanted"))
+    await cluster.client.delete(Pod, "unbound", "default")
+    await cluster.advance(seconds=21)
+    assert (await cluster.client.get(Pod, "unbound", "default")).status.phase == "Failed"
+    assert (await cluster.client.get(Pod, "wanted", "default")).status.phase == "Pending"
+    await cluster.client.patch(Pod, "unbound", {"metadata": {"finalizers": None}}, "default")
+    await cluster.advance(seconds=21)
+    assert await names(cluster) == ["wanted"]
 
 
 async def test_terminated_pods_beyond_the_limit_go(cluster: ControlPlane) -> None:

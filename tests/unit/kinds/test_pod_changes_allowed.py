@@ -42,6 +42,11 @@ def update(before: str, after: str, subresource: str = "") -> list[Cause]:
 PLAIN: list[tuple[str, str, list[Cause]]] = [
     ("", "metadata: {labels: {a: b}}", []),
     ("", "spec: {containers: [{name: main, image: nginx:1.28}]}", []),
+    (
+        "spec: {initContainers: [{name: setup, image: a}]}",
+        "spec: {initContainers: [{name: setup, image: b}]}",
+        [],
+    ),
     ("", "spec: {activeDeadlineSeconds: 60}", []),
     ("spec: {activeDeadlineSeconds: 60}", "spec: {activeDeadlineSeconds: 30}", []),
     (

@@ -235,9 +235,12 @@ SECURITY: list[Row] = [
             ),
         ],
     ),
-    (
-        "spec: {hostUsers: false, hostPID: true}",
-        [forbidden("spec.HostPID", "when `hostUsers` is false")],
+    *(
+        (
+            f"spec: {{hostUsers: false, {field}: true}}",
+            [forbidden(f"spec.{shown}", "when `hostUsers` is false")],
+        )
+        for field, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC"))
     ),
     (
         "spec: {shareProcessNamespace: true, hostPID: true}",

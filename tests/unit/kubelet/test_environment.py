@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from podling.api.core_v1 import ConfigMap, Container, Pod, Secret, Service
+from podling.api.core_v1 import ConfigMap, Container, Pod, ResourceFieldSelector, Secret, Service
 from podling.api.meta_v1 import ObjectMeta
+from podling.kubelet.downward import resource_value
 from podling.kubelet.env import EnvFacts, environment
 from podling.kubelet.env_file import parse_env_file
 from podling.kubelet.expansion import expand, unresolved
@@ -20,14 +21,23 @@ from podling.testing import ControlPlane
 
 POD = msgspec.convert(
     {
-        "metadata": {"name": "web", "namespace": "default", "uid": "u-1", "labels": {"tier": "front"}},
+        "metadata": {
+            "name": "web",
+            "namespace": "default",
+            "uid": "u-1",
+            "labels": {"tier": "front"},
+            "annotations": {"example.com/team": "blue"},
+        },
         "spec": {
             "nodeName": "node-1",
             "serviceAccountName": "robot",
             "containers": [
                 {
                     "name": "app",
-                    "resources": {"limits": {"cpu": "1500m", "memory": "64Mi"}},
+                    "resources": {
+                        "limits": {"cpu": "1500m", "memory": "64Mi", "hugepages-2Mi": "4Mi"},
+                        "requests": {"cpu": "250m", "hugepages-2Mi": "4Mi", "ephemeral-storage": "1Gi"},
+                    },
                 }
             ],
         },
@@ -81,6 +91,7 @@ async def test_values_may_use_those_before_them(cluster: ControlPlane) -> None:
         ("metadata.namespace", "default"),
         ("metadata.uid", "u-1"),
         ("metadata.labels['tier']", "front"),
+        ("metadata.annotations['example.com/team']", "blue"),
         ("metadata.annotations['none']", ""),
         ("spec.nodeName", "node-1"),
         ("spec.serviceAccountName", "robot"),
@@ -102,14 +113,25 @@ async def test_fields(cluster: ControlPlane, path: str, value: str) -> None:
         ("limits.cpu", "1m", "1500"),
         ("limits.memory", "1Mi", "64"),
         ("limits.memory", "1Gi", "1"),
+        ("requests.cpu", "1m", "250"),
         ("requests.memory", "1", "0"),
+        ("requests.ephemeral-storage", "1Mi", "1024"),
         ("limits.ephemeral-storage", "1", "1000"),
+        ("limits.hugepages-2Mi", "1Mi", "4"),
+        ("requests.hugepages-2Mi", "1Mi", "4"),
     ],
 )
 async def test_resources(cluster: ControlPlane, resource: str, divisor: str, value: str) -> None:
     ref = {"resource": resource, "divisor": divisor}
     env = [{"name": "R", "valueFrom": {"resourceFieldRef": ref}}]
     assert await variables(cluster, env, allocatable={"ephemeral-storage": "1000"}) == {"R": value}
+
+
+@pytest.mark.parametrize(("resource", "value"), [("limits.cpu", "4"), ("limits.memory", "8589934592")])
+def test_container_without_limits_shows_what_the_node_can_give(resource: str, value: str) -> None:
+    allocatable = {"cpu": "4", "memory": "8Gi"}
+    selector = ResourceFieldSelector(resource=resource)
+    assert resource_value(Container(name="app"), selector, allocatable) == value
 
 
 async def test_whole_maps_come_with_a_prefix_and_give_way_to_single_values(cluster: ControlPlane) -> None:

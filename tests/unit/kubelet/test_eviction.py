@@ -131,3 +131,29 @@ async def test_a_node_that_runs_short_evicts_the_greediest_pod(node: SimNode) ->
     await node.create(pod("later"))
     await node.pass_time(1)
     assert (await node.get("later")).status.phase == "Running"
+
+
+async def test_eviction_ends_all_containers_after_their_pre_stop_hooks(node: SimNode) -> None:
+    """Under a hard threshold the hook has one second, and two more as any hook that is cut off."""
+    hooked = {"lifecycle": {"preStop": {"sleep": {"seconds": 20}}}}
+    containers: list[dict[str, Any]] = [
+        {"name": "app", "image": "app:1", **hooked},
+        {"name": "other", "image": "app:1"},
+    ]
+    await node.create(
+        pod(containers=containers, script={"usage": [{}, {"after": 15, "memoryBytes": 1000 * MI}]})
+    )
+    await node.pass_time(15)
+    began = {held.name for held in await node.runtime.list_containers()}
+    assert began == {"app", "other"}
+    await node.pass_time(30)
+    found = await node.get()
+    assert (found.status.phase, found.status.reason) == ("Failed", "Evicted")
+    ended = {held.name: held.state.terminated for held in found.status.container_statuses}
+    assert sorted(name for name, state in ended.items() if state is not None) == ["app", "other"]
+    app, other = ended["app"], ended["other"]
+    assert app is not None
+    assert other is not None
+    assert app.finished_at is not None
+    assert other.finished_at is not None
+    assert (app.finished_at - other.finished_at).total_seconds() >= 1, "the hook was waited for"

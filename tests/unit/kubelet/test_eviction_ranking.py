@@ -13,6 +13,7 @@ import pytest
 from podling.api.core_v1 import Pod
 from podling.kubelet.eviction import Observation, Threshold
 from podling.kubelet.eviction_ranking import ContainerUse, PodUse, message, pod_request, rank
+from podling.machinery.pods import qos_class_of
 
 MI = 1 << 20
 MEMORY, DISK, PIDS = "memory.available", "nodefs.available", "pid.available"
@@ -77,6 +78,18 @@ BY_PRIORITY = [
 )
 def test_order_of_eviction(signal: str, expected: list[PodUse]) -> None:
     assert list(rank(expected[::-1], signal)) == expected
+
+
+def test_order_of_the_classes_of_service_at_equal_use() -> None:
+    """Requests decide, not the class: pods below their requests are candidates too, and come last."""
+    best_effort = use("best-effort", 150)
+    burstable = use("burstable", 150, "100Mi")
+    limited = {"requests": {"memory": "200Mi", "cpu": "1"}, "limits": {"memory": "200Mi", "cpu": "1"}}
+    containers = [{"name": "app", "resources": limited}]
+    guaranteed = PodUse(make_pod("guaranteed", containers=containers), use("x", 150).containers)
+    expected = [best_effort, burstable, guaranteed]
+    assert [qos_class_of(each.pod) for each in expected] == ["BestEffort", "Burstable", "Guaranteed"]
+    assert list(rank(expected[::-1], MEMORY)) == expected
 
 
 def test_order_by_processes() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podling.api.core_v1 import Pod
-from podling.client.base import PatchType
+from podling.client.base import PatchType, WatchEventType
 from podling.runtime.base import ContainerState
 from tests.support.kubelet_node import SimNode, condition, pod
 
@@ -289,3 +289,66 @@ async def test_after_a_forced_deletion_the_name_is_free_and_the_node_ends_the_ol
     assert (await node.get()).status.phase == "Running"
     (container_left,) = await node.runtime.list_containers()
     assert container_left.labels["io.kubernetes.pod.uid"] == after.metadata.uid
+
+
+async def test_forced_deletion_removes_the_pod_in_its_present_phase(node: SimNode) -> None:
+    """Without a kubelet's word there is no final phase: the watch shows the last one that was reported."""
+    await node.create(pod())
+    await node.pass_time(1)
+    listing = await node.client.list(Pod, "default")
+    await node.delete(grace_seconds=0)
+    seen: list[tuple[WatchEventType, str | None]] = []
+    async for event in node.client.watch(Pod, "default", resource_version=listing.resource_version):
+        seen.append((event.type, event.object.status.phase))
+        if event.type is WatchEventType.DELETED:
+            break
+    assert seen == [(WatchEventType.DELETED, "Running")]
+
+
+async def test_after_a_reboot_the_pod_is_not_ready_to_start_containers_until_its_new_sandbox(
+    node: SimNode,
+) -> None:
+    await node.create(pod(scripts={"Pod": {"sandboxSeconds": 5}}))
+    await node.pass_time(10)
+    assert condition(await node.get(), "PodReadyToStartContainers") == "True"
+    await node.stop()
+    (sandbox,) = await node.runtime.list_sandboxes()
+    await node.runtime.stop_sandbox(sandbox.id)
+    await node.restart()
+    await node.pass_time(3)
+    found = await node.get()
+    assert condition(found, "PodReadyToStartContainers") == "False"
+    assert condition(found, "Ready") == "False ContainersNotReady"
+    await node.pass_time(10)
+    assert condition(await node.get(), "PodReadyToStartContainers") == "True"
+    assert len({held.id for held in await node.runtime.list_sandboxes() if held.ready} - {sandbox.id}) == 1
+
+
+async def test_a_changed_image_of_a_sidecar_restarts_the_sidecar_alone(node: SimNode) -> None:
+    await node.create(pod(initContainers=[container("side", restartPolicy="Always")]))
+    await node.pass_time(5)
+    before = await node.get()
+    change = {"spec": {"initContainers": [{"name": "side", "image": "app:2"}]}}
+    await node.client.patch(Pod, "web", change, "default", patch_type=PatchType.STRATEGIC)
+    await node.pass_time(60)
+    after = await node.get()
+    (side,) = after.status.init_container_statuses
+    assert (side.restart_count, side.image, side.state.running is not None) == (1, "app:2", True)
+    assert after.status.container_statuses == before.status.container_statuses
+
+
+async def test_a_pre_stop_hook_runs_before_a_failed_startup_probe_ends_its_container(node: SimNode) -> None:
+    probe = {"tcpSocket": {"port": 8080}, "periodSeconds": 10, "failureThreshold": 1}
+    life = {"probes": [{"success": False}]}
+    await node.create(
+        pod(containers=[container(startupProbe=probe, lifecycle=SLEEP)], script=life, restartPolicy="Never")
+    )
+    await node.pass_time(2)
+    assert await running(node) == ["app"], "the hook is at work"
+    await node.pass_time(3)
+    (status,) = (await node.get()).status.container_statuses
+    terminated = status.state.terminated
+    assert terminated is not None
+    assert terminated.started_at is not None
+    assert terminated.finished_at is not None
+    assert round((terminated.finished_at - terminated.started_at).total_seconds()) == 3

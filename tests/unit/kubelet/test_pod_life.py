@@ -36,7 +36,10 @@ async def test_a_pod_runs(node: SimNode) -> None:
     assert status.container_id != ""
     assert status.container_id.startswith("sim://")
     assert found.status.pod_ip == "10.244.0.2"
+    assert [held.ip for held in found.status.pod_ips] == ["10.244.0.2"]
     assert found.status.host_ip == "192.168.0.10"
+    assert found.status.start_time is not None
+    assert [held.last_probe_time for held in found.status.conditions] == [None] * 5
     assert found.status.qos_class == "BestEffort"
     assert await node.events() == [
         "Created: Container created",

@@ -47,6 +47,16 @@ async def test_a_failed_liveness_probe_restarts_the_container(node: SimNode) -> 
     assert "Killing: Container app failed liveness probe, will be restarted" in told
 
 
+async def test_a_startup_probe_is_not_made_after_its_success(node: SimNode) -> None:
+    probe = {"exec": {"command": ["started"]}, "periodSeconds": 2, "failureThreshold": 1}
+    life = {"exec": [{}, {"after": 10, "exitCode": 1}]}
+    await node.create(pod(containers=container(startupProbe=probe), script=life))
+    await node.pass_time(60)
+    (status,) = (await node.get()).status.container_statuses
+    assert (status.started, status.restart_count) == (True, 0)
+    assert not any(told.startswith("Unhealthy") for told in await node.events())
+
+
 async def test_startup_goes_before_liveness_and_readiness(node: SimNode) -> None:
     probe = {"tcpSocket": {"port": 8080}, "periodSeconds": 2}
     startup = {**probe, "failureThreshold": 30}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from podling.api.core_v1 import Pod
+from podling.api.core_v1 import Node, NodeStatus, Pod
 from podling.client.base import PatchType
+from podling.kubelet.resize import Pending, decide
 from podling.runtime.base import LinuxResources
 from tests.support.kubelet_node import SimNode, condition, pod
 
@@ -74,6 +76,33 @@ async def test_a_container_may_ask_to_be_restarted(node: SimNode) -> None:
     assert status.allocated_resources == {"cpu": "2", "memory": "2Gi"}
     assert "Killing: Container app resize requires restart" in await node.events()
     assert condition(found, "PodResizeInProgress") == "absent"
+
+
+def test_resize_beyond_the_node_is_infeasible() -> None:
+    """The API server refuses it first; the kubelet does if the node has become smaller meanwhile."""
+    node = Node(status=NodeStatus(allocatable={"cpu": "4", "memory": "8Gi"}))
+    found = decide(pod(containers=sized("5")), node, ())
+    message = "Node didn't have enough capacity: cpu, requested: 5, capacity: 4"
+    assert found == Pending("Infeasible", message)
+    assert decide(pod(containers=sized("4")), node, ()) is None
+
+
+async def test_resize_that_has_become_infeasible_keeps_the_old_resources(node: SimNode) -> None:
+    await node.create(pod("first", containers=sized("2")))
+    await node.create(pod("second", containers=sized("1")))
+    await node.pass_time(5)
+    await resize(node, "second", cpu="3")
+    await node.pass_time(1)
+    assert condition(await node.get("second"), "PodResizePending") == "True Deferred"
+    await node.stop()
+    smaller = replace(node.deps.config, capacity={**node.deps.config.capacity, "cpu": "2"})
+    node.deps = replace(node.deps, config=smaller)
+    await node.restart()
+    await node.pass_time(30)
+    found = await node.get("second")
+    assert condition(found, "PodResizePending") == "True Infeasible"
+    assert found.status.container_statuses[0].allocated_resources["cpu"] == "1"
+    assert any(told.startswith("ResizeInfeasible") for told in await node.events("second"))
 
 
 async def test_what_does_not_fit_waits_for_room(node: SimNode) -> None:

@@ -100,6 +100,37 @@ async def test_an_optional_secret_may_be_missing(node: SimNode) -> None:
     assert [found.name for found in path.iterdir() if not found.name.startswith("..")] == []
 
 
+async def test_downward_api_files_show_fields_of_the_pod(node: SimNode) -> None:
+    """All labels or all annotations are one a line, sorted, and quoted."""
+    fields = {
+        "name": "metadata.name",
+        "namespace": "metadata.namespace",
+        "uid": "metadata.uid",
+        "labels": "metadata.labels",
+        "annotations": "metadata.annotations",
+        "tier": "metadata.labels['tier']",
+        "note": "metadata.annotations['note']",
+    }
+    files = [{"path": path, "fieldRef": {"fieldPath": field}} for path, field in fields.items()]
+    subject = with_volume({"downwardAPI": {"items": files}})
+    note = 'two\nlines "quoted" and a \\'
+    metadata = structs.replace(
+        subject.metadata, labels={"tier": "front", "app": "web"}, annotations={"note": note, "more": ""}
+    )
+    created = await node.create(structs.replace(subject, metadata=metadata))
+    await node.pass_time(1)
+    path = await volume(node, "downward-api")
+    assert {name: (path / name).read_text() for name in fields} == {
+        "name": "web",
+        "namespace": "default",
+        "uid": created.metadata.uid,
+        "labels": 'app="web"\ntier="front"',
+        "annotations": 'more=""\nnote="two\\nlines \\"quoted\\" and a \\\\"',
+        "tier": "front",
+        "note": note,
+    }
+
+
 async def test_the_downward_api_follows_labels(node: SimNode) -> None:
     files = [
         {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},

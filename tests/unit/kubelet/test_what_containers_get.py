@@ -118,6 +118,19 @@ def test_the_pods_cgroup_is_limited_only_if_all_its_containers_are() -> None:
     assert (half.cpu_quota, half.memory_limit) == (None, None)
 
 
+def test_init_containers_count_in_the_pods_cgroup() -> None:
+    """The largest one counts; one without a limit leaves the whole pod without."""
+    app = container(requests=SMALL, limits={"cpu": "1", "memory": "1Gi"})
+    large = {
+        "name": "setup",
+        "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "4", "memory": "3Gi"}},
+    }
+    whole = pod_resources(spec(app, initContainers=[large]), CONFIG)
+    assert (whole.cpu_shares, whole.cpu_quota, whole.memory_limit) == (2048, 400000, 3 * GIB)
+    open_ended = pod_resources(spec(app, initContainers=[{"name": "setup"}]), CONFIG)
+    assert (open_ended.cpu_quota, open_ended.memory_limit) == (None, None)
+
+
 def security(inner: dict[str, Any], outer: dict[str, Any] | None = None) -> Any:
     subject = pod({"name": "app", "securityContext": inner}, securityContext=outer or {})
     return container_security(subject, subject.spec.containers[0], CONFIG)

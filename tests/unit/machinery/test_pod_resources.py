@@ -27,6 +27,7 @@ def container(requests: str = "", limits: str = "", policy: str = "") -> str:
 
 BOTH = "cpu: '1', memory: 1Gi"
 ONE_CPU = "cpu: '1'"
+FIVE_CPU = "cpu: '5'"
 NO_CPU = "cpu: '0'"
 
 
@@ -91,6 +92,22 @@ def cpu(amount: int, policy: str = "") -> str:
 )
 def test_effective_requests(why: str, text: str, expected: str) -> None:
     assert str(pod_requests(spec(text))["cpu"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"containers: [{container(limits=ONE_CPU)}, {container(limits=ONE_CPU)}]", "2"),
+        (f"initContainers: [{container(limits=FIVE_CPU)}]\ncontainers: [{container(limits=ONE_CPU)}]", "5"),
+        (
+            f"initContainers: [{container(limits=FIVE_CPU, policy='Always')}]\n"
+            f"containers: [{container(limits=ONE_CPU)}]",
+            "6",
+        ),
+    ],
+)
+def test_effective_limits(text: str, expected: str) -> None:
+    assert str(pod_limits(spec(text))["cpu"]) == expected
 
 
 def test_overhead_adds_no_limit_where_there_is_none() -> None:
