@@ -105,7 +105,7 @@ class Pki:
         key = self.signing_key.read_bytes()
         try:
             serialization.load_pem_private_key(key, None)
-        except ValueError as error:
+        except _unreadable() as error:
             raise PkiDamaged(
                 f"{self.signing_key} is not a private key: {error}; restore it from a backup, or remove it: "
                 "then every token of a service account has to be made again"
@@ -134,7 +134,7 @@ class Pki:
             self._check_complete()
             try:
                 self._authority = self._read_authority() if self.ca.key.exists() else self._new_authority()
-            except ValueError as error:
+            except _unreadable() as error:
                 raise PkiDamaged(
                     f"{self.folder}: the cluster's authority is damaged: {error}; {WAY_OUT}"
                 ) from error
@@ -199,29 +199,36 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def _serves(pair: KeyPair, authority: x509.Certificate, names: tuple[str, ...], now: datetime) -> bool:
-    """Whether the pair on disk is ours, not about to expire, and good for every name."""
+    """Return whether the pair on disk is signed by the authority, lasts a while and has all names.
+
+    A damaged pair is replaced, like one that has expired.
+    """
     from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import serialization
 
     if not (pair.key.exists() and pair.certificate.exists()):
         return False
+    damages: tuple[type[Exception], ...] = (*_unreadable(), InvalidSignature, x509.ExtensionNotFound)
     try:
         certificate = x509.load_pem_x509_certificate(pair.certificate.read_bytes())
         key = serialization.load_pem_private_key(pair.key.read_bytes(), None)
-    except ValueError:  # a damaged one is replaced, as one that has expired
-        return False
-    if certificate.public_key() != key.public_key():
-        return False
-    if now + RENEW_BEFORE > certificate.not_valid_after_utc or certificate.issuer != authority.subject:
-        return False
-    try:
+        matching = certificate.public_key() == key.public_key()
         certificate.verify_directly_issued_by(authority)
-    except Exception:  # whatever is wrong with it, a new one is right
+        known = (
+            certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value if names else ()
+        )
+    except damages:
         return False
-    if not names:
-        return True
-    known = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return set(_general_names(names)) <= set(known)
+    lasting = now + RENEW_BEFORE <= certificate.not_valid_after_utc
+    return matching and lasting and set(_general_names(names)) <= set(known)
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """Return what reading a PEM file raises: it is damaged, encrypted (TypeError) or of an unknown kind."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    return ValueError, TypeError, UnsupportedAlgorithm
 
 
 def _certificate(

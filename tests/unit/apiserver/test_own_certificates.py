@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import NameOID
 
 from podling.apiserver.authn import Authenticator
@@ -166,6 +167,32 @@ def test_damaged_certificate_is_made_again(pki: Pki, suffix: str, damage: bytes)
     (pki.folder / f"admin.{suffix}").write_bytes(damage)
     pki.admin()
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(pair.certificate, pair.key)
+
+
+def encrypted(path: Path) -> bytes:
+    key = serialization.load_pem_private_key(path.read_bytes(), None)
+    protection = serialization.BestAvailableEncryption(b"a password")
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection)
+
+
+def test_encrypted_keys_are_replaced_or_named(pki: Pki) -> None:
+    pair = pki.admin()
+    pair.key.write_bytes(encrypted(pair.key))
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(pair.certificate, pki.admin().key)
+    pki.service_account_key()
+    pki.signing_key.write_bytes(encrypted(pki.signing_key))
+    with pytest.raises(PkiDamaged, match="is not a private key"):
+        pki.service_account_key()
+    pki.ca.key.write_bytes(encrypted(pki.ca.key))
+    with pytest.raises(PkiDamaged, match="the cluster's authority is damaged"):
+        Pki(pki.folder).admin()
+
+
+def test_certificate_without_names_does_not_serve_a_server(pki: Pki) -> None:
+    nameless, pair = pki.admin(), pki.server("apiserver", ["127.0.0.1"])
+    pair.certificate.write_bytes(nameless.certificate.read_bytes())
+    pair.key.write_bytes(nameless.key.read_bytes())
+    assert "127.0.0.1" in names(pki.server("apiserver", ["127.0.0.1"]).certificate)
 
 
 def test_certificate_of_another_key_is_made_again(pki: Pki) -> None:
