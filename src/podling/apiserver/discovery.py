@@ -1,4 +1,4 @@
-"""Discovery: which groups, versions, kinds and subresources are served. Pure documents made from the scheme.
+"""Discovery: which groups, versions, kinds and subresources are served. Pure: documents made from the scheme.
 
 Two forms: the old one, a document per group and version, and the aggregated one, everything in one
 answer, which clients ask for with

@@ -1,4 +1,4 @@
-"""Rewriting the links of an HTML document as it comes: pure, pieces in and pieces out.
+"""Rewriting the links of an HTML document as it comes. Pure: pieces in and pieces out.
 
 Start tags are written anew, as Go's tokenizer writes them; everything else passes through unchanged. No more
 is held than an unfinished tag; a longer one than 64 kB ends all rewriting. The text is taken to be UTF-8.

@@ -13,15 +13,16 @@ from typing import Any
 
 from msgspec import structs
 
-from podling import clock, ids
+from podling import clock
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.apiserver.kinds import checks
 from podling.machinery import errors, fields, names
 from podling.machinery.fields import FieldError, Path
 
 METADATA = Path("metadata")
-MAX_GENERATED_BASE = 58
-"""A generated name keeps this much of ``generateName``, so that 5 characters more fit a DNS label."""
+SUFFIX_LENGTH = 5
+MAX_GENERATED_BASE = 63 - SUFFIX_LENGTH
+"""A generated name keeps this much of ``generateName``, so that it fits a DNS label with its suffix."""
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 IMMUTABLE = "field is immutable"
 
@@ -75,18 +76,18 @@ def unversioned(obj: Any) -> Any:
     return structs.replace(obj, metadata=structs.replace(obj.metadata, resource_version=""))
 
 
-def generated_name(base: str) -> str:
-    """``base`` with a random suffix of five characters."""
-    return base[:MAX_GENERATED_BASE] + ids.suffix(5)
+def generated_name(base: str, suffix: str) -> str:
+    """Return ``base`` with a suffix of ``SUFFIX_LENGTH`` characters."""
+    return base[:MAX_GENERATED_BASE] + suffix
 
 
-def begin(obj: Any, *, generation: bool, now: datetime) -> Any:
-    """A new object with the metadata that only the server gives."""
+def begin(obj: Any, *, name: str, uid: str, generation: bool, now: datetime) -> Any:
+    """Return a new object with the metadata that only the server gives."""
     given = obj.metadata
     metadata = structs.replace(
         given,
-        name=given.name or (generated_name(given.generate_name) if given.generate_name else ""),
-        uid=ids.uid(),
+        name=name,
+        uid=uid,
         creation_timestamp=clock.seconds_precision(now),
         deletion_timestamp=None,
         deletion_grace_period_seconds=None,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from podling import ids
 from podling.api.core_v1 import Node, ServiceAccount
 from podling.apiserver.issuer import ISSUER
 from podling.client.local import User
@@ -48,7 +47,9 @@ def claims_of(
     now: datetime,
     expires: datetime,
     bound: tuple[str, Any, Node | None] | None,
+    identifier: str,
 ) -> dict[str, Any]:
+    """Return what a new token says; ``identifier`` tells it from all others."""
     metadata = account.metadata
     private: dict[str, Any] = {
         "namespace": metadata.namespace,
@@ -69,7 +70,7 @@ def claims_of(
         "iat": issued,
         "nbf": issued,
         "exp": int(expires.timestamp()),
-        "jti": ids.uid(),
+        "jti": identifier,
         PRIVATE: private,
     }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from podling import clock
+from podling import clock, ids
 from podling.api.authentication_v1 import BoundObjectReference, TokenRequest, TokenRequestStatus
 from podling.api.core_v1 import Node, Pod, Secret, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
@@ -76,7 +76,7 @@ class Tokens:
         bound = self._bound(spec.bound_object_ref, target)
         now = clock.now()
         expires = clock.seconds_precision(now) + timedelta(seconds=spec.expiration_seconds or 0)
-        claims = claims_of(account, spec.audiences, now, expires, bound)
+        claims = claims_of(account, spec.audiences, now, expires, bound, ids.uid())
         if spec.expiration_seconds == PODS_SECONDS and bound and bound[0] == "Pod":
             claims = extended(claims, now)
         metadata = structs.replace(

@@ -20,7 +20,7 @@ from typing import Any
 
 from msgspec import structs
 
-from podling import clock
+from podling import clock, ids
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status, StatusDetails
 from podling.apiserver import deletion, metadata
 from podling.apiserver.admission.base import Chain, Operation, Request, release, release_later
@@ -117,7 +117,8 @@ class Writes:
         resource = request.resource
         rules = self._rules_for(resource)
         for attempt in range(NAME_RETRIES):
-            new = metadata.begin(obj, generation=rules.generation, now=context.now)
+            name = obj.metadata.name or _generated_name(obj.metadata.generate_name)
+            new = metadata.begin(obj, name=name, uid=ids.uid(), generation=rules.generation, now=context.now)
             new = rules.prepare_create(new, context)
             if attempt == 0:
                 self._check_new(resource, rules, new, context)
@@ -395,6 +396,10 @@ def _request(
         warnings=options.warnings,
         options=None if operation is Operation.CONNECT else options,
     )
+
+
+def _generated_name(base: str | None) -> str:
+    return metadata.generated_name(base, ids.suffix(metadata.SUFFIX_LENGTH)) if base else ""
 
 
 def _refuse(resource: Resource, obj: Any, found: Sequence[FieldError]) -> None:

@@ -1,4 +1,4 @@
-"""Why a pod is not Running, or not Ready: the decision behind ``podling why``, pure.
+"""Why a pod is not Running, or not Ready: the decision behind ``podling why``. Pure.
 
 The causes are asked in the order in which a pod meets them: does it go, is it over, was it placed, does its
 node live, is its sandbox there, are its volumes, its images, its configuration, do its init containers end,

@@ -1,4 +1,4 @@
-"""What there is to say of a pod that does not exist: pure."""
+"""What there is to say of a pod that does not exist. Pure."""
 
 from __future__ import annotations
 

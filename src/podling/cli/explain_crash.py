@@ -1,4 +1,4 @@
-"""Containers that do not stay up: how they end, why they were killed, when they are started again."""
+"""Containers that do not stay up: how they end, why they were killed, when they are started again. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that are going or gone: deletion under way, and how a life ended."""
+"""Pods that are going or gone: deletion under way, and how a life ended. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Troubles with nodes: a pod that none can take, and one whose own is in trouble."""
+"""Troubles with nodes: a pod that none can take, and one whose own is in trouble. Pure."""
 
 from __future__ import annotations
 

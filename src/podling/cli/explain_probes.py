@@ -1,4 +1,4 @@
-"""What a probe asks, and what its container has answered so far."""
+"""What a probe asks, and what its container has answered so far. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods whose containers run: those that are well, and those that are not ready yet."""
+"""Pods whose containers run: those that are well, and those that are not ready yet. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Troubles with what the node runs pods on: a runtime that does not answer, a disk that takes nothing."""
+"""Troubles with what the node runs pods on: a runtime that does not answer, a disk that takes nothing.
+
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Troubles on the way to a first running container: sandbox, volumes, images, configuration."""
+"""Troubles on the way to a first running container: sandbox, volumes, images, configuration. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a workload's pods are not there, or not ready: pure. Its pods' own troubles are told by ``explain``."""
+"""Why a workload's pods are not there, or not ready. Pure. Its pods' own troubles are told by ``explain``."""
 
 from __future__ import annotations
 

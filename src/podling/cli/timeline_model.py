@@ -1,4 +1,4 @@
-"""A pod's life as lanes of spans and marks, from what the cluster recorded: pure.
+"""A pod's life as lanes of spans and marks, from what the cluster recorded. Pure.
 
 The node's own record of the pod knows every moment (``kubelet.lives``); where there is none, events and the
 status have to do (``timeline_sources``). Either way a life comes as moments in order, and each lane is one

@@ -1,4 +1,4 @@
-"""A timeline as a picture: one SVG document that stands on its own."""
+"""A timeline as a picture: one SVG document that stands on its own. Pure."""
 
 from __future__ import annotations
 

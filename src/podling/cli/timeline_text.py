@@ -1,4 +1,4 @@
-"""A timeline in the terminal: a row of blocks per lane, then what happened, in order."""
+"""A timeline in the terminal: a row of blocks per lane, then what happened, in order. Pure."""
 
 from __future__ import annotations
 

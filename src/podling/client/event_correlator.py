@@ -1,6 +1,6 @@
 """Which events become objects: counting repeats, folding similar ones together, refusing floods.
 
-A pure state machine over ``now``, following client-go's ``tools/record`` event correlator:
+Pure: a state machine over ``now``, following client-go's ``tools/record`` event correlator:
 
 * *Same event again* (same source, object, type, reason and message): count + 1 on the first one.
 * *Similar events* (all of that but the message): once 10 different messages came within 10 minutes

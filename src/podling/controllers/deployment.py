@@ -31,6 +31,7 @@ from podling.controllers.deployment_rules import HASH_LABEL, REVISION, Scale, si
 from podling.controllers.ownership import controller_reference, is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
+from podling.controllers.template_hash import template_hash
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
 
@@ -274,7 +275,7 @@ class DeploymentController(Controller):
 def _new_replica_set(deployment: Deployment, old: list[ReplicaSet], revision: int) -> ReplicaSet:
     """The replica set of the deployment's present template, at the size it may begin with."""
     template, selector = deployment.spec.template, deployment.spec.selector
-    digest = rules.template_hash(template, deployment.status.collision_count)
+    digest = template_hash(template, deployment.status.collision_count)
     labels = {**template.metadata.labels, HASH_LABEL: digest}
     annotations = rules.revised_annotations(deployment, {}, revision)
     return ReplicaSet(

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from msgspec import json, structs
+from msgspec import structs
 
 from podling.api.apps_v1 import Deployment, ReplicaSet
 from podling.api.core_v1 import Pod, PodTemplateSpec
 from podling.controllers.int_or_percent import scaled
 from podling.controllers.ownership import controller_of
-from podling.ids import SUFFIX_ALPHABET
 from podling.machinery.numbers import INT32_MAX, INT64_MAX, natural
 from podling.machinery.pods import is_terminal
 
@@ -134,15 +133,6 @@ def only_one_to_scale(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> Repl
     if running:
         return running[0]
     return new if new is not None else next(iter(by_age(old)[::-1]), None)
-
-
-def template_hash(template: PodTemplateSpec, collisions: int | None) -> str:
-    """A short safe name for a template, another one for every collision."""
-    text = json.encode(template) + (str(collisions).encode() if collisions is not None else b"")
-    value = 2166136261  # FNV-1a, 32 bits
-    for byte in text:
-        value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
-    return "".join(SUFFIX_ALPHABET[ord(digit) % len(SUFFIX_ALPHABET)] for digit in str(value))
 
 
 # Sizes

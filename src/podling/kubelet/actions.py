@@ -7,6 +7,8 @@ plan that does nothing. Nothing is remembered between plans but the restart back
 Order of the decisions (``kuberuntime_manager.go`` computePodActions): is the sandbox usable; did a
 container demand that all start over; which ephemeral containers are new; how far did the init
 containers get; then the regular containers. Sidecars never keep a pod alive by themselves.
+
+Pure.
 """
 
 from __future__ import annotations

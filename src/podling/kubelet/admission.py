@@ -1,4 +1,4 @@
-"""Whether this node takes in a pod that was bound to it.
+"""Whether this node takes in a pod that was bound to it. Pure.
 
 The scheduler decides with what it knew; the node decides again with what is so. A pod that does not fit
 is failed, not moved: its controller makes another. Only the first thing that is wrong is told

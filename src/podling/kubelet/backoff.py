@@ -5,7 +5,7 @@ opens an entry of 10 s; every further one doubles it, up to the maximum. An entr
 container ran for more than ten minutes since the entry was last used, so a long healthy run starts
 from the beginning (``client-go/util/flowcontrol/backoff.go``, ``kuberuntime_manager.go`` doBackOff).
 
-The functions are pure; ``BackoffTable`` only remembers the entries between two passes.
+Pure; ``BackoffTable`` remembers the entries between two passes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The framing of ``exec``, ``attach`` and port-forward over WebSocket: pure.
+"""The framing of ``exec``, ``attach`` and port-forward over WebSocket. Pure.
 
 Each message is one byte of channel and then data (``k8s.io/streaming`` wsstream, apimachinery
 ``util/remotecommand``). Versions of the protocol differ in what the error channel says and in

@@ -1,4 +1,4 @@
-"""A pod's conditions, as far as the kubelet owns them (``pkg/kubelet/status/generate.go``).
+"""A pod's conditions, as far as the kubelet owns them (``pkg/kubelet/status/generate.go``). Pure.
 
 Each function gives one condition without its transition time; ``with_transitions`` then carries times
 over from the conditions held before: a time moves only when the status changes.

@@ -1,4 +1,4 @@
-"""What the API says about each container: its state, the one before, and how often it restarted.
+"""What the API says about each container: its state, the one before, and how often it restarted. Pure.
 
 The runtime's view comes first. Where the runtime knows nothing (not created yet, or gone) the status
 held before fills in, so that a restart count never falls and a container that vanished while running

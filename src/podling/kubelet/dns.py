@@ -2,6 +2,8 @@
 
 Limits are those of the resolver library as Kubernetes applies them: three servers, 32 search domains,
 2048 characters of them; what is over is left out and told (``pkg/kubelet/network/dns``).
+
+Pure.
 """
 
 from __future__ import annotations

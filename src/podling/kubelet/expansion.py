@@ -1,4 +1,4 @@
-"""``$(NAME)`` in environment values, commands and arguments.
+"""``$(NAME)`` in environment values, commands and arguments. Pure.
 
 A known name gives its value, an unknown one is left as written, and ``$$`` stands for one ``$``, which
 is how a literal ``$(NAME)`` is said (``third_party/forked/golang/expansion``).

@@ -1,4 +1,4 @@
-"""The pod's ``/etc/hosts``: written by the kubelet, the same for all containers of the pod.
+"""The pod's ``/etc/hosts``: written by the kubelet, the same for all containers of the pod. Pure.
 
 A pod on the host's network sees the host's own file instead, with its aliases added
 (``kubelet_pods.go`` managedHostsFileContent).

@@ -1,4 +1,4 @@
-"""How far a pod's init containers got, and which of them to start or kill next.
+"""How far a pod's init containers got, and which of them to start or kill next. Pure.
 
 Regular init containers run one after another, each after the one before it succeeded; a sidecar lets
 the next one go once it has started (its startup probe, if any, has succeeded) and is then kept running.

@@ -1,4 +1,4 @@
-"""Which container's log is meant, and why there is none: pure, in Kubernetes' own words.
+"""Which container's log is meant, and why there is none, in Kubernetes' own words. Pure.
 
 The kubelet's ``validateContainerLogStatus`` (``pkg/kubelet/kubelet_pods.go``): the latest instance that
 ran, or the one before it; a container that never ran has no log, and the answer says what it waits for.

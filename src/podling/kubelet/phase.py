@@ -1,4 +1,4 @@
-"""A pod's phase, computed from its spec and its containers' statuses alone.
+"""A pod's phase, computed from its spec and its containers' statuses alone. Pure.
 
 Containers are counted by what their statuses say, first the init containers, then the regular ones;
 the first test that the counts meet gives the phase (``kubelet_pods.go`` getPhase). Ephemeral containers

@@ -1,4 +1,4 @@
-"""Making room for a critical pod: which of the node's pods have to go.
+"""Making room for a critical pod: which of the node's pods have to go. Pure.
 
 Only pods that are not critical themselves may be chosen: the less important first, then those that were
 promised least, then the largest. Nobody is chosen whose going would not be needed

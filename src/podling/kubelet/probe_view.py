@@ -1,4 +1,4 @@
-"""What is known about the pod's probes, by container id: the view that plans and statuses take.
+"""What is known about the pod's probes, by container id: the view that plans and statuses take. Pure.
 
 A result belongs to one container, not to a name: a restarted container starts without any. A missing
 entry means that nothing is known (yet).

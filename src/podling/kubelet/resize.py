@@ -4,7 +4,7 @@ Three things are told apart. The *spec* says what is wanted; the *allocation* is
 granted, and everything but the API's answer to "what is wanted" works with it; the *actual* resources are
 what the running containers' cgroups enforce. A change of the spec is granted, deferred (it would fit if
 others gave way) or refused for good; what was granted is then brought to the containers
-(``pkg/kubelet/allocation``, ``kuberuntime_manager.go`` doPodResizeAction). All of it is pure.
+(``pkg/kubelet/allocation``, ``kuberuntime_manager.go`` doPodResizeAction). Pure.
 
 The allocation needs no file of its own: after a restart it is read from the pod's status.
 """

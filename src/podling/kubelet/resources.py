@@ -1,4 +1,4 @@
-"""From requests and limits to cgroup values, and where in the cgroup tree they go.
+"""From requests and limits to cgroup values, and where in the cgroup tree they go. Pure.
 
 The tree is ``<root>/[burstable/|besteffort/]pod<UID>``: Guaranteed pods lie directly under the root.
 Numbers are those of ``pkg/kubelet/cm/helpers_linux.go`` and ``pkg/kubelet/qos/policy.go``.

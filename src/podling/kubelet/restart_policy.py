@@ -1,4 +1,4 @@
-"""Whether a container that ended starts again: restart policies and restart rules.
+"""Whether a container that ended starts again: restart policies and restart rules. Pure.
 
 A container's own ``restartPolicy`` and rules come before the pod's. Rules are tried in order and the
 first that matches the exit code decides; if none does, the container's policy decides. Probe kills

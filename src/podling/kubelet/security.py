@@ -1,4 +1,4 @@
-"""A container's privileges: the container's security context over the pod's over the defaults.
+"""A container's privileges: the container's security context over the pod's over the defaults. Pure.
 
 Everything is decided here so that runtimes need not know how the two contexts combine
 (``pkg/securitycontext``, ``kuberuntime/security_context.go``).

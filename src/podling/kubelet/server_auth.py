@@ -1,4 +1,4 @@
-"""Who may use the kubelet's server: pure. Only the API server and cluster administrators.
+"""Who may use the kubelet's server. Pure. Only the API server and cluster administrators.
 
 The kubelet hands out every pod's logs and runs commands in every container, so it answers nobody but
 holders of a client certificate of the cluster's authority that speaks for ``system:masters`` (the API

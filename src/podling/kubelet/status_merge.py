@@ -1,4 +1,4 @@
-"""What of a decided status may be sent now, given what the API holds.
+"""What of a decided status may be sent now, given what the API holds. Pure.
 
 Four rules (``pkg/kubelet/status/status_manager.go`` mergePodStatus): conditions of others are kept as
 the API has them; a terminal phase is held back while containers may still run, so that nobody counts a

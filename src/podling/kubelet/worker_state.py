@@ -1,4 +1,4 @@
-"""Where a pod stands with its worker: living, ending, ended, or done with.
+"""Where a pod stands with its worker: living, ending, ended, or done with. Pure.
 
     Syncing -> Terminating -> Terminated -> Finished
 

@@ -1,4 +1,4 @@
-"""Where a pod goes: candidates, filters, scores. One synchronous decision over one state of the cache.
+"""Where a pod goes: candidates, filters, scores. One synchronous decision over one state of the cache. Pure.
 
 Filters run in order on the nodes that are left, each over all of them at once. All feasible nodes are
 scored: Kubernetes stops looking after a share of a large cluster to save time that columns do not take.

@@ -1,4 +1,4 @@
-"""Making room: which pods of lower priority have to go so that a pod can run, and on which node.
+"""Making room: which pods of lower priority have to go so that a pod can run, and on which node. Pure.
 
 Flow: nodes where removing pods could help are tried one by one: take away every pod of lower priority; if
 the pod fits then, give back as many as possible, those that a disruption budget protects first and the

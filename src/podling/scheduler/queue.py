@@ -1,4 +1,4 @@
-"""The pods that wait for a node: who is next, who waits out a back-off, who waits for a change.
+"""The pods that wait for a node: who is next, who waits out a back-off, who waits for a change. Pure.
 
 A plain data structure that takes ``now`` (seconds of a monotonic clock) and never waits itself:
 

@@ -1,4 +1,4 @@
-"""SPDY/3.1 framing, as much of it as Kubernetes' clients use: pure, bytes in and frames out.
+"""SPDY/3.1 framing, as much of it as Kubernetes' clients use. Pure: bytes in and frames out.
 
 A control frame is ``1`` and 15 bits of version, 16 bits of type, 8 bits of flags and 24 bits of length;
 a data frame is ``0`` and 31 bits of stream, then flags and length. Headers travel in blocks of one

@@ -1,4 +1,4 @@
-"""WebSocket framing of a server (RFC 6455): pure, bytes in and parts of messages out.
+"""WebSocket framing of a server (RFC 6455). Pure: bytes in and parts of messages out.
 
 A message is passed on as its bytes arrive, so nothing is held of it but a frame's header. The limit of a
 message is the reference server's (``golang.org/x/net/websocket``, ``DefaultMaxPayloadBytes``). As there, text

@@ -237,7 +237,7 @@ async def test_only_so_much_history_is_kept(cluster: ControlPlane) -> None:
 
 async def test_two_templates_with_one_name_get_two_names(cluster: ControlPlane) -> None:
     """A replica set of that name is there already, and is not ours."""
-    from podling.controllers.deployment_rules import template_hash
+    from podling.controllers.template_hash import template_hash
 
     stranger = OwnerReference(api_version="apps/v1", kind="Deployment", name="x", uid="x", controller=True)
     held = await cluster.client.create(deployment(1), dry_run=True)

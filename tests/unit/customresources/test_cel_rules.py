@@ -9,7 +9,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.apiserver.customresources.schema_rules import SchemaRules
+from podling.apiserver.customresources.rule_evaluation import SchemaRules
 from podling.apiserver.customresources.structural import schema_of
 from podling.client.local import SYSTEM, Target, WriteOptions
 from podling.machinery.errors import ApiError

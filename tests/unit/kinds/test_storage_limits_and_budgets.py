@@ -192,8 +192,9 @@ def test_what_may_not_change(kind: type[Any], before: str, after: str, field: st
     assert [(cause[0], cause[1]) for cause in found] == [(field, "FieldValueForbidden")]
 
 
-def test_a_limit_range_without_a_name_gets_one() -> None:
-    assert len(created(obj(LimitRange, "spec: {limits: []}")).metadata.name) == 36
+def test_limit_range_without_name_is_named_by_its_uid() -> None:
+    made = created(obj(LimitRange, "metadata: {uid: 5b3a}\nspec: {limits: []}"))
+    assert made.metadata.name == made.metadata.uid
 
 
 def test_a_limit_is_also_the_default_request() -> None:

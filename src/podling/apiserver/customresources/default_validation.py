@@ -11,7 +11,7 @@ from typing import Any
 from podling.apiserver.customresources import values
 from podling.apiserver.customresources.completion import pruned
 from podling.apiserver.customresources.object_checks import embedded_errors
-from podling.apiserver.customresources.schema_rules import default_rule_errors
+from podling.apiserver.customresources.rule_evaluation import default_rule_errors
 from podling.apiserver.customresources.structural import Schema
 from podling.machinery import fields
 from podling.machinery.custom import HEAD

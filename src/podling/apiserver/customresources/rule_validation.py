@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from podling.apiserver.customresources import go_names
 from podling.apiserver.customresources.field_paths import resolved
-from podling.apiserver.customresources.schema_rules import Rule
+from podling.apiserver.customresources.rule_evaluation import Rule
 from podling.apiserver.customresources.structural import RULES, Schema, schema_of
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path

@@ -23,7 +23,7 @@ from podling.apiserver.customresources import object_checks, printing, values
 from podling.apiserver.customresources.completion import RootSchema
 from podling.apiserver.customresources.json_paths import JsonPath
 from podling.apiserver.customresources.names import TERMINATING, is_true
-from podling.apiserver.customresources.schema_rules import SchemaRules
+from podling.apiserver.customresources.rule_evaluation import SchemaRules
 from podling.apiserver.customresources.structural import schema_of
 from podling.apiserver.customresources.versions import priority
 from podling.apiserver.kinds.base import Context, KindRules, View

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from podling import ids
 from podling.api.core_v1 import (
     LimitRange,
     LimitRangeItem,
@@ -75,10 +74,10 @@ class LimitRangeRules(KindRules[LimitRange]):
         return change(obj, spec=change(obj.spec, limits=each(obj.spec.limits, _default_item)))
 
     def prepare_create(self, obj: LimitRange, context: Context) -> LimitRange:
-        """One without a name gets one that nobody else has."""
+        """Return the object with its UID as its name, if it has none."""
         if obj.metadata.name:
             return obj
-        return change(obj, metadata=change(obj.metadata, name=ids.uid()))
+        return change(obj, metadata=change(obj.metadata, name=obj.metadata.uid))
 
     def validate(self, obj: LimitRange, context: Context) -> Errors:
         errors: Errors = []

@@ -1,4 +1,4 @@
-"""What the image store remembers, and the pure rules over it: tags move, the last name takes the image.
+"""What the image store remembers, and the rules over it. Pure: tags move, the last name takes the image.
 
 One small JSON file holds every record; it is replaced whole and atomically, after the layers it names
 are in place. What is on disk but in no record is a leftover of an interrupted pull and is removed.

@@ -1,4 +1,4 @@
-"""The headers of tar archives, from their bytes to values: pure, every number checked.
+"""The headers of tar archives, from their bytes to values, every number checked. Pure.
 
 Sources: POSIX.1-2001 (``pax``), GNU tar's manual ("Basic Tar Format", "Sparse Formats"), and for doubtful
 cases Go's ``archive/tar``, by which other runtimes read layers.

@@ -1,6 +1,6 @@
 """What the machine's mounts allow: whether new mounts pass into a container, and back out of it.
 
-Pure functions over the text of /proc/self/mountinfo. A mount passes from or to a container only if the
+Pure: functions over the text of /proc/self/mountinfo. A mount passes from or to a container only if the
 mount its path is on is *shared* with others; asking for it on one that is not would silently do nothing.
 """
 

@@ -1,4 +1,4 @@
-"""How a container becomes a host process: pure decisions, nothing is touched here.
+"""How a container becomes a host process. Pure: nothing is touched here.
 
 A process sees the machine as it is. Volumes cannot appear at their paths, so they are gathered under
 one directory, which the process finds in ``PODLING_ROOTFS``: a volume for ``/data`` is
