@@ -141,7 +141,7 @@ class NodeAgent:
             return ()
 
     async def _registered(self) -> Node:
-        """Return the node in the API, created or reconciled where needed. Raises ``ApiError``."""
+        """Return the node in the API, registered by the kubelet if it may. Raises ``ApiError``."""
         client, name = self._deps.client, self._deps.node_name
         config = self._deps.config
         planned = initial_node(name, self._hostname, self._machine, config)
@@ -156,6 +156,8 @@ class NodeAgent:
                 if not is_already_exists(refusal):
                     raise
                 node = await client.get(Node, name)
+        if not config.register_node:
+            return node
         wanted = reconciled(node, planned)
         return node if wanted is node else await client.update(wanted)
 

@@ -50,6 +50,21 @@ async def test_the_count_of_pods(cluster: ControlPlane) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("policy", "cpu", "memory"), [("", "2", "2Gi"), (", restartPolicy: Always", "2500m", "2560Mi")]
+)
+async def test_init_containers_count_as_the_pod_asks_for_them(
+    cluster: ControlPlane, policy: str, cpu: str, memory: str
+) -> None:
+    """The largest init container counts alone, a sidecar beside the app."""
+    await limit(cluster, "requests.cpu: 1, limits.memory: 1Gi")
+    setup = f"{{name: setup, image: x, resources: {{requests: {{cpu: 2}}, limits: {{memory: 2Gi}}}}{policy}}}"
+    own = "{requests: {cpu: 500m}, limits: {memory: 512Mi}}"
+    with pytest.raises(ApiError) as caught:
+        await pod(cluster, "one", own, f", initContainers: [{setup}]")
+    assert f"requested: limits.memory={memory},requests.cpu={cpu}" in str(caught.value)
+
+
 async def test_pods_that_come_at_the_same_time_are_counted_together() -> None:
     store = SlowStore()
     api = ApiServer(store, plugins_without_controllers())

@@ -27,11 +27,14 @@ class Administrator:
 
     def __init__(self, cluster: ControlPlane) -> None:
         self.cluster, self.client = cluster, cluster.client
+        self.failed: set[str] = set()
+        """Nodes whose kubelets report no more."""
 
     async def wait(self, seconds: int = 5) -> None:
         for _ in range(seconds):
             for name in NODES:
-                await heartbeat(self.client, name)
+                if name not in self.failed:
+                    await heartbeat(self.client, name)
             await self.cluster.advance(seconds=1)
 
     async def pods(self, node: str = "") -> list[Pod]:
@@ -114,3 +117,20 @@ async def test_a_drain_waits_for_the_budget_and_the_cluster_for_room(administrat
     await administrator.finish(second)
     waiting = [pod for pod in await administrator.pods() if pod.spec.node_name == ""]
     assert len(waiting) == 1, "no node is left that has room for it"
+
+
+async def test_pods_of_a_failed_node_are_replaced_on_a_healthy_one(administrator: Administrator) -> None:
+    """A minute of silence, five minutes of toleration; then the ReplicaSet and the scheduler do the rest."""
+    client = administrator.client
+    await administrator.wait()
+    await client.create(deployment(3))
+    await administrator.wait()
+    await administrator.become_ready()
+    (lost,) = await administrator.pods(node="node-1")
+    administrator.failed.add("node-1")
+    await administrator.wait(60 + 300 + 20)
+    found = {pod.metadata.name: pod for pod in await administrator.pods()}
+    assert found[lost.metadata.name].metadata.deletion_timestamp is not None
+    healthy = [pod.spec.node_name for name, pod in found.items() if name != lost.metadata.name]
+    assert len(healthy) == 3
+    assert set(healthy) <= {"node-2", "node-3"}

@@ -19,6 +19,7 @@ from podling.api.meta_v1 import LabelSelector, ObjectMeta, OwnerReference
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
 from podling.controllers.conditions import find
 from podling.controllers.deployment import DeploymentController
+from podling.controllers.disruption import DisruptionController
 from podling.controllers.manager import ControllerManager
 from podling.controllers.replicaset import ReplicaSetController
 from podling.machinery.pods import is_ready
@@ -135,6 +136,28 @@ async def test_a_rolling_update_asks_no_disruption_budget(cluster: ControlPlane)
     await use(cluster, "web:2")
     await roll(cluster, 30)
     assert await images(cluster) == ["web:2"] * 2
+
+
+async def test_pods_that_a_rolling_update_takes_away_count_against_the_budget(cluster: ControlPlane) -> None:
+    async def allowed() -> int:
+        return (await cluster.client.get(PodDisruptionBudget, "one", "default")).status.disruptions_allowed
+
+    async with running(cluster.client, DisruptionController):
+        await cluster.client.create(deployment(3, strategy=rolling_deployment(0, 1)))
+        await cluster.client.create(
+            PodDisruptionBudget(
+                metadata=ObjectMeta(name="one", namespace="default"),
+                spec=PodDisruptionBudgetSpec(max_unavailable=1, selector=LabelSelector()),
+            )
+        )
+        await cluster.advance(seconds=1)
+        await roll(cluster, 3)
+        assert await allowed() == 1
+        await use(cluster, "web:2")
+        await cluster.advance(seconds=2)
+        assert await allowed() == 0, "the update has made one pod unavailable already"
+        await roll(cluster, 30)
+        assert await allowed() == 1
 
 
 async def test_an_update_that_never_becomes_ready_leaves_the_old_pods_serving(cluster: ControlPlane) -> None:

@@ -109,6 +109,21 @@ def test_hints_follow_the_traffic_distribution(
     assert tuple(each.name for each in hints.for_nodes) == nodes if hints else nodes == ()
 
 
+@pytest.mark.parametrize(("policy", "numbers"), [("", []), ("Always", [8080])])
+def test_named_ports_of_init_containers_are_left_out(policy: str, numbers: list[int]) -> None:
+    """Those of sidecars count."""
+    held = running_pod("p", ready=True)
+    setup = Container(
+        name="setup",
+        image="x",
+        restart_policy=policy,
+        ports=(ContainerPort(name="admin", container_port=8080, protocol="TCP"),),
+    )
+    subject = structs.replace(held, spec=structs.replace(held.spec, init_containers=(setup,)))
+    wanted = service(ServicePort(name="a", port=80, target_port="admin", protocol="TCP"))
+    assert [port.port for port in rules.ports_of(wanted, subject)] == numbers
+
+
 def test_named_ports_are_found_in_the_pod() -> None:
     port = ServicePort(name="web", port=80, target_port="http", protocol="TCP")
     one = Container(name="a", ports=(ContainerPort(name="http", container_port=8080, protocol="TCP"),))

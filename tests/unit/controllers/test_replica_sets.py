@@ -91,6 +91,21 @@ async def test_hundreds_at_once_are_made_exactly_once(cluster: ControlPlane) -> 
 
 
 @pytest.mark.usefixtures("manager")
+async def test_terminating_and_evicted_pods_are_not_counted(cluster: ControlPlane) -> None:
+    await cluster.client.create(replica_set())
+    await cluster.advance(seconds=1)
+    going, evicted = [each.metadata.name or "" for each in (await pods(cluster))[:2]]
+    await cluster.client.patch(Pod, going, {"metadata": {"finalizers": ["example.com/hold"]}}, "default")
+    await cluster.client.delete(Pod, going, "default")
+    await set_phase(cluster.client, evicted, "Failed", reason="Evicted")
+    await cluster.advance(seconds=1)
+    found = {each.metadata.name or "" for each in await pods(cluster)}
+    assert len(found - {going, evicted}) == 3
+    assert going in found
+    assert (await current(cluster)).status.replicas == 3
+
+
+@pytest.mark.usefixtures("manager")
 async def test_what_is_lost_is_replaced_and_what_is_too_much_goes(cluster: ControlPlane) -> None:
     await cluster.client.create(replica_set())
     await cluster.advance(seconds=1)

@@ -117,6 +117,22 @@ async def test_in_parallel_they_come_and_go_together(cluster: ControlPlane) -> N
     assert list(await pods(cluster)) == ["db-0"]
 
 
+async def test_a_terminating_pod_is_replaced_only_after_its_end(cluster: ControlPlane) -> None:
+    await start(cluster, stateful_set())
+    await settle(cluster)
+    await cluster.client.patch(Pod, "db-1", {"metadata": {"finalizers": ["example.com/hold"]}}, "default")
+    before = await cluster.client.get(Pod, "db-1", "default")
+    await cluster.client.delete(Pod, "db-1", "default")
+    await cluster.advance(minutes=5)
+    held = await cluster.client.get(Pod, "db-1", "default")
+    assert held.metadata.uid == before.metadata.uid
+    assert list(await pods(cluster)) == ["db-0", "db-1", "db-2"]
+    await cluster.client.patch(Pod, "db-1", {"metadata": {"finalizers": None}}, "default")
+    await cluster.advance(seconds=1)
+    after = await cluster.client.get(Pod, "db-1", "default")
+    assert after.metadata.uid != before.metadata.uid
+
+
 async def test_a_lost_pod_comes_back_under_its_name(cluster: ControlPlane) -> None:
     await start(cluster, stateful_set())
     await settle(cluster)

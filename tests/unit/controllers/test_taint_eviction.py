@@ -114,8 +114,10 @@ async def test_a_toleration_added_in_time_saves_the_pod(cluster: ControlPlane) -
     assert await leaving(cluster) == []
 
 
-async def test_no_schedule_taints_evict_nobody(cluster: ControlPlane) -> None:
+@pytest.mark.parametrize("key", ["full", "node.kubernetes.io/unschedulable"])
+async def test_no_schedule_taints_evict_nobody(cluster: ControlPlane, key: str) -> None:
+    """The second one is that of a cordoned node."""
     await add_pod(cluster, "stranger")
-    await taint(cluster, {"key": "full", "effect": "NoSchedule"})
+    await taint(cluster, {"key": key, "effect": "NoSchedule"})
     await cluster.advance(minutes=10)
     assert await leaving(cluster) == []

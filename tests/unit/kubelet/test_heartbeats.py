@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
 from msgspec import structs
 
+from podling import clock
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Namespace, Node
+from podling.client.local import Backend, LocalClient, Target, User
+from podling.kubelet.config import KubeletConfig
+from podling.kubelet.machine import Machine
+from podling.kubelet.node_agent import NodeAgent
+from podling.kubelet.node_status import NodeHealth
+from podling.machinery.errors import service_unavailable
+from podling.runtime.sim import SimRuntime
+from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, pod
 
 LEASES = "kube-node-lease"
@@ -48,6 +63,42 @@ async def test_a_lease_that_cannot_be_renewed_is_tried_again_at_most_seven_secon
     await client.create(Namespace(metadata=structs.replace(found.metadata, **FRESH)))
     await node.pass_time(7.1)
     assert (await client.get(Lease, NODE, LEASES)).spec.holder_identity == NODE
+
+
+class LeasesRefused:
+    """An API server that is busy whenever it is asked for a lease, and keeps the times of the requests."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.times: list[float] = []
+        self._backend = backend
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._backend, name)
+        if name != "get":
+            return method
+
+        async def get(target: Target, *rest: Any) -> Any:
+            if target.resource.kind != "Lease":
+                return await method(target, *rest)
+            self.times.append(clock.monotonic())
+            raise service_unavailable("busy")
+
+        return get
+
+
+async def test_lease_is_retried_after_200_ms_doubling_to_seven_seconds(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    backend = LeasesRefused(cluster.backend)
+    node = SimNode(cluster, SimRuntime(), KubeletConfig(write_files=False), tmp_path)
+    client = LocalClient(cast("Backend", backend), User(f"system:node:{NODE}", ("system:nodes",)))
+    agent = NodeAgent(replace(node.deps, client=client), Machine(), NODE, NodeHealth)
+    task = asyncio.create_task(agent.renew_lease())
+    await clock.sleep(30)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    pauses = [round(after - before, 3) for before, after in pairwise(backend.times)]
+    assert pauses[:8] == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 7.0, 7.0]
 
 
 FRESH = {"uid": None, "resource_version": None, "deletion_timestamp": None, "creation_timestamp": None}

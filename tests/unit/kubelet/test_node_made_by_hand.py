@@ -1,18 +1,22 @@
-"""A Node that somebody made by hand: kept, and of no use until a kubelet of its name reports."""
+"""Nodes made by hand, and how much of them their kubelet writes (``--register-node``)."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
 
-from podling.api.core_v1 import Node
+from podling.api.core_v1 import Node, NodeSpec, Taint
 from podling.api.meta_v1 import ObjectMeta
 from podling.cluster.components import run_components
 from podling.controllers.volume_folders import NoFolders
+from podling.kubelet.config import KubeletConfig
+from podling.kubelet.kubelet import Kubelet
+from podling.runtime.sim import SimRuntime
 from podling.testing import ControlPlane
-from tests.support.kubelet_node import NODE, condition, pod, sim_node
+from tests.support.kubelet_node import NODE, SimNode, condition, pod, sim_node
 
 LABEL = {"name": "my-first-k8s-node"}
 
@@ -38,3 +42,46 @@ async def test_a_node_made_by_hand_takes_pods_once_its_kubelet_reports(
         assert (await node.get()).status.phase == "Running"
     components.cancel()
     await asyncio.gather(components, return_exceptions=True)
+
+
+REGISTERED_BY_HAND = KubeletConfig(
+    register_node=False,
+    node_labels={"disk": "ssd"},
+    register_with_taints=(Taint(key="new", effect="NoSchedule"),),
+    node_addresses=("192.168.0.10",),
+    write_files=False,
+)
+
+
+async def test_kubelet_that_does_not_register_waits_for_its_node(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    """It reports the status of the Node made for it, and leaves its labels, taints and spec alone."""
+    runtime = SimRuntime()
+    await runtime.start()
+    node = SimNode(cluster, runtime, REGISTERED_BY_HAND, tmp_path)
+    kubelet = Kubelet(node.deps)
+    task = asyncio.create_task(kubelet.run())
+    await cluster.advance(minutes=5)
+    assert (await cluster.client.list(Node)).items == ()
+    taints = (Taint(key="mine", effect="NoSchedule"),)
+    labels = {**LABEL, "kubernetes.io/hostname": "chosen-by-hand"}
+    made = Node(
+        metadata=ObjectMeta(name=NODE, labels=labels), spec=NodeSpec(taints=taints, unschedulable=True)
+    )
+    created = await cluster.client.create(made)
+    await cluster.advance(minutes=1)
+    found = await cluster.client.get(Node, NODE)
+    assert (found.metadata.labels, found.spec) == (created.metadata.labels, created.spec)
+    assert {held.type: held.status for held in found.status.conditions}["Ready"] == "True"
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await runtime.close()
+
+
+async def test_kubelet_registers_its_labels_and_taints(cluster: ControlPlane, tmp_path: Path) -> None:
+    config = replace(REGISTERED_BY_HAND, register_node=True)
+    async with sim_node(cluster, tmp_path, config=config):
+        found = await cluster.client.get(Node, NODE)
+        assert found.metadata.labels["disk"] == "ssd"
+        assert Taint(key="new", effect="NoSchedule") in found.spec.taints

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podling.api.core_v1 import Node, NodeCondition, NodeSpec, NodeStatus, Pod, Taint
+from podling.api.core_v1 import Node, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo, Pod, Taint
 from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.admission import admit, occupant
 from podling.kubelet.config import KubeletConfig
@@ -24,11 +25,22 @@ from podling.kubelet.node_status import (
     reconciled,
     same_but_heartbeat,
 )
+from podling.kubelet.version import KUBERNETES_VERSION
 from podling.runtime.base import RuntimeStatus
 from podling.runtime.image_service import Image
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-MACHINE = Machine(cpus=4, memory=8 << 30, ephemeral_storage=100 << 30, address="10.0.0.9")
+MACHINE = Machine(
+    cpus=4,
+    memory=8 << 30,
+    ephemeral_storage=100 << 30,
+    address="10.0.0.9",
+    os_image="Debian GNU/Linux 12 (bookworm)",
+    kernel_version="6.1.0",
+    machine_id="m",
+    system_uuid="s",
+    boot_id="b",
+)
 GOOD = RuntimeStatus(name="sim", version="1")
 
 
@@ -50,7 +62,18 @@ def test_a_healthy_node() -> None:
     }
     assert found.capacity["memory"] == "8Gi"
     assert [(a.type, a.address) for a in found.addresses] == [("InternalIP", "10.0.0.9"), ("Hostname", "box")]
-    assert found.node_info.container_runtime_version == "sim://1"
+    assert found.node_info == NodeSystemInfo(
+        architecture="amd64",
+        boot_id="b",
+        container_runtime_version="sim://1",
+        kernel_version="6.1.0",
+        kubelet_version=KUBERNETES_VERSION,
+        machine_id="m",
+        operating_system="linux",
+        os_image="Debian GNU/Linux 12 (bookworm)",
+        system_uuid="s",
+    )
+    assert found.daemon_endpoints.kubelet_endpoint.port == 10250
 
 
 @pytest.mark.parametrize(
@@ -154,6 +177,10 @@ def test_this_machine_can_be_read() -> None:
     assert machine.cpus >= 1
     assert machine.memory > 0
     assert machine.ephemeral_storage > 0
+    assert (machine.operating_system, machine.kernel_version) == (
+        platform.system().lower(),
+        platform.release(),
+    )
 
 
 def node(**labels: str) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -94,6 +95,29 @@ def test_phases(policy: str, statuses: dict[str, dict[str, Any]], expected: str)
 
 def test_a_sidecar_that_starts_again_does_not_unsettle_an_initialized_pod() -> None:
     assert phase("Always", {"s": STARTING, "a": RUNNING}, initialized=True) == "Running"
+
+
+def test_there_are_four_phases() -> None:
+    """``Unknown`` is the fifth of the API; no kubelet decides it."""
+    states: tuple[dict[str, Any], ...] = (
+        RUNNING,
+        STARTING,
+        WAITING,
+        DONE,
+        FAILED,
+        CRASHED,
+        CYCLED,
+        RESET,
+        {},
+    )
+    policies = ("Always", "OnFailure", "Never")
+    found = {
+        phase(policy, {"i": setup, "s": side, "a": app}, terminal=terminal, initialized=initialized)
+        for policy in policies
+        for setup, side, app in product(states, repeat=3)
+        for terminal, initialized in product((False, True), repeat=2)
+    }
+    assert found == {"Pending", "Running", "Succeeded", "Failed"}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Pod
+from podling.client.base import PatchType
 from podling.client.events import EventRecorder
 from podling.client.local import Backend, LocalClient, User
 from podling.kubelet.config import KubeletConfig
@@ -95,6 +96,21 @@ async def test_a_deleted_picture_comes_back(node: SimNode, files: Path) -> None:
     assert after.metadata.uid != before.metadata.uid
     assert after.status.phase == "Running"
     assert after.status.container_statuses[0].container_id == before.status.container_statuses[0].container_id
+
+
+async def test_changes_of_a_mirror_pod_do_not_reach_the_static_pod(node: SimNode, files: Path) -> None:
+    write(files)
+    await node.pass_time(5)
+    before = await node.runtime.list_containers()
+    change = {
+        "metadata": {"labels": {"tier": "other"}},
+        "spec": {"containers": [{"name": "app", "image": "proxy:2"}], "activeDeadlineSeconds": 10},
+    }
+    await node.client.patch(Pod, "proxy-node-1", change, "default", patch_type=PatchType.STRATEGIC)
+    await node.pass_time(60)
+    assert await node.runtime.list_containers() == before
+    assert before[0].image == "proxy:1"
+    assert (await node.get("proxy-node-1")).status.phase == "Running"
 
 
 async def test_a_changed_file_is_a_new_pod(node: SimNode, files: Path) -> None:

@@ -13,6 +13,7 @@ from podling.kubelet.container_statuses import ContainerFacts, container_statuse
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import ContainerKind
 from podling.kubelet.probe_view import NO_PROBES
+from podling.kubelet.status import PodFacts, pod_status
 from podling.kubelet.status_merge import merge_status, terminated_status
 from podling.runtime.base import Container
 from podling.runtime.base import ContainerState as RuntimeState
@@ -35,6 +36,19 @@ def condition(type_: str, value: str, **more: Any) -> dict[str, Any]:
 
 def conditions(found: PodStatus) -> list[str]:
     return [f"{held.type}={held.status} {held.reason or ''}".strip() for held in found.conditions]
+
+
+@pytest.mark.parametrize(("phase", "reason"), [("Running", "Noted"), ("Pending", "")])
+def test_reason_and_message_stay_while_the_phase_stays(phase: str, reason: str) -> None:
+    subject = pod({}, containers=[{"name": "app"}])
+    made = datetime(2026, 1, 1, tzinfo=UTC)
+    app = Container(
+        id="1", sandbox_id="s", name="app", attempt=0, state=RuntimeState.RUNNING, created_at=made
+    )
+    before = status(phase=phase, reason="Noted", message="in words")
+    observed = PodObservation("u", containers=(app,))
+    found = pod_status(subject, observed, NO_PROBES, before, PodFacts(ContainerFacts("sim")), made)
+    assert (found.phase, found.reason, found.message) == ("Running", reason, "in words" if reason else "")
 
 
 def test_a_terminal_phase_waits_until_nothing_runs() -> None:

@@ -13,6 +13,7 @@ from podling.api.core_v1 import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Pod,
+    PodOS,
     PodStatus,
 )
 from podling.scheduler import messages
@@ -77,6 +78,12 @@ def only_on(*names: str) -> Affinity:
             required_during_scheduling_ignored_during_execution=NodeSelector(node_selector_terms=terms)
         )
     )
+
+
+def test_the_operating_system_of_a_pod_does_not_choose_its_node() -> None:
+    """Labels and selectors do; the kubelet refuses what it cannot run."""
+    linux = cache_of(node("linux", labels={"kubernetes.io/os": "linux"}))
+    assert place(facts(os=PodOS(name="windows")), linux) == "linux"
 
 
 def test_a_pod_for_one_node_does_not_ask_the_others() -> None:

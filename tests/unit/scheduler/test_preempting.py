@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from podling.api.core_v1 import Pod, PodCondition, PodStatus
+from podling.api.core_v1 import Container, Pod, PodCondition, PodStatus, ResourceRequirements
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.policy_v1 import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
+from podling.machinery.pods import qos_class
 from podling.scheduler.cache import Cache
 from podling.scheduler.decide import Diagnosis, Nominated, decide
 from podling.scheduler.podfacts import PodFacts, facts_of
@@ -73,6 +74,18 @@ def test_only_as_many_go_as_must_and_the_least_important_first() -> None:
     cache = cache_of(node("n"), pods={"n": there})
     assert chosen(facts(cpu="1", priority=10), cache) == ("n", ["young"])
     assert chosen(facts(cpu="2", priority=10), cache) == ("n", ["old", "young"])
+
+
+def test_the_class_of_service_does_not_matter() -> None:
+    """A Guaranteed pod of low priority goes before a Burstable one of a higher priority."""
+    limited = ResourceRequirements(
+        requests={"cpu": "2", "memory": "1Gi"}, limits={"cpu": "2", "memory": "1Gi"}
+    )
+    guaranteed = running("guaranteed", "", 1, containers=(Container(name="c", resources=limited),))
+    burstable = running("burstable", "2", 5)
+    assert [qos_class(each.spec) for each in (guaranteed, burstable)] == ["Guaranteed", "Burstable"]
+    cache = cache_of(node("n"), pods={"n": [burstable, guaranteed]})
+    assert chosen(facts(cpu="2", priority=10), cache) == ("n", ["guaranteed"])
 
 
 def test_the_cache_is_left_as_it_was() -> None:
