@@ -29,13 +29,13 @@ from podling import clock
 from podling.api.core_v1 import Pod
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.app import HttpServer, Serving, tls_context
-from podling.apiserver.objects import Stored
-from podling.apiserver.pki import Pki
+from podling.apiserver.auth.pki import Pki
+from podling.apiserver.registry.objects import Stored
 from podling.apiserver.server import ApiServer
 from podling.client.base import PatchType
 from podling.client.local import User
 from podling.cluster.memory import settle
-from podling.machinery import codec
+from podling.machinery.encoding import codec
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
 from podling.store.sqlite import SqliteStore

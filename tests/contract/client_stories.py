@@ -10,10 +10,10 @@ from pathlib import Path
 from podling.api.core_v1 import ConfigMap, Container, Pod, PodSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.authn import Authenticator
-from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
-from podling.apiserver.pki import Pki
-from podling.apiserver.tokens import Tokens
+from podling.apiserver.auth.authn import Authenticator
+from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
+from podling.apiserver.auth.pki import Pki
+from podling.apiserver.auth.tokens import Tokens
 from podling.client.base import Client, WatchEvent, WatchEventType
 from podling.client.http import HttpClient
 from podling.testing import ControlPlane, memory_cluster

@@ -15,7 +15,7 @@ from podling.api.coordination_v1 import Lease, LeaseSpec
 from podling.api.core_v1 import Binding, ConfigMap, Node, ObjectReference, Pod, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta, Status
 from podling.api.policy_v1 import Eviction
-from podling.apiserver.tokens import Tokens
+from podling.apiserver.auth.tokens import Tokens
 from podling.client.base import Client, PatchType, Unreachable
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.testing import ControlPlane, memory_cluster

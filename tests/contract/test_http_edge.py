@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podling.machinery import codec
+from podling.machinery.encoding import codec
 from tests.support.custom_resources import definition
 from tests.support.served import ServedCluster
 

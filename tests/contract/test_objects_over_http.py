@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from podling.machinery import codec
+from podling.machinery.encoding import codec
 from tests.support.custom_resources import definition
 from tests.support.served import ServedCluster
 

@@ -36,7 +36,7 @@ from lightkube.resources.core_v1 import ConfigMap as LightConfigMap
 from lightkube.resources.core_v1 import Pod as LightPod
 from lightkube.types import PatchType, on_error_retry
 
-from podling.machinery import codec
+from podling.machinery.encoding import codec
 from tests.support.clusters import RealCluster, namespace, shell_pod
 from tests.support.custom_resources import definition
 from tests.support.served import ServedCluster

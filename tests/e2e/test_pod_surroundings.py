@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podling.kubelet.dns import ResolvConf, parse_resolv_conf
+from podling.kubelet.containers.dns import ResolvConf, parse_resolv_conf
 from tests.support.clusters import RealCluster, shell_pod
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root]

@@ -19,7 +19,7 @@ import uvloop
 from podling.client.base import Client
 from podling.client.http import HttpClient
 from podling.cluster.components import run_components
-from podling.controllers.volume_folders import NoFolders
+from podling.controllers.volumes.volume_folders import NoFolders
 from podling.runtime.sim import Scenario
 from podling.sim.loop import run as in_virtual_time
 from podling.testing import memory_cluster

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podling.machinery import codec
+from podling.machinery.encoding import codec
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
 from tests.support.custom_resources import definition

@@ -15,9 +15,9 @@ from aiohttp import web
 from podling.api.core_v1 import Container, Node, Pod, PodSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.exchange import Request
+from podling.apiserver.http.exchange import Request
+from podling.apiserver.proxy.streams import Body, StreamRequests
 from podling.apiserver.server import ApiServer
-from podling.apiserver.streams import Body, StreamRequests
 from podling.store.memory import MemoryStore
 from tests.support.served_here import ADMIN, TOKEN
 from tests.support.websocket_frames import client_frame, server_frames

@@ -12,7 +12,7 @@ import pytest
 
 from podling.apiserver.admission.base import Plugin
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.admission.service_allocation import ServiceAllocation
+from podling.apiserver.registry.service_ip_allocator import ServiceAllocation
 from podling.store.sqlite import SqliteStore
 from tests.support.served_here import ServedHere
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from podling.api import apps_v1
-from podling.machinery import fieldsets
-from podling.machinery.apply import apply
-from podling.machinery.managed_entries import Writer
-from podling.machinery.plain import copied
+from podling.machinery.encoding.plain import copied
+from podling.machinery.patches import fieldsets
+from podling.machinery.patches.apply import apply
+from podling.machinery.patches.managed_entries import Writer
 
 NOW = datetime(2020, 1, 1, tzinfo=UTC)
 

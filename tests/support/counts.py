@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podling.apiserver.metrics import Collector
+from podling.apiserver.http.metrics import Collector
 
 
 def samples(collectors: Iterable[Collector], name: str) -> dict[tuple[str, ...], float]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.machinery import codec
+from podling.machinery.encoding import codec
 
 Schema = dict[str, Any]
 Define = Callable[..., Awaitable[type[Any]]]

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
-from podling.machinery.plain import copied
+from podling.machinery.encoding.plain import copied
 from tests.support.choices import Choices
 from tests.support.fuzzed_api import Operation, custom_objects, operations
 from tests.support.manifests import merged, valid_objects

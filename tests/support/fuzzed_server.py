@@ -11,7 +11,7 @@ from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.server import ApiServer
 from podling.client.base import Client
 from podling.client.local import User
-from podling.machinery.custom import is_established
+from podling.machinery.encoding.custom import is_established
 from podling.store.base import Entry
 from podling.store.memory import MemoryStore
 from tests.support.fuzzed_api import definitions

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from podling.machinery.body_limits import VALUES_MAX
+from podling.machinery.encoding.body_limits import VALUES_MAX
 from tests.support.request_costs import EDITOR, TENANT, Asked
 
 CORE = f"/api/v1/namespaces/{TENANT}"

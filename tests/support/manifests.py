@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 
 from podling.api.core_v1 import Pod
-from podling.apiserver.kinds.base import Context, KindRules
+from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.registry import rules_for
-from podling.machinery import intake
+from podling.machinery.encoding import intake
 from podling.machinery.scheme import resource_of
 from tests.support.causes import Cause, causes
 

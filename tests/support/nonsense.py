@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from podling.machinery.shapes import Kind, Shape, fields_of
+from podling.machinery.encoding.shapes import Kind, Shape, fields_of
 from tests.support.choices import Choices
 
 DECISIONS = 1_500

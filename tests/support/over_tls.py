@@ -11,9 +11,9 @@ from typing import Any
 import aiohttp
 
 from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.pki import KeyPair, Pki
+from podling.apiserver.auth.pki import KeyPair, Pki
+from podling.apiserver.proxy.streams import HttpsNodeConnector, StreamRequests
 from podling.apiserver.server import ApiServer
-from podling.apiserver.streams import HttpsNodeConnector, StreamRequests
 from podling.client.local import User
 from podling.store.memory import MemoryStore
 

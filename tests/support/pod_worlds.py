@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from podling.api.core_v1 import Pod
-from podling.kubelet.actions import PodPlan
 from podling.kubelet.labels import container_annotations
 from podling.kubelet.observation import PodObservation, assemble
 from podling.kubelet.pod_spec import find_container
+from podling.kubelet.pods.actions import PodPlan
 from podling.runtime.base import Container, ContainerState, Sandbox
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

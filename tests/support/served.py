@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.authn import Authenticator
-from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
-from podling.apiserver.pki import Pki
-from podling.apiserver.tokens import Tokens
+from podling.apiserver.auth.authn import Authenticator
+from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
+from podling.apiserver.auth.pki import Pki
+from podling.apiserver.auth.tokens import Tokens
 from podling.testing import ControlPlane, memory_cluster
 
 T = TypeVar("T")

@@ -13,8 +13,8 @@ from typing import Any
 from aiohttp import web
 
 from podling.apiserver.app import Serving, tls_context
-from podling.apiserver.pki import Pki
-from podling.machinery import codec
+from podling.apiserver.auth.pki import Pki
+from podling.machinery.encoding import codec
 from podling.testing import ControlPlane
 
 Answer = dict[str, Any]

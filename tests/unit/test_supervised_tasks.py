@@ -23,12 +23,12 @@ from podling.api.core_v1 import Event, Namespace, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.node_references import NodeReferences
+from podling.apiserver.auth.node_references import NodeReferences
 from podling.apiserver.server import ApiServer
 from podling.cluster.components import run_components
-from podling.controllers.volume_folders import NoFolders
+from podling.controllers.volumes.volume_folders import NoFolders
 from podling.kubelet.config import KubeletConfig
-from podling.machinery import codec
+from podling.machinery.encoding import codec
 from podling.machinery.scheme import resource_of
 from podling.runtime.sim import Scenario
 from podling.runtime.values import SandboxSpec

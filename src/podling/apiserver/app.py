@@ -18,28 +18,28 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from podling import clock
-from podling.apiserver import impersonation, issuer
 from podling.apiserver.aggregation.backend import AGGREGATOR, UNAVAILABLE
 from podling.apiserver.aggregation.services import External
-from podling.apiserver.authn import ANONYMOUS, Authenticator
-from podling.apiserver.authz import refusal
-from podling.apiserver.documents import Documents
-from podling.apiserver.exchange import CACHE_CONTROL, Request
-from podling.apiserver.health import Check
-from podling.apiserver.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
-from podling.apiserver.object_requests import ObjectRequests
-from podling.apiserver.options import check_timeout, flag
-from podling.apiserver.pki import KeyPair
-from podling.apiserver.replies import reply, reply_error, reply_text
-from podling.apiserver.request_info import attributes_of
-from podling.apiserver.requests import Parsed, parse_path, verb_of
+from podling.apiserver.auth import impersonation, issuer
+from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
+from podling.apiserver.auth.authz import refusal
+from podling.apiserver.auth.pki import KeyPair
+from podling.apiserver.http.exchange import CACHE_CONTROL, Request
+from podling.apiserver.http.health import Check
+from podling.apiserver.http.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
+from podling.apiserver.http.nonresource_handlers import Documents
+from podling.apiserver.http.options import check_timeout, flag
+from podling.apiserver.http.replies import reply, reply_error, reply_text
+from podling.apiserver.http.request_info import attributes_of
+from podling.apiserver.http.resource_handlers import ObjectRequests
+from podling.apiserver.http.resource_paths import Parsed, parse_path, verb_of
+from podling.apiserver.http.websocket_tokens import with_bearer_token
+from podling.apiserver.proxy.streams import StreamRequests
 from podling.apiserver.server import ApiServer
-from podling.apiserver.streams import StreamRequests
-from podling.apiserver.websocket_tokens import with_bearer_token
 from podling.client.local import User
 from podling.machinery import errors
+from podling.machinery.encoding.jsonscan import TOO_DEEP
 from podling.machinery.errors import ApiError
-from podling.machinery.jsonscan import TOO_DEEP
 from podling.streaming.connection_table import Limits
 from podling.streaming.listener import Listener, Timeouts
 

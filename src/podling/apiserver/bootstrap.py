@@ -32,12 +32,12 @@ from podling.api.discovery_v1 import EndpointPort as SlicePort
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding
 from podling.api.scheduling_v1 import PriorityClass
-from podling.apiserver.admission.service_allocation import first_address
-from podling.apiserver.loops import keep_at
-from podling.apiserver.namespace_policy import namespace_bindings, namespace_roles
-from podling.apiserver.policy import bootstrap_bindings, bootstrap_roles
-from podling.apiserver.policy_reconciliation import reconciled_binding, reconciled_role
-from podling.apiserver.rest import Registry
+from podling.apiserver.auth.default_roles import bootstrap_bindings, bootstrap_roles
+from podling.apiserver.auth.namespace_roles import namespace_bindings, namespace_roles
+from podling.apiserver.auth.role_reconciliation import reconciled_binding, reconciled_role
+from podling.apiserver.background_tasks import keep_at
+from podling.apiserver.registry.registry import Registry
+from podling.apiserver.registry.service_ip_allocator import first_address
 from podling.client.local import SYSTEM, Target, WriteOptions
 from podling.machinery import errors
 from podling.machinery.scheme import resource_of

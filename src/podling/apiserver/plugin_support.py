@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from podling.apiserver.authz import Decision, RbacAuthorizer
+from podling.apiserver.auth.authz import Decision, RbacAuthorizer
+from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
-from podling.apiserver.rbac import Attributes
 from podling.client.local import User
-from podling.machinery.custom import CustomResource
+from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import RESOURCES, Resource, by_kind, by_path
 
 _BUILT_IN: dict[str, list[Resource]] = {}

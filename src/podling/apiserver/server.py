@@ -20,32 +20,32 @@ from podling.apiserver.aggregation.backend import Backend
 from podling.apiserver.aggregation.contents import OtherContents
 from podling.apiserver.aggregation.registration import Registration
 from podling.apiserver.aggregation.services import Aggregation
-from podling.apiserver.authn import Authenticator
-from podling.apiserver.authz import RbacAuthorizer
+from podling.apiserver.auth.authn import Authenticator
+from podling.apiserver.auth.authz import RbacAuthorizer
+from podling.apiserver.auth.escalation import PrivilegeEscalation
+from podling.apiserver.auth.node_references import NodeReferences
+from podling.apiserver.auth.pki import KeyPair
+from podling.apiserver.auth.rbac import RbacIndex
+from podling.apiserver.auth.reviews import Reviews
+from podling.apiserver.auth.tokens import Tokens
 from podling.apiserver.bootstrap import Endpoint, announce, bootstrap, keep
 from podling.apiserver.compaction import Compaction
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
 from podling.apiserver.customresources.lifecycle import Lifecycle
 from podling.apiserver.customresources.watches import CustomWatches
-from podling.apiserver.escalation import PrivilegeEscalation
-from podling.apiserver.eviction import Evictions
+from podling.apiserver.flowcontrol.bootstrap_controller import Keeping
 from podling.apiserver.flowcontrol.flows import Flows
-from podling.apiserver.flowcontrol.keeping import Keeping
-from podling.apiserver.health import Check
-from podling.apiserver.kinds.component_statuses import component_statuses
+from podling.apiserver.http.health import Check
+from podling.apiserver.http.metrics import Collector
+from podling.apiserver.kinds.core.component_statuses import component_statuses
 from podling.apiserver.kinds.registry import rules_for
-from podling.apiserver.metrics import Collector
-from podling.apiserver.node_references import NodeReferences
-from podling.apiserver.pki import KeyPair
 from podling.apiserver.plugin_support import PluginSupport
-from podling.apiserver.rbac import RbacIndex
-from podling.apiserver.reading import StoredObjects
-from podling.apiserver.rest import Registry
-from podling.apiserver.reviews import Reviews
+from podling.apiserver.registry.eviction import Evictions
+from podling.apiserver.registry.internal_reads import StoredObjects
+from podling.apiserver.registry.registry import Registry
 from podling.apiserver.store_metrics import MeteredStore
 from podling.apiserver.task_metrics import SupervisedTasks
-from podling.apiserver.tokens import Tokens
 from podling.client.local import SYSTEM, LocalClient, Target, User, WriteOptions
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import Resource, by_path, resource_of

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from msgspec import structs
 
 from podling.api.core_v1 import Pod
-from podling.apiserver.kinds.pod_table import status_word
+from podling.apiserver.kinds.pod.pod_table import status_word
 from podling.cli import (
     explain_crash,
     explain_end,

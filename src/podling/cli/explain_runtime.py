@@ -13,7 +13,7 @@ from podling.cli.evidence import (
     event_source,
     time_since,
 )
-from podling.kubelet.slow_calls import slow_call
+from podling.kubelet.status.slow_calls import slow_call
 
 
 def hanging(evidence: Evidence) -> Explanation | None:

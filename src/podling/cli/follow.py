@@ -14,7 +14,7 @@ from typing import Any
 
 from podling import clock
 from podling.api.core_v1 import Event, Pod
-from podling.apiserver.kinds.pod_table import status_word
+from podling.apiserver.kinds.pod.pod_table import status_word
 from podling.cli.manifests import Manifest
 from podling.client.base import Client, Key, key_of
 from podling.client.informer import Informer

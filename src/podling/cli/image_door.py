@@ -1,8 +1,8 @@
 """The images of a cluster, whether it runs or not.
 
-When the cluster runs, one process owns the image store, so its kubelet is asked (``kubelet.image_api``);
-when it does not, this process takes the data directory's lock and opens the store itself. Nodes of one
-cluster on one machine share one store: asking one of them is asking all.
+When the cluster runs, one process owns the image store, so its kubelet is asked
+(``kubelet.server.image_api``); otherwise this process takes the data directory's lock and opens the store
+itself. Nodes of one cluster on one machine share one store: asking one of them is asking all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from podling.client.http import HttpClient
 from podling.client.kubeconfig import load as load_kubeconfig
 from podling.client.transport import ssl_context
 from podling.cluster.directory import DataDirectory
-from podling.kubelet.image_api import Images, LoadRequest, PullRequest
+from podling.kubelet.server.image_api import Images, LoadRequest, PullRequest
 from podling.runtime.base import Credentials, Image, ImageFailure
 
 PULL_SECONDS = 1800.0

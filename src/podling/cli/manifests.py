@@ -19,8 +19,8 @@ from msgspec import structs
 from podling.cli.options import Failure
 from podling.client.base import Client, PatchType
 from podling.machinery import scheme
-from podling.machinery.bodies import Body
-from podling.machinery.codec import convert
+from podling.machinery.encoding.bodies import Body
+from podling.machinery.encoding.codec import convert
 from podling.machinery.errors import ApiError, is_already_exists
 
 Plain = dict[str, Any]

@@ -101,7 +101,7 @@ def _say(seconds: float, pod: str, text: str, tone: str) -> None:
 def _show_table(follower: Follower) -> None:
     """The followed pods as ``kubectl get pods -o wide`` would begin to show them."""
     from podling import clock
-    from podling.apiserver.kinds.pod_table import COLUMNS, row
+    from podling.apiserver.kinds.pod.pod_table import COLUMNS, row
 
     if not follower.pods:
         return

@@ -52,7 +52,7 @@ def resident_mib(pid: int) -> float:
 
 async def _show_cluster(directory: DataDirectory) -> None:
     from podling.api.core_v1 import Node, Pod
-    from podling.apiserver.kinds.pod_table import status_word
+    from podling.apiserver.kinds.pod.pod_table import status_word
 
     client = HttpClient.from_kubeconfig(directory.kubeconfig)
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from podling.api.core_v1 import ContainerStatus, Event, Pod
-from podling.apiserver.kinds.pod_table import status_word
+from podling.apiserver.kinds.pod.pod_table import status_word
 from podling.cli.evidence import container_of
 from podling.cli.records import NEVER, moment_of
 from podling.cli.timeline_model import Subject, Told

@@ -22,8 +22,9 @@ from podling.client.http_errors import error_of
 from podling.client.kubeconfig import Connection
 from podling.client.transport import SILENCE_SECONDS_MAX, Transport, ssl_context
 from podling.client.warnings import WarningHandler
-from podling.machinery import codec, scheme
-from podling.machinery.custom import CustomResource
+from podling.machinery import scheme
+from podling.machinery.encoding import codec
+from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.errors import ApiError, failure
 from podling.machinery.scheme import Resource
 

@@ -19,12 +19,12 @@ from msgspec import structs
 from podling.apiserver.admission.registry import default_plugins, plugins_without_controllers
 from podling.apiserver.aggregation.authentication import FRONT, publish
 from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.kubeconfig import kubeconfig, write_kubeconfig
-from podling.apiserver.pki import Pki, PkiDamaged
+from podling.apiserver.auth.kubeconfig import kubeconfig, write_kubeconfig
+from podling.apiserver.auth.pki import Pki, PkiDamaged
+from podling.apiserver.auth.signing import RequestSigner
+from podling.apiserver.proxy.streams import HttpsNodeConnector, StreamRequests
+from podling.apiserver.registry.stored_values import set_aside, undecodable
 from podling.apiserver.server import ApiServer
-from podling.apiserver.signing import RequestSigner
-from podling.apiserver.stored_values import set_aside, undecodable
-from podling.apiserver.streams import HttpsNodeConnector, StreamRequests
 from podling.client.base import Client
 from podling.client.local import Backend, LocalClient
 from podling.client.request_counts import CountedBackend
@@ -33,7 +33,7 @@ from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
 from podling.cluster.nodes import node_plans
 from podling.controllers.selection import enabled_names
-from podling.controllers.volume_folders import NoFolders, VolumeFolders
+from podling.controllers.volumes.volume_folders import NoFolders, VolumeFolders
 from podling.machinery.errors import ApiError
 from podling.node.machine import primary_address
 from podling.node.node import Node

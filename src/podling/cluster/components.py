@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 from podling.client.base import Client
 from podling.client.local import User
-from podling.controllers.certificate_signing import Signer
+from podling.controllers.auth.certificate_signing import Signer
 from podling.controllers.manager import ControllerManager
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.registry import NAMES, controllers
-from podling.controllers.volume_folders import Folders
+from podling.controllers.volumes.volume_folders import Folders
 from podling.supervisor import Supervisor
 
 _GROUPS = ("system:masters", "system:authenticated")

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from podling.apiserver.kubeconfig import write_kubeconfig
+from podling.apiserver.auth.kubeconfig import write_kubeconfig
 
 LISTS = ("clusters", "contexts", "users")
 

@@ -15,14 +15,14 @@ from msgspec import structs
 
 from podling import ids
 from podling.api.core_v1 import PersistentVolume
-from podling.apiserver.objects import object_of, problem, with_revision
+from podling.apiserver.registry.objects import object_of, problem, with_revision
 from podling.cluster.directory import DataDirectory, DirectoryUnusable
 from podling.cluster.identity import FILE, Identity, Place, Standing
 from podling.cluster.nodes import end_all_containers
-from podling.controllers.directory_provisioner import PROVISIONER
-from podling.controllers.volume_rules import PROVISIONED_BY
+from podling.controllers.volumes.directory_provisioner import PROVISIONER
+from podling.controllers.volumes.volume_rules import PROVISIONED_BY
 from podling.files.trees import remove_tree
-from podling.machinery import codec
+from podling.machinery.encoding import codec
 from podling.store.base import Store
 from podling.store.sqlite import SqliteStore
 

@@ -29,7 +29,7 @@ from podling.client.runner import AwaitChange, NotYet, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.conditions import with_condition
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
-from podling.machinery.custom import is_established, stored_resource
+from podling.machinery.encoding.custom import is_established, stored_resource
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.machinery.scheme import RESOURCES, Resource
 

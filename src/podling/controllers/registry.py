@@ -11,45 +11,60 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import cast
 
+from podling.controllers.auth.certificate_signing import Signer
 from podling.controllers.base import Controller, ControllerFactory
-from podling.controllers.certificate_signing import Signer
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
-from podling.controllers.volume_folders import Folders
+from podling.controllers.volumes.volume_folders import Folders
 
 _CONTROLLERS = {
     "certificatesigningrequest-approving-controller": (
-        "certificate_approving",
+        "auth.certificate_approving",
         "CertificateApprovingController",
     ),
-    "certificatesigningrequest-signing-controller": ("certificate_signing", "CertificateSigningController"),
-    "certificatesigningrequest-cleaner-controller": ("certificate_cleaner", "CertificateCleanerController"),
+    "certificatesigningrequest-signing-controller": (
+        "auth.certificate_signing",
+        "CertificateSigningController",
+    ),
+    "certificatesigningrequest-cleaner-controller": (
+        "auth.certificate_cleaner",
+        "CertificateCleanerController",
+    ),
     "namespace-controller": ("namespace", "NamespaceController"),
-    "serviceaccount-controller": ("service_account", "ServiceAccountController"),
-    "serviceaccount-token-controller": ("service_account_tokens", "ServiceAccountTokensController"),
-    "clusterrole-aggregation-controller": ("clusterrole_aggregation", "ClusterRoleAggregationController"),
-    "root-ca-certificate-publisher-controller": ("root_ca", "RootCAController"),
+    "serviceaccount-controller": ("auth.service_account", "ServiceAccountController"),
+    "serviceaccount-token-controller": ("auth.service_account_tokens", "ServiceAccountTokensController"),
+    "clusterrole-aggregation-controller": (
+        "auth.clusterrole_aggregation",
+        "ClusterRoleAggregationController",
+    ),
+    "root-ca-certificate-publisher-controller": ("auth.root_ca", "RootCAController"),
     "garbage-collector-controller": ("garbage_collector", "GarbageCollectorController"),
-    "node-lifecycle-controller": ("node_lifecycle", "NodeLifecycleController"),
-    "taint-eviction-controller": ("taint_eviction", "TaintEvictionController"),
-    "pod-garbage-collector-controller": ("pod_gc", "PodGCController"),
-    "replicaset-controller": ("replicaset", "ReplicaSetController"),
-    "replicationcontroller-controller": ("replication_controller", "ReplicationControllerController"),
-    "deployment-controller": ("deployment", "DeploymentController"),
-    "statefulset-controller": ("statefulset", "StatefulSetController"),
-    "daemonset-controller": ("daemonset", "DaemonSetController"),
-    "job-controller": ("job", "JobController"),
-    "cronjob-controller": ("cronjob", "CronJobController"),
-    "ttl-after-finished-controller": ("ttl_after_finished", "TTLAfterFinishedController"),
-    "disruption-controller": ("disruption", "DisruptionController"),
-    "stale-pod-disruption": ("disruption", "StaleDisruptionController"),
-    "endpointslice-controller": ("endpointslice", "EndpointSliceController"),
-    "persistentvolume-binder-controller": ("volume_binder", "VolumeBinderController"),
-    "persistentvolumeclaim-protection-controller": ("volume_protection", "ClaimProtectionController"),
-    "persistentvolume-protection-controller": ("volume_protection", "VolumeProtectionController"),
-    "directory-volume-provisioner": ("directory_provisioner", "DirectoryProvisionerController"),
-    "ephemeral-volume-controller": ("ephemeral_volume", "EphemeralVolumeController"),
-    "endpoints-controller": ("endpoints", "EndpointsController"),
-    "endpointslice-mirroring-controller": ("endpointslice_mirroring", "EndpointSliceMirroringController"),
+    "node-lifecycle-controller": ("nodes.node_lifecycle", "NodeLifecycleController"),
+    "taint-eviction-controller": ("nodes.taint_eviction", "TaintEvictionController"),
+    "pod-garbage-collector-controller": ("nodes.pod_gc", "PodGCController"),
+    "replicaset-controller": ("workloads.replicaset", "ReplicaSetController"),
+    "replicationcontroller-controller": (
+        "workloads.replication_controller",
+        "ReplicationControllerController",
+    ),
+    "deployment-controller": ("workloads.deployment", "DeploymentController"),
+    "statefulset-controller": ("workloads.statefulset", "StatefulSetController"),
+    "daemonset-controller": ("workloads.daemonset", "DaemonSetController"),
+    "job-controller": ("workloads.job", "JobController"),
+    "cronjob-controller": ("workloads.cronjob", "CronJobController"),
+    "ttl-after-finished-controller": ("workloads.ttl_after_finished", "TTLAfterFinishedController"),
+    "disruption-controller": ("workloads.disruption", "DisruptionController"),
+    "stale-pod-disruption": ("workloads.disruption", "StaleDisruptionController"),
+    "endpointslice-controller": ("endpoints.endpointslice", "EndpointSliceController"),
+    "persistentvolume-binder-controller": ("volumes.volume_binder", "VolumeBinderController"),
+    "persistentvolumeclaim-protection-controller": ("volumes.volume_protection", "ClaimProtectionController"),
+    "persistentvolume-protection-controller": ("volumes.volume_protection", "VolumeProtectionController"),
+    "directory-volume-provisioner": ("volumes.directory_provisioner", "DirectoryProvisionerController"),
+    "ephemeral-volume-controller": ("volumes.ephemeral_volume", "EphemeralVolumeController"),
+    "endpoints-controller": ("endpoints.endpoints", "EndpointsController"),
+    "endpointslice-mirroring-controller": (
+        "endpoints.endpointslice_mirroring",
+        "EndpointSliceMirroringController",
+    ),
     "resourcequota-controller": ("resource_quota", "ResourceQuotaController"),
 }
 

@@ -22,33 +22,33 @@ from podling import clock
 from podling.api.core_v1 import Node, Pod, Service
 from podling.client.informer import Informer
 from podling.kubelet.backoff import BackoffPolicy
-from podling.kubelet.container_spec import ContainerSpecs, NodeFacts
-from podling.kubelet.container_start import ContainerStarter
+from podling.kubelet.containers.container_spec import ContainerSpecs, NodeFacts
+from podling.kubelet.containers.container_start import ContainerStarter
+from podling.kubelet.containers.hooks import HookRunner
+from podling.kubelet.containers.images import ImageManager
+from podling.kubelet.containers.pod_files import PodFiles
+from podling.kubelet.containers.service_links import service_variables
+from podling.kubelet.containers.termination import Killer
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.directories import Directories
-from podling.kubelet.eviction import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
-from podling.kubelet.eviction_manager import EvictionManager
-from podling.kubelet.hooks import HookRunner
-from podling.kubelet.housekeeping import Housekeeper
-from podling.kubelet.image_gc import ImageCollector
-from podling.kubelet.images import ImageManager
+from podling.kubelet.eviction.eviction_manager import EvictionManager
+from podling.kubelet.eviction.image_gc import ImageCollector
 from podling.kubelet.log_rotation import LogRotation
-from podling.kubelet.machine import read_machine
-from podling.kubelet.mirror_pods import MirrorPods
-from podling.kubelet.node_agent import NodeAgent
-from podling.kubelet.node_status import NodeHealth, capacity, internal_ips, node_addresses
+from podling.kubelet.node.machine import read_machine
+from podling.kubelet.node.node_agent import NodeAgent
+from podling.kubelet.node.node_pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
+from podling.kubelet.node.node_status import NodeHealth, capacity, internal_ips, node_addresses
 from podling.kubelet.observation import Observer
-from podling.kubelet.pod_files import PodFiles
-from podling.kubelet.pod_source import PodSource, PodView
-from podling.kubelet.pod_workers import PodWorkers
-from podling.kubelet.prober import Prober
-from podling.kubelet.resizer import Resizer
-from podling.kubelet.service_links import service_variables
-from podling.kubelet.services import PodServices
-from podling.kubelet.static_pods import StaticPods
-from podling.kubelet.status import Verdict
-from podling.kubelet.status_manager import StatusManager
-from podling.kubelet.termination import Killer
+from podling.kubelet.pods.housekeeping import Housekeeper
+from podling.kubelet.pods.mirror_pods import MirrorPods
+from podling.kubelet.pods.pod_source import PodSource, PodView
+from podling.kubelet.pods.pod_workers import PodWorkers
+from podling.kubelet.pods.resizer import Resizer
+from podling.kubelet.pods.services import PodServices
+from podling.kubelet.pods.static_pods import StaticPods
+from podling.kubelet.probes.prober import Prober
+from podling.kubelet.status.status import Verdict
+from podling.kubelet.status.status_manager import StatusManager
 from podling.kubelet.timed_runtime import TimedRuntime
 from podling.kubelet.volumes.manager import VolumeManager
 from podling.machinery.pods import is_static

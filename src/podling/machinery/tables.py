@@ -1,7 +1,7 @@
 """Tables as ``kubectl get`` prints them: ``meta.k8s.io`` Table, and the ages in its cells.
 
 The server decides what a kind's columns are and what a row says; the client only aligns. What is sent is made
-by ``apiserver.representations``.
+by ``apiserver.http.representations``.
 """
 
 from __future__ import annotations

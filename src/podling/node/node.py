@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from podling.api import core_v1
-from podling.apiserver.pki import KeyPair, Pki
+from podling.apiserver.auth.pki import KeyPair, Pki
 from podling.client.base import Client
 from podling.client.events import EventRecorder
 from podling.client.local import User
@@ -21,7 +21,7 @@ from podling.kubelet.config import KubeletConfig
 from podling.kubelet.deps import KubeletDeps, Recorder
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.lives import LIVES, LifeRecorder
-from podling.kubelet.server import KubeletServer
+from podling.kubelet.server.server import KubeletServer
 from podling.machinery.errors import ApiError
 from podling.node.runtimes import NodePlan, make_runtime
 from podling.node.static_pods import complete_static_pod

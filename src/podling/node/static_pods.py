@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from podling.api.core_v1 import Pod
-from podling.apiserver.kinds.pod_defaults import default_pod
-from podling.apiserver.kinds.pod_validation import validate_pod_create
-from podling.apiserver.kinds.pods import PodRules
-from podling.apiserver.metadata import check_new
+from podling.apiserver.kinds.common.metadata import check_new
+from podling.apiserver.kinds.pod.pod_defaults import default_pod
+from podling.apiserver.kinds.pod.pod_validation import validate_pod_create
+from podling.apiserver.kinds.pod.pods import PodRules
 
 
 def complete_static_pod(pod: Pod) -> Pod:

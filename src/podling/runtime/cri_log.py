@@ -2,7 +2,7 @@
 
 The third field is ``F`` when the record ends a line of the container's output and ``P`` when the
 line goes on in the next record of the same stream. Times have nanoseconds, in UTC.
-Source: the kubelet's CRI logging design; written here, parsed in ``podling.kubelet.logs``.
+Source: the kubelet's CRI logging design; written here, parsed in ``podling.kubelet.server.logs``.
 """
 
 from __future__ import annotations

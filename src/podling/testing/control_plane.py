@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from podling import clock
 from podling.apiserver.admission.base import Plugin
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.rest import Registry
+from podling.apiserver.registry.registry import Registry
 from podling.apiserver.server import ApiServer
 from podling.client.local import LocalClient, User
 from podling.store.memory import MemoryStore

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from podling.api import core_v1, meta_v1
-from podling.machinery.codec import to_plain
+from podling.machinery.encoding.codec import to_plain
 from tools import gen_api
 
 

@@ -8,11 +8,11 @@ from podling.api.core_v1 import Endpoints, Namespace, Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.api.rbac_v1 import ClusterRole
 from podling.api.scheduling_v1 import PriorityClass
-from podling.apiserver import discovery
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.admission.service_allocation import CLUSTER_CIDR, ServiceAllocation, first_address
 from podling.apiserver.bootstrap import Endpoint, announce, bootstrap
 from podling.apiserver.compaction import KEPT_CHANGES, KEPT_SECONDS, History
+from podling.apiserver.http import discovery
+from podling.apiserver.registry.service_ip_allocator import CLUSTER_CIDR, ServiceAllocation, first_address
 from podling.apiserver.server import ApiServer
 from podling.controllers.namespace import NamespaceController
 from podling.machinery.scheme import RESOURCES

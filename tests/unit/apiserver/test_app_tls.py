@@ -11,7 +11,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.exchange import Request
+from podling.apiserver.http.exchange import Request
 from podling.apiserver.server import ApiServer
 from podling.store.memory import MemoryStore
 

@@ -12,8 +12,8 @@ from podling.api.core_v1 import ConfigMap, Container, Namespace, Pod, PodSpec, S
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import PatchType
 from podling.client.local import SYSTEM, Patch, Target, WriteOptions
-from podling.machinery import fieldsets
 from podling.machinery.errors import ApiError
+from podling.machinery.patches import fieldsets
 from podling.machinery.scheme import resource_of
 from podling.testing import ControlPlane
 

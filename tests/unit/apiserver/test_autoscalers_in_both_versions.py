@@ -9,8 +9,8 @@ import pytest
 from msgspec import structs
 
 from podling.api import autoscaling_v1, autoscaling_v2
-from podling.apiserver.autoscaler_views import autoscaler_in, autoscaler_out
-from podling.machinery import codec
+from podling.apiserver.kinds.common.autoscaler_views import autoscaler_in, autoscaler_out
+from podling.machinery.encoding import codec
 from podling.testing import ControlPlane
 
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"

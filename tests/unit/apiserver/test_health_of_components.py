@@ -8,7 +8,7 @@ import pytest
 
 from podling import clock
 from podling.api.core_v1 import ComponentStatus
-from podling.apiserver.kinds.component_statuses import ComponentStatusRules
+from podling.apiserver.kinds.core.component_statuses import ComponentStatusRules
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 

@@ -19,9 +19,10 @@ from podling.api.autoscaling_v1 import Scale, ScaleSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import PatchType
 from podling.client.local import SYSTEM, Patch, Target, WriteOptions
-from podling.machinery import codec, fieldsets
+from podling.machinery.encoding import codec
+from podling.machinery.encoding.plain import copied
 from podling.machinery.errors import ApiError
-from podling.machinery.plain import copied
+from podling.machinery.patches import fieldsets
 from podling.sim.loop import run
 from podling.testing import ControlPlane, memory_cluster
 from tests.support.custom_resources import definition

@@ -12,8 +12,9 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import Role
 from podling.client.base import PatchType
 from podling.client.local import SYSTEM, Target, WriteOptions
-from podling.controllers.deployment import DeploymentController
-from podling.machinery import codec, fieldsets
+from podling.controllers.workloads.deployment import DeploymentController
+from podling.machinery.encoding import codec
+from podling.machinery.patches import fieldsets
 from podling.machinery.scheme import resource_of
 from podling.testing import ControlPlane
 from tests.support.control_loops import running

@@ -13,7 +13,8 @@ from podling import clock
 from podling.api.core_v1 import Event, Pod
 from podling.cli.follow import Follower, Verdict, Wanted, settled, verdict, wanted
 from podling.cli.manifests import Manifest
-from podling.machinery import codec, scheme
+from podling.machinery import scheme
+from podling.machinery.encoding import codec
 from podling.sim.loop import run
 
 

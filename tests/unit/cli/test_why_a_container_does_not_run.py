@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podling.kubelet.slow_calls import slow_message
+from podling.kubelet.status.slow_calls import slow_message
 from tests.support.ailing_pods import BOUND, EARLIER, NOW, PROBE, STARTABLE, ask, container, ended, waiting
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podling.api.core_v1 import ConfigMap
-from podling.apiserver.negotiation import warning_headers
+from podling.apiserver.http.negotiation import warning_headers
 from podling.client.http import HttpClient
 from podling.client.warnings import parse_warnings
 from podling.machinery.errors import ApiError

@@ -13,8 +13,8 @@ from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryU
 from podling.cluster.identity import FILE, Standing
 from podling.cluster.nodes import end_all_containers
 from podling.cluster.relocation import NEW_IDENTITY, VOLUMES_PREFIX, moved_volume, settle
-from podling.controllers.directory_provisioner import PROVISIONER
-from podling.machinery import codec
+from podling.controllers.volumes.directory_provisioner import PROVISIONER
+from podling.machinery.encoding import codec
 from podling.store.sqlite import SqliteStore
 
 real_loop = pytest.mark.asyncio(loop_factories=["real"])

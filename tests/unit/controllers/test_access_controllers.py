@@ -10,10 +10,10 @@ import pytest
 from podling.api.core_v1 import Secret, ServiceAccount
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.rbac_v1 import AggregationRule, ClusterRole, PolicyRule
+from podling.controllers.auth.clusterrole_aggregation import ClusterRoleAggregationController
+from podling.controllers.auth.service_account_tokens import ServiceAccountTokensController
 from podling.controllers.base import ControllerContext
-from podling.controllers.clusterrole_aggregation import ClusterRoleAggregationController
 from podling.controllers.manager import ControllerManager
-from podling.controllers.service_account_tokens import ServiceAccountTokensController
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 

@@ -12,7 +12,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client
 from podling.controllers.conditions import find
 from podling.controllers.manager import ControllerManager
-from podling.controllers.node_lifecycle import NodeLifecycleController
+from podling.controllers.nodes.node_lifecycle import NodeLifecycleController
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, heartbeat, pod, running, set_phase, told
 

@@ -7,7 +7,7 @@ import pytest
 from podling import clock
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.metrics import exposition
+from podling.apiserver.http.metrics import exposition
 from podling.client.base import Key
 from podling.client.runner import AwaitChange
 from podling.controllers.base import Controller, ControllerContext

@@ -23,7 +23,7 @@ from podling.api.scheduling_v1 import PriorityClass
 from podling.controllers.manager import ControllerManager
 from podling.controllers.ownership import controller_of
 from podling.controllers.pod_state import deletion_cost, removal_order
-from podling.controllers.replicaset import ReplicaSetController
+from podling.controllers.workloads.replicaset import ReplicaSetController
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import make_ready, pod, running, set_phase, told

@@ -24,7 +24,7 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.manager import ControllerManager
-from podling.controllers.statefulset import StatefulSetController
+from podling.controllers.workloads.statefulset import StatefulSetController
 from podling.testing import ControlPlane
 from tests.support.control_loops import make_ready, running, set_phase, told
 from tests.support.workloads import rolling_stateful, stateful_set

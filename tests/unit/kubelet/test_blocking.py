@@ -16,9 +16,9 @@ from podling.api.core_v1 import FileKeySelector
 from podling.kubelet import blocking as module
 from podling.kubelet import labels
 from podling.kubelet.blocking import blocking, blocking_for_pod
-from podling.kubelet.env_file import read_env_file
+from podling.kubelet.containers.env_file import read_env_file
+from podling.kubelet.containers.messages import termination_message
 from podling.kubelet.failures import MissingReference
-from podling.kubelet.messages import termination_message
 from podling.runtime.base import Container, ContainerState
 from podling.runtime.process.runtime import ProcessRuntime
 from podling.sim.loop import EPOCH

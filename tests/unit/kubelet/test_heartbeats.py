@@ -15,9 +15,9 @@ from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Namespace, Node
 from podling.client.local import Backend, LocalClient, Target, User
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.machine import Machine
-from podling.kubelet.node_agent import NodeAgent
-from podling.kubelet.node_status import NodeHealth
+from podling.kubelet.node.machine import Machine
+from podling.kubelet.node.node_agent import NodeAgent
+from podling.kubelet.node.node_status import NodeHealth
 from podling.machinery.errors import service_unavailable
 from podling.runtime.sim import SimRuntime
 from podling.testing import ControlPlane

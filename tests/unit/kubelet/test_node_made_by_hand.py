@@ -11,7 +11,7 @@ from msgspec import structs
 from podling.api.core_v1 import Node, NodeSpec, Taint
 from podling.api.meta_v1 import ObjectMeta
 from podling.cluster.components import run_components
-from podling.controllers.volume_folders import NoFolders
+from podling.controllers.volumes.volume_folders import NoFolders
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.kubelet import Kubelet
 from podling.runtime.sim import SimRuntime

@@ -13,9 +13,9 @@ import pytest
 
 from podling import clock
 from podling.api.core_v1 import Node, Pod
-from podling.apiserver.kinds import pod_table
-from podling.controllers.node_lifecycle import NodeLifecycleController
-from podling.controllers.taint_eviction import TaintEvictionController
+from podling.apiserver.kinds.pod import pod_table
+from podling.controllers.nodes.node_lifecycle import NodeLifecycleController
+from podling.controllers.nodes.taint_eviction import TaintEvictionController
 from podling.runtime.base import ContainerState
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, heartbeat, running, told

@@ -7,7 +7,7 @@ from typing import Any
 
 from podling.api.core_v1 import Node, NodeStatus, Pod
 from podling.client.base import PatchType
-from podling.kubelet.resize import Pending, decide
+from podling.kubelet.pods.resize import Pending, decide
 from podling.runtime.base import LinuxResources
 from tests.support.kubelet_node import SimNode, condition, pod
 

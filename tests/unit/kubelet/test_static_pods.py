@@ -19,7 +19,7 @@ from podling.client.events import EventRecorder
 from podling.client.local import Backend, LocalClient, User
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.kubelet import Kubelet
-from podling.kubelet.static_pods import BadManifest, static_pod
+from podling.kubelet.pods.static_pods import BadManifest, static_pod
 from podling.machinery.pods import is_critical
 from podling.node.static_pods import complete_static_pod
 from podling.runtime.base import ContainerState

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from podling.api.core_v1 import Pod, PodSpec
-from podling.machinery import codec
+from podling.machinery.encoding import codec
 from podling.machinery.pods import (
     is_critical,
     is_terminal,

@@ -7,10 +7,11 @@ import json
 import pytest
 
 from podling.api.meta_v1 import ListMeta, Status, StatusCause, StatusDetails
-from podling.machinery import codec, errors
+from podling.machinery import errors
+from podling.machinery.encoding import codec
+from podling.machinery.encoding.status_json import status_json
 from podling.machinery.errors import ApiError
 from podling.machinery.fields import FieldError, Path, required
-from podling.machinery.status_json import status_json
 
 MISSING: list[FieldError] = [required(Path("spec").child("a"), "say <a> & b")]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podling.kubelet.logs import LogOptions, LogText
+from podling.kubelet.server.logs import LogOptions, LogText
 from podling.runtime.monitor.log import Log
 
 writes = st.lists(

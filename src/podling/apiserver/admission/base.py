@@ -30,8 +30,8 @@ from podling.machinery.histograms import Histogram
 from podling.machinery.scheme import Resource
 
 if TYPE_CHECKING:
-    from podling.apiserver.authz import Decision
-    from podling.apiserver.rbac import Attributes
+    from podling.apiserver.auth.authz import Decision
+    from podling.apiserver.auth.rbac import Attributes
 
 T = TypeVar("T", bound=ApiObject)
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from podling.api.certificates_v1 import CertificateSigningRequest
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
-from podling.apiserver.authz import MASTERS
-from podling.apiserver.rbac import Attributes
+from podling.apiserver.auth.authz import MASTERS
+from podling.apiserver.auth.rbac import Attributes
 from podling.machinery.certificates import pem_of, wanted
 from podling.machinery.scheme import Resource
 

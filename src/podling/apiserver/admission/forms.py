@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from podling.apiserver.admission.base import Request, Server
-from podling.apiserver.views import shown_form, stored_form
-from podling.machinery import codec
-from podling.machinery.custom import CustomObject
+from podling.apiserver.kinds.common.views import shown_form, stored_form
+from podling.machinery.encoding import codec
+from podling.machinery.encoding.custom import CustomObject
 from podling.machinery.scheme import Resource
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from podling.api.core_v1 import Container, LimitRange, LimitRangeItem, PersistentVolumeClaim, Pod
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
-from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.common.filling import change
 from podling.machinery.pods import pod_limits, pod_requests
 from podling.machinery.quantity import Quantity, parse
 from podling.machinery.scheme import Resource

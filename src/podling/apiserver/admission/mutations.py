@@ -48,9 +48,10 @@ def mutated(
 
 def _applied(made: Any, obj: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
     from podling.apiserver.cel.mutations import plain
-    from podling.machinery import apply, intake
-    from podling.machinery.fieldsets import SchemaError
-    from podling.machinery.mismatch import Mismatch
+    from podling.machinery.encoding import intake
+    from podling.machinery.encoding.mismatch import Mismatch
+    from podling.machinery.patches import apply
+    from podling.machinery.patches.fieldsets import SchemaError
 
     _check_places(made)
     configuration: dict[str, Any] = plain(made)
@@ -77,7 +78,7 @@ def _check_places(made: Any, place: str = "Object") -> None:
 
 
 def _patched(made: Any, obj: dict[str, Any]) -> dict[str, Any]:
-    from podling.machinery import patch
+    from podling.machinery.patches import patch
 
     if not isinstance(made, list):
         raise MutationFailed("type mismatch: JSONPatchType.expression should evaluate to array")

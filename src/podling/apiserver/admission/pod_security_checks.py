@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from podling.api.core_v1 import PodSpec, SecurityContext
-from podling.apiserver.kinds.pod_scope import AnyContainer
-from podling.apiserver.kinds.volume_defaults import SOURCES
+from podling.apiserver.kinds.pod.pod_scope import AnyContainer
+from podling.apiserver.kinds.pod.volume_defaults import SOURCES
 
 PRIVILEGED, BASELINE, RESTRICTED = "privileged", "baseline", "restricted"
 LEVELS = (PRIVILEGED, BASELINE, RESTRICTED)

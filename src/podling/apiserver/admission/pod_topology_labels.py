@@ -9,7 +9,7 @@ from typing import Any
 
 from podling.api.core_v1 import Binding, Node
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
-from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.common.filling import change
 from podling.machinery.scheme import Resource
 
 LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")

@@ -21,7 +21,8 @@ from podling.api.core_v1 import Namespace
 from podling.apiserver.admission import webhook_matching as matching
 from podling.apiserver.admission.base import Objects, Request, Server
 from podling.apiserver.admission.forms import Form, plain_in
-from podling.machinery import codec, selectors
+from podling.machinery import selectors
+from podling.machinery.encoding import codec
 from podling.machinery.scheme import Resource, split_group_version
 
 if TYPE_CHECKING:

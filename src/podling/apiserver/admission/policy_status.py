@@ -24,9 +24,9 @@ from podling.api.admissionregistration_v1 import (
     ValidatingAdmissionPolicySpec,
 )
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.loops import changed, keep_at
+from podling.apiserver.background_tasks import changed, keep_at
 from podling.client.local import LocalClient
-from podling.machinery.custom import CustomResource
+from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.machinery.scheme import Resource, split_group_version
 

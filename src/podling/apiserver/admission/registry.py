@@ -24,7 +24,6 @@ from podling.apiserver.admission.priority import Priority
 from podling.apiserver.admission.resource_quota import ResourceQuotaAdmission
 from podling.apiserver.admission.runtime_class import RuntimeClassAdmission
 from podling.apiserver.admission.service_account import ServiceAccountAdmission
-from podling.apiserver.admission.service_allocation import ServiceAllocation
 from podling.apiserver.admission.storage_defaults import (
     DefaultIngressClass,
     DefaultStorageClass,
@@ -35,6 +34,7 @@ from podling.apiserver.admission.taint_nodes_by_condition import TaintNodesByCon
 from podling.apiserver.admission.unserved_kinds import UnservedKinds
 from podling.apiserver.admission.validating_policies import ValidatingAdmissionPolicies
 from podling.apiserver.admission.webhooks import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
+from podling.apiserver.registry.service_ip_allocator import ServiceAllocation
 
 
 def default_plugins() -> tuple[Plugin, ...]:

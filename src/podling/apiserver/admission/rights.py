@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podling.apiserver.admission.base import Request, Server
-from podling.apiserver.rbac import Attributes
+from podling.apiserver.auth.rbac import Attributes
 from podling.client.local import User
 from podling.machinery.selectors import SelectorError, parse_field_selector
 

@@ -11,7 +11,7 @@ from typing import Any
 from podling.api.core_v1 import Pod, PodSpec
 from podling.api.node_v1 import RuntimeClass, Scheduling
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
-from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.common.filling import change
 from podling.machinery.quantity import parse
 from podling.machinery.scheme import Resource
 

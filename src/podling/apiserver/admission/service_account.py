@@ -34,7 +34,7 @@ from podling.apiserver.admission.mountable_secrets import (
     foreign_secrets_of_debuggers,
     is_limited,
 )
-from podling.apiserver.kinds.filling import change, each
+from podling.apiserver.kinds.common.filling import change, each
 from podling.machinery.errors import ApiError
 from podling.machinery.pods import is_mirror
 from podling.machinery.scheme import Resource

@@ -16,7 +16,7 @@ from podling.api.core_v1 import PersistentVolumeClaim
 from podling.api.networking_v1 import Ingress, IngressClass
 from podling.api.storage_v1 import StorageClass
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
-from podling.apiserver.kinds.filling import change
+from podling.apiserver.kinds.common.filling import change
 from podling.machinery.quantity import parse
 from podling.machinery.scheme import Resource
 from podling.machinery.storage_classes import BETA_CLASS, class_of

@@ -19,7 +19,8 @@ from podling.api.meta_v1 import DeleteOptions, LabelSelector
 from podling.apiserver.admission.base import Objects, Request, Server
 from podling.apiserver.admission.forms import Form
 from podling.apiserver.admission.rights import rights
-from podling.machinery import codec, selectors
+from podling.machinery import selectors
+from podling.machinery.encoding import codec
 from podling.machinery.scheme import Resource
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from podling.api.meta_v1 import Status
 from podling.apiserver.admission.base import Request
 from podling.apiserver.admission.forms import Form
 from podling.apiserver.admission.webhook_matching import attributes
-from podling.apiserver.webhook_calls import WebhookFailed
+from podling.apiserver.backends.webhook_calls import WebhookFailed
 from podling.machinery import errors
+from podling.machinery.encoding.plain import without_nulls
 from podling.machinery.errors import ApiError
-from podling.machinery.plain import without_nulls
 
 REVIEW_VERSIONS = ("v1", "v1beta1")
 JSON_PATCH = "JSONPatch"

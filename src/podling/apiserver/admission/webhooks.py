@@ -39,7 +39,7 @@ from podling.apiserver.admission.webhook_reviews import (
     review,
     verdict,
 )
-from podling.apiserver.webhook_calls import WebhookFailed, ask, locate
+from podling.apiserver.backends.webhook_calls import WebhookFailed, ask, locate
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import Resource
@@ -178,7 +178,7 @@ class MutatingAdmissionWebhook(_Webhooks):
             return request.object
         if form.object is None:
             raise nothing_to_change(webhook.name)
-        from podling.machinery import patch
+        from podling.machinery.patches import patch
 
         try:
             plain = patch.json_patch(form.object, found.patch)

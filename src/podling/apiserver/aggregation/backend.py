@@ -18,7 +18,7 @@ from podling.api.apiregistration_v1 import APIService, ServiceReference
 from podling.api.core_v1 import Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.apiserver.admission.base import Objects
-from podling.apiserver.pki import KeyPair
+from podling.apiserver.auth.pki import KeyPair
 from podling.client.local import User
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import aiohttp
     from aiohttp import web
 
-    from podling.apiserver.exchange import Request
+    from podling.apiserver.http.exchange import Request
 
 CHECK_TIMEOUT_SECONDS = 5.0
 CONNECT_SECONDS = 10.0
@@ -129,9 +129,9 @@ class Backend:
         """
         import aiohttp
 
-        from podling.apiserver.passages import forwarded, pass_upgrade, wants_upgrade
-        from podling.apiserver.proxying import relay_answer
-        from podling.apiserver.replies import reply_text
+        from podling.apiserver.http.replies import reply_text
+        from podling.apiserver.proxy.resource_proxy import relay_answer
+        from podling.apiserver.proxy.upgrade_proxy import forwarded, pass_upgrade, wants_upgrade
 
         try:
             place = await self._place(service, request.raw_path)
@@ -179,7 +179,7 @@ class Backend:
 
     async def _place(self, service: APIService, path: str) -> tuple[str, str]:
         """Where ``path`` is asked for now, and whose certificate is shown there. Raises 503."""
-        from podling.apiserver.proxying import service_addresses
+        from podling.apiserver.backends.destinations import service_addresses
 
         ref = service.spec.service
         assert ref is not None, "only APIServices with a service have a server behind them"

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from podling.machinery import openapi_proto
-from podling.machinery.openapi import V2_REFERENCE
+from podling.machinery.openapi import openapi_proto
+from podling.machinery.openapi.openapi import V2_REFERENCE
 
 
 class Unusable(ValueError):

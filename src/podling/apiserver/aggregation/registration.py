@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from podling import clock
 from podling.api.apiregistration_v1 import APIService, APIServiceSpec
 from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.background_tasks import keep_at
 from podling.apiserver.customresources.catalogue import Catalogue
-from podling.apiserver.discovery import GROUP_PRIORITIES, OTHER_GROUPS
-from podling.apiserver.loops import keep_at
+from podling.apiserver.http.discovery import GROUP_PRIORITIES, OTHER_GROUPS
 from podling.client.local import LocalClient
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
 from podling.machinery.scheme import group_versions

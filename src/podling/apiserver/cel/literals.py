@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from podling.apiserver.cel.functions import OVERLOADS
-from podling.apiserver.patterns import pattern
+from podling.apiserver.cel.patterns import pattern
 
 
 def _conversion(name: str, kind: str) -> Callable[[Any], object]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from podling.apiserver.cel.types import BOOL, DYN, INT, STRING, Field, Type, list_of, map_of
-from podling.machinery.shapes import Kind, Shape, fields_of, per_type
+from podling.machinery.encoding.shapes import Kind, Shape, fields_of, per_type
 
 _SCALARS = {
     Kind.STRING: STRING,

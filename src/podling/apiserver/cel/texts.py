@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from podling.apiserver.cel.formatting import formatted
 from podling.apiserver.cel.functions import Function, add
-from podling.apiserver.patterns import pattern
+from podling.apiserver.cel.patterns import pattern
 
 if TYPE_CHECKING:
     import re2

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from podling.machinery.plain import equal
+from podling.machinery.encoding.plain import equal
 
 
 class Unsigned(int):

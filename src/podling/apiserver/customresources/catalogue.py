@@ -15,11 +15,11 @@ from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.apiserver.customresources.completion import RootSchema
 from podling.apiserver.customresources.rules import CustomRules, ServedVersion, schema_of_version
 from podling.apiserver.customresources.versions import priority
-from podling.apiserver.kinds.base import KindRules
-from podling.apiserver.objects import object_of
-from podling.apiserver.requests import Parsed, find_path
+from podling.apiserver.http.resource_paths import Parsed, find_path
+from podling.apiserver.kinds.common.base import KindRules
+from podling.apiserver.registry.objects import object_of
 from podling.machinery import errors
-from podling.machinery.custom import CustomResource, is_established, version_resource
+from podling.machinery.encoding.custom import CustomResource, is_established, version_resource
 from podling.machinery.scheme import RESOURCES, Resource, resource_of
 from podling.machinery.text_cache import LENGTH_MAX
 from podling.store.base import EventType, Store, Watch

@@ -15,10 +15,10 @@ from typing import Any
 
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.customresources.structural import PRESERVE, Default, Schema
-from podling.machinery.custom import HEAD
+from podling.machinery.encoding.custom import HEAD
+from podling.machinery.encoding.plain import copied
+from podling.machinery.encoding.shapes import Shape, fields_of
 from podling.machinery.errors import storage_too_large
-from podling.machinery.plain import copied
-from podling.machinery.shapes import Shape, fields_of
 from podling.store.base import VALUE_BYTES_MAX
 
 
@@ -149,7 +149,7 @@ def defaulted(value: Any, schema: Schema) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class RootSchema:
-    """The schema of whole objects: ``machinery.custom.ObjectSchema``."""
+    """The schema of whole objects: ``machinery.encoding.custom.ObjectSchema``."""
 
     root: Schema
 

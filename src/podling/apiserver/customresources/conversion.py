@@ -20,12 +20,13 @@ from podling.api.apiextensions_v1 import (
     CustomResourceDefinition,
 )
 from podling.apiserver.admission.base import Objects
-from podling.apiserver.kinds import checks
-from podling.apiserver.objects import Stored, stored
-from podling.apiserver.views import pruned_for, shown_form
-from podling.apiserver.webhook_calls import WebhookFailed, ask, locate
-from podling.machinery import codec, errors
-from podling.machinery.custom import CustomObject, CustomResource
+from podling.apiserver.backends.webhook_calls import WebhookFailed, ask, locate
+from podling.apiserver.kinds.common import checks
+from podling.apiserver.kinds.common.views import pruned_for, shown_form
+from podling.apiserver.registry.objects import Stored, stored
+from podling.machinery import errors
+from podling.machinery.encoding import codec
+from podling.machinery.encoding.custom import CustomObject, CustomResource
 from podling.machinery.fields import Path, aggregate
 from podling.machinery.scheme import Resource
 from podling.store.base import Entry

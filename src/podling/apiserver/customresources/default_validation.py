@@ -14,7 +14,7 @@ from podling.apiserver.customresources.object_checks import embedded_errors
 from podling.apiserver.customresources.rule_evaluation import default_rule_errors
 from podling.apiserver.customresources.structural import Schema
 from podling.machinery import fields
-from podling.machinery.custom import HEAD
+from podling.machinery.encoding.custom import HEAD
 from podling.machinery.fields import FieldError, Path
 
 Errors = list[FieldError]

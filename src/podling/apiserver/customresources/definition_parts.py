@@ -14,7 +14,7 @@ from podling.api.apiextensions_v1 import (
 )
 from podling.apiserver.customresources.field_paths import resolved_schema
 from podling.apiserver.customresources.structural import Schema
-from podling.apiserver.kinds.checks import Errors
+from podling.apiserver.kinds.common.checks import Errors
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path
 

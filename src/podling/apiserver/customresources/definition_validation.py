@@ -34,10 +34,11 @@ from podling.apiserver.customresources.names import ESTABLISHED, is_true
 from podling.apiserver.customresources.schema_validation import schema_errors
 from podling.apiserver.customresources.structural import schema_of
 from podling.apiserver.customresources.structural_validation import unsupported
-from podling.apiserver.kinds import checks
-from podling.apiserver.kinds.checks import Errors
-from podling.apiserver.kinds.webhook_clients import ca_bundle_errors, client_errors
-from podling.machinery import codec, fields, names
+from podling.apiserver.kinds.common import checks
+from podling.apiserver.kinds.common.checks import Errors
+from podling.apiserver.kinds.common.webhook_clients import ca_bundle_errors, client_errors
+from podling.machinery import fields, names
+from podling.machinery.encoding import codec
 from podling.machinery.fields import Path
 
 SPEC = Path("spec")

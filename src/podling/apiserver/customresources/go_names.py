@@ -15,7 +15,7 @@ from podling.api.apiextensions_v1 import (
     CustomResourceSubresources,
     JSONSchemaProps,
 )
-from podling.machinery import codec
+from podling.machinery.encoding import codec
 from podling.machinery.fields import Shown
 
 _SCHEMA = {

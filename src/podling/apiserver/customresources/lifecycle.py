@@ -15,6 +15,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition, CustomResourceDefinitionStatus
+from podling.apiserver.background_tasks import changed, keep_at
 from podling.apiserver.customresources.approval import with_approval
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.names import (
@@ -24,9 +25,8 @@ from podling.apiserver.customresources.names import (
     named,
     with_condition,
 )
-from podling.apiserver.loops import changed, keep_at
 from podling.client.local import LocalClient
-from podling.machinery.custom import is_established, stored_resource
+from podling.machinery.encoding.custom import is_established, stored_resource
 from podling.machinery.errors import ApiError, is_conflict, is_not_found, unless_gone
 
 RECHECK_SECONDS = 5.0

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.apiserver.customresources.structural import Schema, schema_of
-from podling.machinery import codec, formats
+from podling.machinery import formats
+from podling.machinery.encoding import codec
 
 
 def unknown_formats(definition: CustomResourceDefinition) -> list[str]:

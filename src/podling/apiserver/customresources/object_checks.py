@@ -15,12 +15,12 @@ import msgspec
 
 from podling.api.apiextensions_v1 import CustomResourceSubresourceScale
 from podling.apiserver.customresources.structural import LIST_KEYS, LIST_TYPE, Schema
-from podling.apiserver.kinds.checks import MAX_INT32
-from podling.apiserver.metadata import check_embedded
+from podling.apiserver.kinds.common.checks import MAX_INT32
+from podling.apiserver.kinds.common.metadata import check_embedded
 from podling.machinery import fields, names
+from podling.machinery.encoding.intake import object_meta
+from podling.machinery.encoding.plain import go_text
 from podling.machinery.fields import FieldError, Path
-from podling.machinery.intake import object_meta
-from podling.machinery.plain import go_text
 
 Errors = list[FieldError]
 

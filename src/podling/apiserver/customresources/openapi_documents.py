@@ -15,8 +15,8 @@ from podling.api import autoscaling_v1, core_v1, meta_v1
 from podling.apiserver.customresources.completion import RootSchema
 from podling.apiserver.customresources.openapi_schemas import v2_schema, v3_schema
 from podling.apiserver.customresources.structural import PRESERVE
-from podling.machinery import openapi, openapi_paths
-from podling.machinery.custom import HEAD, CustomResource, is_custom
+from podling.machinery.encoding.custom import HEAD, CustomResource, is_custom
+from podling.machinery.openapi import openapi, openapi_paths
 
 CONVENTIONS = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 

@@ -22,7 +22,7 @@ from podling.apiserver.customresources.structural import (
     schema_of,
 )
 from podling.machinery import fields
-from podling.machinery.custom import HEAD
+from podling.machinery.encoding.custom import HEAD
 from podling.machinery.fields import FieldError, Path
 
 Errors = list[FieldError]

@@ -13,8 +13,8 @@ import msgspec
 
 from podling.api.apiextensions_v1 import CustomResourceColumnDefinition, CustomResourceDefinitionVersion
 from podling.apiserver.customresources.json_paths import JsonPath, JsonPathError
-from podling.machinery import codec
-from podling.machinery.custom import CustomObject
+from podling.machinery.encoding import codec
+from podling.machinery.encoding.custom import CustomObject
 from podling.machinery.tables import AGE, NAME, Column, translate_timestamp_since
 
 Cell = Callable[[dict[str, Any], datetime], Any]

@@ -23,8 +23,8 @@ from podling.apiserver.customresources import values
 from podling.apiserver.customresources.field_paths import resolved
 from podling.apiserver.customresources.structural import LIST_TYPE, RULES, Schema
 from podling.machinery import fields
+from podling.machinery.encoding.plain import equal
 from podling.machinery.fields import OMITTED, ErrorType, FieldError, Path
-from podling.machinery.plain import equal
 
 if TYPE_CHECKING:
     from podling.apiserver.cel.programs import Program

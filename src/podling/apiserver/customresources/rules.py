@@ -26,14 +26,15 @@ from podling.apiserver.customresources.names import TERMINATING, is_true
 from podling.apiserver.customresources.rule_evaluation import SchemaRules
 from podling.apiserver.customresources.structural import schema_of
 from podling.apiserver.customresources.versions import priority
-from podling.apiserver.kinds.base import Context, KindRules, View
-from podling.apiserver.kinds.scales import SCALES
-from podling.apiserver.kinds.workloads import scale_errors
-from podling.apiserver.metadata import is_bare
-from podling.machinery import codec, errors, fields
-from podling.machinery.custom import CustomObject
+from podling.apiserver.kinds.apps.scales import SCALES
+from podling.apiserver.kinds.apps.workloads import scale_errors
+from podling.apiserver.kinds.common.base import Context, KindRules, View
+from podling.apiserver.kinds.common.metadata import is_bare
+from podling.machinery import errors, fields
+from podling.machinery.encoding import codec
+from podling.machinery.encoding.custom import CustomObject
+from podling.machinery.encoding.plain import copied
 from podling.machinery.fields import FieldError, Path
-from podling.machinery.plain import copied
 
 BARE_FINALIZER = (
     "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with "

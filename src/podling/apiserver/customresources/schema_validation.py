@@ -15,7 +15,8 @@ from podling.apiserver.customresources.default_validation import default_errors
 from podling.apiserver.customresources.openapi_validation import SchemaWalk
 from podling.apiserver.customresources.structural import schema_of
 from podling.apiserver.customresources.structural_validation import structural_errors, unsupported
-from podling.machinery import codec, fields
+from podling.machinery import fields
+from podling.machinery.encoding import codec
 from podling.machinery.fields import FieldError, Path
 
 Errors = list[FieldError]

@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from podling.machinery.custom import DEDUCED, HEAD
-from podling.machinery.shapes import Kind, Shape
+from podling.machinery.encoding.custom import DEDUCED, HEAD
+from podling.machinery.encoding.shapes import Kind, Shape
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from podling.apiserver.cel.patterns import pattern
 from podling.apiserver.customresources.structural import (
     EMBEDDED,
     INT_OR_STRING,
@@ -17,7 +18,6 @@ from podling.apiserver.customresources.structural import (
     PRESERVE,
     RULES,
 )
-from podling.apiserver.patterns import pattern
 from podling.machinery import fields
 from podling.machinery.fields import FieldError, Path
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
+from podling.apiserver.cel.patterns import pattern as compiled
 from podling.apiserver.customresources.structural import INT_OR_STRING
-from podling.apiserver.patterns import pattern as compiled
 from podling.machinery import fields, formats
+from podling.machinery.encoding.plain import equal
 from podling.machinery.fields import ErrorType, FieldError, Path
-from podling.machinery.plain import equal
 
 Errors = list[FieldError]
 Plain = Mapping[str, Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from podling.apiserver.watch import ObjectWatch
+from podling.apiserver.registry.watch import ObjectWatch
 from podling.machinery.scheme import Resource
 
 

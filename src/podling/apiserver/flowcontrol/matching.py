@@ -14,7 +14,7 @@ from podling.api.flowcontrol_v1 import (
     ResourcePolicyRule,
     Subject,
 )
-from podling.apiserver.rbac import Attributes
+from podling.apiserver.auth.rbac import Attributes
 from podling.client.local import User
 
 ALL = "*"

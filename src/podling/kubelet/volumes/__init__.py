@@ -3,6 +3,6 @@
 Here belong the plugins (where a volume's files come from), the atomic writer that publishes changing
 files, ownership by ``fsGroup``, and the turning of volume mounts into the runtime's mounts.
 
-Not here: managed single files such as ``/etc/hosts`` (``kubelet.hosts``), and the mounting of anything
-inside a container, which is the runtime's.
+Not here: managed single files such as ``/etc/hosts`` (``kubelet.containers.hosts``), and the mounting of
+anything inside a container, which is the runtime's.
 """

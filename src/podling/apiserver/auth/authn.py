@@ -1,0 +1,79 @@
+"""Authentication: who sends a request. Client certificates, bearer tokens, or nobody in particular.
+
+A client certificate signed by the cluster's authority names its user (common name) and groups
+(organisations), and is known by its fingerprint. A bearer token is one of the static ones or a service
+account's. A request with a token that is not good is refused, not treated as anonymous.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+
+from podling.apiserver.auth.token_claims import CREDENTIAL_ID
+from podling.apiserver.auth.tokens import Tokens
+from podling.client.local import User
+from podling.machinery import errors
+
+AUTHENTICATED = "system:authenticated"
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+REMEMBERED = 4096
+
+
+class Authenticator:
+    """Finds the user of a request.
+
+    Args:
+        static_tokens: bearer tokens that are good until the process ends, with their users.
+    """
+
+    def __init__(self, tokens: Tokens, static_tokens: Mapping[str, User] | None = None) -> None:
+        self._tokens = tokens
+        self._static = dict(static_tokens or {})
+        self._certificates: dict[bytes, User] = {}
+
+    def user_of(self, certificate: bytes | None, authorization: str) -> User:
+        """The user behind a request.
+
+        Args:
+            certificate: the client's certificate (DER) as TLS has verified it, if it showed one.
+            authorization: the header's value, empty if there is none.
+
+        Raises 401 for a token that is not good.
+        """
+        if certificate is not None:
+            known = self._certificates.get(certificate)
+            return known if known is not None else self._from_certificate(certificate)
+        if not authorization:
+            return ANONYMOUS
+        scheme, _, token = authorization.partition(" ")
+        user = self.token_user(token.strip()) if scheme.lower() == "bearer" else None
+        if user is None:
+            raise errors.unauthorized()
+        return user
+
+    def token_user(self, token: str) -> User | None:
+        """Return the user that a bearer token names; None for a token that is not good."""
+        if not token.isascii():
+            return None
+        for known, user in self._static.items():
+            if hmac.compare_digest(known.encode(), token.encode()):
+                return user
+        return self._tokens.user_of(token)
+
+    def _from_certificate(self, der: bytes) -> User:
+        from cryptography import x509
+        from cryptography.x509.oid import NameOID
+
+        subject = x509.load_der_x509_certificate(der).subject
+        names = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+        groups = [str(each.value) for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+        if not names:
+            raise errors.unauthorized()
+        shown = {CREDENTIAL_ID: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)}
+        user = User(names[0], (*groups, AUTHENTICATED), extra=shown)
+        if len(self._certificates) >= REMEMBERED:
+            self._certificates.clear()
+        self._certificates[der] = user
+        return user

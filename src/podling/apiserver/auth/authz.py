@@ -1,0 +1,166 @@
+"""Authorisation: may this user do that?
+
+Members of ``system:masters`` may do everything; for everyone else the stored roles and bindings decide, and
+for kubelets what their pods need. What nothing allows is refused, in Kubernetes' words.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass
+
+from podling.apiserver.auth.component_roles import NODE_RULES
+from podling.apiserver.auth.node_authorizer import NodeAuthorizer, node_of
+from podling.apiserver.auth.node_references import NodeReferences
+from podling.apiserver.auth.rbac import Attributes, RbacIndex, rule_allows
+from podling.client.local import Target, User
+from podling.machinery import errors
+from podling.machinery.fields import aggregate
+from podling.machinery.selectors import SelectorError, parse_field_selector
+from podling.machinery.text_cache import cached_by_text
+
+MASTERS = "system:masters"
+READS = ("get", "list", "watch")
+CACHE_LIMIT = 16_384
+"""Answers remembered before the cache starts afresh."""
+
+
+WRITES_BEHIND = 256
+"""After so many writes what is followed is looked at, even if nobody asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    allowed: bool
+    reason: str = ""
+
+
+SELECTOR_MAX = 2048
+"""A longer field selector names no single object, and is not read for a client that may not send it."""
+
+
+def attributes_of(verb: str, target: Target, field_selector: str = "") -> Attributes:
+    """What a request asks for. Namespaces count as being in themselves.
+
+    A list of what has one name is about that object: who may read only this one may list it so.
+    """
+    resource, name, on_node = target.resource, target.name, ""
+    namespace = target.name if resource.kind == "Namespace" else target.namespace
+    if 0 < len(field_selector) <= SELECTOR_MAX:
+        wanted = _selected(field_selector)
+        name = name or wanted.get("metadata.name", "")
+        on_node = wanted.get("spec.nodeName", "") if resource.plural == "pods" else ""
+    return Attributes(
+        verb, resource.group, resource.plural, target.subresource, namespace, name, on_node=on_node
+    )
+
+
+@cached_by_text(1024)
+def _selected(field_selector: str) -> dict[str, str]:
+    """The fields that must have one value; none for a selector that cannot be read, which is told later."""
+    try:
+        terms = parse_field_selector(field_selector).terms
+    except SelectorError:
+        return {}
+    return {term.field: term.value for term in terms if term.equal}
+
+
+def refusal(user: User, asked: Attributes, reason: str = "") -> errors.ApiError:
+    """Return a 403: ``pods "x" is forbidden: User "u" cannot get resource "pods" ...``, and the reason.
+
+    Markup in names and paths is escaped (apiserver ``responsewriters.ForbiddenStatusError``).
+    """
+    more = f": {reason}" if reason else ""
+    who = f"User {_shown(user.name)} cannot {_escaped(asked.verb)}"
+    if asked.path:
+        return errors.forbidden("", "", "", f"{who} path {_shown(asked.path)}{more}")
+    resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
+    where = f"in the namespace {_shown(asked.namespace)}" if asked.namespace else "at the cluster scope"
+    why = f"{who} resource {_shown(resource)} in API group {_shown(asked.group)} {where}{more}"
+    return errors.forbidden(asked.resource, asked.group, asked.name, why)
+
+
+def _shown(text: str) -> str:
+    """Quote a text as Go's ``%q`` does, without markup."""
+    return _escaped(json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False)
+
+
+class RbacAuthorizer:
+    """``rest.Authorizer`` over the stored roles."""
+
+    def __init__(self, index: RbacIndex, references: NodeReferences) -> None:
+        self.index = index
+        self.references = references
+        self._nodes = NodeAuthorizer(references, NODE_RULES)
+        self._answers: dict[tuple[User, Attributes], Decision] = {}
+        self._version = -1
+        self._writes = 0
+
+    async def load(self) -> None:
+        """Read what decisions are made from, and follow it."""
+        await self.index.load()
+        await self.references.load()
+
+    def close(self) -> None:
+        self.index.close()
+        self.references.close()
+
+    def check(self, user: User, verb: str, target: Target, field_selector: str = "") -> None:
+        """Raises 403 unless ``user`` may do ``verb`` to ``target``."""
+        if verb not in READS:
+            self._keep_up()
+        if MASTERS in user.groups:
+            return
+        self._demand(user, attributes_of(verb, target, field_selector))
+
+    def _keep_up(self) -> None:
+        """Writers keep what is followed from falling behind, where nobody asks about it."""
+        self._writes += 1
+        if self._writes % WRITES_BEHIND == 0:
+            self.index.catch_up()
+            self.references.catch_up()
+
+    def _demand(self, user: User, asked: Attributes) -> None:
+        decision = self.decide(user, asked)
+        if not decision.allowed:
+            raise refusal(user, asked, decision.reason)
+
+    def decide(self, user: User, asked: Attributes) -> Decision:
+        """Whether ``user`` may do what is ``asked``, and why; in a refusal the reason may be empty."""
+        version = self.index.catch_up()
+        if MASTERS in user.groups:
+            return Decision(True)
+        node = node_of(user)
+        why_not = self._nodes.refused(node, asked) if node else ""
+        if why_not is None:
+            return Decision(True)
+        by_role = self._by_role(user, asked, version)
+        return by_role if by_role.allowed or not why_not else Decision(False, why_not)
+
+    def _by_role(self, user: User, asked: Attributes, version: int) -> Decision:
+        if version != self._version or len(self._answers) > CACHE_LIMIT:
+            self._answers.clear()
+            self._version = version
+        known = self._answers.get((user, asked))
+        if known is None:
+            known = self._evaluate(user, asked)
+            if asked.can_be_kept(user):
+                self._answers[user, asked] = known
+        return known
+
+    def _evaluate(self, user: User, asked: Attributes) -> Decision:
+        for rule, why in self.index.rules_for(user, asked.namespace):
+            if rule_allows(rule, asked):
+                return Decision(True, why)
+        missing = self.unknown_roles(user, asked.namespace)
+        return Decision(False, f"RBAC: {aggregate(missing)}" if missing else "")
+
+    def unknown_roles(self, user: User, namespace: str) -> list[errors.ApiError]:
+        """What keeps the rights of ``user`` from being known in full: roles bound and not there."""
+        found = self.index.missing_roles(user, namespace)
+        return [errors.not_found(resource.singular, resource.group, name) for resource, name in found]

@@ -1,0 +1,145 @@
+"""What a kubelet may do: what every node may, but of objects that belong to pods only those of its own pods.
+
+Names, order and texts are those of ``plugin/pkg/auth/authorizer/node``. What a node may write of its own is
+narrowed further by the admission plugin ``NodeRestriction``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from podling.api.rbac_v1 import PolicyRule
+from podling.apiserver.auth.rbac import Attributes, rule_allows
+from podling.client.local import User
+
+GROUP = "system:nodes"
+PREFIX = "system:node:"
+LEASES = "kube-node-lease"
+Refusal = str | None
+"""None: it is allowed. Otherwise why not, which may be empty."""
+
+READS = ("get", "list", "watch")
+OWN_VERBS = ("get", "create", "update", "patch", "delete")
+
+
+class References(Protocol):
+    """What the pods of nodes refer to."""
+
+    def has(self, node: str, resource: str, namespace: str, name: str) -> bool: ...
+
+
+def node_of(user: User) -> str:
+    """The node whose kubelet ``user`` is; empty for everybody else."""
+    return user.name.removeprefix(PREFIX) if GROUP in user.groups and user.name.startswith(PREFIX) else ""
+
+
+class NodeAuthorizer:
+    """Decides for kubelets.
+
+    Args:
+        rules: what every node may do, for resources that are not told apart by node.
+    """
+
+    def __init__(self, references: References, rules: tuple[PolicyRule, ...]) -> None:
+        self._references, self._rules = references, rules
+        self._special: Mapping[tuple[str, str], Callable[[str, Attributes], Refusal]] = {
+            ("", "secrets"): self._read,
+            ("", "configmaps"): self._read,
+            ("", "persistentvolumeclaims"): self._claim,
+            ("", "persistentvolumes"): self._get,
+            ("", "serviceaccounts"): self._token,
+            ("", "pods"): self._pod,
+            ("", "nodes"): _node,
+            ("coordination.k8s.io", "leases"): _lease,
+            ("storage.k8s.io", "csinodes"): _csi_node,
+        }
+
+    def refused(self, node: str, asked: Attributes) -> Refusal:
+        """Whether, and why, the node may not do what is asked."""
+        special = self._special.get((asked.group, asked.resource))
+        if special is not None and not asked.path:
+            return special(node, asked)
+        return None if any(rule_allows(rule, asked) for rule in self._rules) else ""
+
+    def _related(self, node: str, asked: Attributes) -> Refusal:
+        if not asked.name:
+            return "No Object name found"
+        if self._references.has(node, asked.resource, asked.namespace, asked.name):
+            return None
+        return f"no relationship found between node '{node}' and this object"
+
+    def _read(self, node: str, asked: Attributes) -> Refusal:
+        if asked.verb not in READS:
+            return "can only read resources of this type"
+        if asked.subresource:
+            return "cannot read subresource"
+        if not asked.namespace:
+            return "can only read namespaced object of this type"
+        return self._related(node, asked)
+
+    def _get(self, node: str, asked: Attributes) -> Refusal:
+        if asked.verb != "get":
+            return "can only get individual resources of this type"
+        return "cannot get subresource" if asked.subresource else self._related(node, asked)
+
+    def _claim(self, node: str, asked: Attributes) -> Refusal:
+        if asked.subresource != "status":
+            return self._get(node, asked)
+        if asked.verb not in ("update", "patch"):
+            return "can only get/update/patch this type"
+        return self._related(node, asked)
+
+    def _token(self, node: str, asked: Attributes) -> Refusal:
+        if asked.verb != "create" or not asked.name:
+            return "can only create tokens for individual service accounts"
+        if asked.subresource != "token":
+            return "can only create token subresource of serviceaccount"
+        return self._related(node, asked)
+
+    def _pod(self, node: str, asked: Attributes) -> Refusal:
+        what = (asked.subresource, asked.verb)
+        if what in (("", "create"), ("", "delete"), ("status", "update"), ("status", "patch")):
+            return None
+        if what == ("eviction", "create"):
+            return None
+        if asked.subresource or asked.verb not in READS:
+            return ""
+        if asked.verb != "get" and asked.on_node == node:
+            return None
+        if asked.verb == "get" or asked.name:
+            return self._related(node, asked)
+        return "can only list/watch pods with spec.nodeName field selector"
+
+
+def _node(node: str, asked: Attributes) -> Refusal:
+    writes = ("update", "patch") if asked.subresource == "status" else ("create", "update", "patch")
+    if asked.subresource in ("", "status") and asked.verb in writes:
+        return None
+    if asked.subresource or asked.verb not in READS:
+        return ""
+    if asked.name == node:
+        return None
+    if not asked.name:
+        return f"node '{node}' cannot read all nodes, only its own Node object"
+    return f"node '{node}' cannot read '{asked.name}', only its own Node object"
+
+
+def _lease(node: str, asked: Attributes) -> Refusal:
+    if asked.verb not in OWN_VERBS:
+        return "can only get, create, update, patch, or delete a node lease"
+    if asked.namespace != LEASES:
+        return f'can only access leases in the "{LEASES}" system namespace'
+    if asked.verb != "create" and asked.name != node:
+        return "can only access node lease with the same name as the requesting node"
+    return None
+
+
+def _csi_node(node: str, asked: Attributes) -> Refusal:
+    if asked.verb not in OWN_VERBS:
+        return "can only get, create, update, patch, or delete a CSINode"
+    if asked.subresource:
+        return "cannot authorize CSINode subresources"
+    if asked.verb != "create" and asked.name != node:
+        return "can only access CSINode with the same name as the requesting node"
+    return None

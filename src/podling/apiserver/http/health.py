@@ -1,0 +1,87 @@
+"""Whether the server is well: ``/healthz``, ``/livez``, ``/readyz`` and a path below each for every check.
+
+Everybody may ask for the whole, so it withholds reasons; who asks for a single check may know what is wrong.
+What the checks said is counted, for ``/metrics/slis``.
+
+Upstream: ``apiserver/pkg/server/healthz``, ``component-base/metrics/prometheus/slis``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from podling.apiserver.http.exchange import Request
+from podling.apiserver.http.replies import NO_SNIFFING, TEXT, reply
+from podling.machinery.histograms import counters, gauges
+
+Check = Callable[[], str]
+"""A health check: empty when all is well, else what is wrong."""
+
+ENDPOINTS = ("healthz", "livez", "readyz")
+PING = "ping"
+_SUCCESS, _ERROR = "success", "error"
+
+
+class Health:
+    """Answers from ``checks``, by their names, and from ``ping``, which always works."""
+
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        self._checks = {PING: lambda: "", **checks}
+        self._said: dict[tuple[str, str, str], int] = {}
+        """How often each check said what, by name, word and endpoint."""
+        self._last: dict[tuple[str, str], float] = {}
+
+    def paths(self) -> list[str]:
+        return [
+            f"/{each}{name}" for each in ENDPOINTS for name in ("", *(f"/{name}" for name in self._checks))
+        ]
+
+    def serves(self, parts: list[str]) -> bool:
+        """Whether a path, taken apart, is one of ``paths``."""
+        endpoint, _, name = "/".join(parts).partition("/")
+        return endpoint in ENDPOINTS and (parts == [endpoint] or name in self._checks)
+
+    async def serve(self, request: Request, parts: list[str]) -> web.StreamResponse:
+        endpoint, _, name = "/".join(parts).partition("/")
+        if name:
+            wrong = self._checks[name]()
+            body, code = (f"internal server error: {wrong}\n", 500) if wrong else ("ok", 200)
+        else:
+            lines, failed = self._lines(endpoint, set(request.query.getall("exclude", ())))
+            body, code = "ok", 500 if failed else 200
+            if failed or "verbose" in request.query:
+                body = "".join([*lines, f"{endpoint} check {'failed' if failed else 'passed'}\n"])
+        return await reply(request, body.encode(), code=code, media_type=TEXT, headers=NO_SNIFFING)
+
+    def _lines(self, endpoint: str, excluded: set[str]) -> tuple[list[str], bool]:
+        """A line for each check, and whether any of them failed."""
+        lines, failed = [], False
+        for name, check in self._checks.items():
+            if name in excluded:
+                lines.append(f"[+]{name} excluded: ok\n")
+                continue
+            wrong = check()
+            self._count(endpoint, name, wrong)
+            failed = failed or bool(wrong)
+            lines.append(f"[-]{name} failed: reason withheld\n" if wrong else f"[+]{name} ok\n")
+        unknown = sorted(excluded - self._checks.keys())
+        if unknown:
+            names = ", ".join(f'"{each}"' for each in unknown)
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
+        return lines, failed
+
+    def _count(self, endpoint: str, name: str, wrong: str) -> None:
+        key = (name, _ERROR if wrong else _SUCCESS, endpoint)
+        self._said[key] = self._said.get(key, 0) + 1
+        self._last[name, endpoint] = 0.0 if wrong else 1.0
+
+    def collect(self) -> Iterator[Any]:
+        """What the checks said, as families of ``prometheus_client``."""
+        text = "[STABLE] This metric records the result of a single healthcheck."
+        yield gauges("kubernetes_healthcheck", text, ("name", "type"), self._last)
+        names = ("name", "status", "type")
+        text = "[STABLE] This metric records the results of all healthcheck."
+        yield counters("kubernetes_healthchecks", text, names, self._said)

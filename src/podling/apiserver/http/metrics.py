@@ -1,0 +1,210 @@
+"""The server's own counts, under Kubernetes' metric names and with its labels.
+
+Counting happens on every request and costs a few dictionary look-ups; the metrics library is loaded only when
+somebody asks for ``/metrics``. Source of names and labels: ``apiserver/pkg/endpoints/metrics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+
+from podling.apiserver.http.resource_paths import CONNECTS
+from podling.client.local import Target
+from podling.machinery.errors import qualified
+from podling.machinery.histograms import REQUEST_SECONDS, Histogram, counters, gauges, histograms
+from podling.machinery.scheme import RESOURCES, Resource
+from podling.store.base import Store
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+COUNTERS_WITHOUT_TOTAL = (
+    "apiserver_admission_webhook_rejection_count",
+    "apiserver_admission_webhook_fail_open_count",
+)
+"""What Kubernetes counts under names that the library would not give to counters."""
+
+LABELS_MAX = 4096
+"""The labels of so many kinds of requests are remembered."""
+COMPONENT = "apiserver"
+_VERBS = {"create": "POST", "update": "PUT"}
+_CHANGES = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
+_HEALTH = ("/healthz", "/livez", "/readyz")
+
+
+class Labels(NamedTuple):
+    """What a request asked for."""
+
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    scope: str = ""
+    """How much of a resource: ``resource`` (one object), ``namespace`` or ``cluster``."""
+    dry_run: str = ""
+
+    @property
+    def long_running(self) -> bool:
+        """Whether it may go on for as long as its client likes."""
+        return self.verb in ("WATCH", "CONNECT") or self.subresource == "log"
+
+
+def path_labels(method: str, path: str) -> Labels:
+    """A request for something that is no resource: only a few paths are told apart."""
+    return Labels("GET" if method == "HEAD" else method, subresource=path if path in _HEALTH else "")
+
+
+def target_labels(verb: str, target: Target, *, applies: bool = False, dry_run: bool = False) -> Labels:
+    """Return the labels of a request for a resource, by the verb that authorisation knows."""
+    one = bool(target.name) or verb == "create"
+    scope = "resource" if one else "namespace" if target.namespace else "cluster"
+    return _labels(verb, target.resource, target.subresource, scope, applies, dry_run)
+
+
+@lru_cache(LABELS_MAX)
+def _labels(
+    verb: str, resource: Resource, subresource: str, scope: str, applies: bool, dry_run: bool
+) -> Labels:
+    shown = _VERBS.get(verb) or verb.upper()
+    if subresource in CONNECTS:
+        shown = "CONNECT"
+    elif applies:
+        shown = "APPLY"
+    head = (resource.group, resource.version, resource.plural, subresource)
+    return Labels(shown, *head, scope, "All" if dry_run else "")
+
+
+class RequestMetrics:
+    """Requests by what they asked for and how they ended, and how long they took."""
+
+    def __init__(self, count_objects: Callable[[], Mapping[tuple[str, str], int]]) -> None:
+        """``count_objects``: how many objects of each resource (``("batch", "jobs")``) are stored."""
+        self._count_objects = count_objects
+        self._events: dict[tuple[str, str, str], int] = {}
+        self._requests: dict[tuple[Labels, int], int] = {}
+        self._durations: dict[Labels, Histogram] = {}
+        self._running = {"mutating": 0, "readOnly": 0}
+        self._long_running: dict[Labels, int] = {}
+
+    def begin(self, labels: Labels, change: int = 1) -> None:
+        """Count a request that is being served."""
+        if labels.long_running:
+            self._long_running[labels] = self._long_running.get(labels, 0) + change
+        else:
+            self._running["mutating" if labels.verb in _CHANGES else "readOnly"] += change
+
+    def end(self, labels: Labels, code: int, seconds: float) -> None:
+        """Count how a request that was begun has ended."""
+        self.begin(labels, -1)
+        key = (labels, code)
+        self._requests[key] = self._requests.get(key, 0) + 1
+        durations = self._durations.get(labels)
+        if durations is None:
+            durations = self._durations[labels] = Histogram(REQUEST_SECONDS)
+        durations.observe(seconds)
+
+    def sent(self, group: str, version: str, resource: str, events: int) -> None:
+        """Count events that were sent to a watcher."""
+        key = (group, version, resource)
+        self._events[key] = self._events.get(key, 0) + events
+
+    def collect(self) -> Iterator[Any]:
+        """The families, as ``prometheus_client`` collectors give them."""
+        yield from self._ended()
+        yield from self._under_way()
+        yield from self._kept()
+
+    def _ended(self) -> Iterator[Any]:
+        names = (*Labels._fields, "component")
+        requests = {(*key, COMPONENT, str(code)): count for (key, code), count in self._requests.items()}
+        text = (
+            "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, "
+            "resource, scope, component, and HTTP response code."
+        )
+        yield counters("apiserver_request", text, (*names, "code"), requests)
+        durations = {(*labels, COMPONENT): found for labels, found in self._durations.items()}
+        text = (
+            "[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, "
+            "resource, subresource, scope and component."
+        )
+        yield histograms("apiserver_request_duration_seconds", text, names, durations)
+
+    def _under_way(self) -> Iterator[Any]:
+        running = {(kind,): count for kind, count in self._running.items()}
+        text = "[STABLE] Requests being served, but for those that may go on for long."
+        yield gauges("apiserver_current_inflight_requests", text, ("request_kind",), running)
+        names = (*Labels._fields[:-1], "component")
+        long = {(*labels[:-1], COMPONENT): count for labels, count in self._long_running.items()}
+        text = (
+            "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, "
+            "version, resource, scope and component. Not all requests are tracked this way."
+        )
+        yield gauges("apiserver_longrunning_requests", text, names, long)
+
+    def _kept(self) -> Iterator[Any]:
+        objects = self._count_objects()
+        text = (
+            "Number of stored objects at the time of last check split by kind. In case of a fetching error, "
+            "the value will be -1."
+        )
+        yield gauges("apiserver_resource_objects", f"[ALPHA] {text}", ("group", "resource"), objects)
+        old = {(qualified(resource, group),): count for (group, resource), count in objects.items()}
+        deprecated = "[DEPRECATED, consider using apiserver_resource_objects instead]"
+        text = f"[STABLE] (Deprecated since 1.34.0) {deprecated} {text}"
+        yield gauges("apiserver_storage_objects", text, ("resource",), old)
+        names = ("group", "version", "resource")
+        text = "[ALPHA] Number of events sent in watch clients"
+        yield counters("apiserver_watch_events", text, names, self._events)
+
+
+def stored_objects(store: Store, custom: Iterable[Resource]) -> dict[tuple[str, str], int]:
+    """How many objects of each resource there are. ``custom``: the resources beside the built-in ones."""
+    kept = (each for each in RESOURCES if each.stored and each.storage is None)
+    return {(each.group, each.plural): store.count(each.namespace_prefix("")) for each in (*kept, *custom)}
+
+
+@runtime_checkable
+class Collector(Protocol):
+    """Somebody who counts."""
+
+    def collect(self) -> Iterable[Any]:
+        """The families of ``prometheus_client``."""
+        ...
+
+
+class _Collected:
+    """Families that were collected already, as the library asks for them."""
+
+    def __init__(self, families: Sequence[Any]) -> None:
+        self._families = families
+
+    def collect(self) -> Sequence[Any]:
+        return self._families
+
+
+def _merged(families: Iterable[Any]) -> list[Any]:
+    """Return each family once: several components may count under one name, with labels of their own."""
+    found: dict[str, Any] = {}
+    for family in families:
+        if family.name in found:
+            found[family.name].samples.extend(family.samples)
+        else:
+            found[family.name] = family
+    return list(found.values())
+
+
+def exposition(families: Sequence[Any], *, process: bool = True) -> bytes:
+    """These families in Prometheus' text format; with what the library counts of the ``process``.
+
+    It takes a while where there is much to tell: not on the event loop.
+    """
+    from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(cast("Any", _Collected(_merged(families))))
+    text = generate_latest(registry) + (generate_latest(REGISTRY) if process else b"")
+    for name in COUNTERS_WITHOUT_TOTAL:
+        text = text.replace(f"{name}_total".encode(), name.encode())
+    return text

@@ -1,0 +1,39 @@
+"""What any request asks for, as authorisation knows it, read from its method and path alone. Pure.
+
+Whether something of that name is served is not known here: who may not ask is refused before being told.
+Source: ``k8s.io/apiserver/pkg/endpoints/request/requestinfo.go``.
+"""
+
+from __future__ import annotations
+
+from podling.apiserver.auth.rbac import Attributes
+from podling.apiserver.http.resource_paths import NAMESPACE_SUBRESOURCES
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_PREFIXES = {"api": 2, "apis": 3}
+"""How many parts of a path come before the resource."""
+
+
+def attributes_of(method: str, path: str, *, watch: bool) -> Attributes:
+    """The attributes of a request; of one for no resource, its path and method."""
+    parts = [part for part in path.split("/") if part]
+    before = _PREFIXES.get(parts[0], 0) if parts else 0
+    group, rest = parts[1] if before == 3 and len(parts) > 1 else "", parts[before:]
+    if not before or not rest:
+        return Attributes(method.lower(), path=path)
+    if rest[0] == "watch" and len(rest) > 1:
+        watch, rest = True, rest[1:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        rest = rest[2:] if len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES else rest
+    resource, name, subresource = (*rest, "", "", "")[:3]
+    return Attributes(_verb(method, name, watch=watch), group, resource, subresource, namespace, name)
+
+
+def _verb(method: str, name: str, *, watch: bool) -> str:
+    if method in ("GET", "HEAD"):
+        return "watch" if watch else "get" if name else "list"
+    if method == "DELETE":
+        return "delete" if name else "deletecollection"
+    return _VERBS.get(method, "")

@@ -1,0 +1,283 @@
+"""Requests about objects, as HTTP carries them: bytes and headers to the registry's calls and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from itertools import chain, islice
+from typing import Any
+
+from aiohttp import web
+
+from podling import clock
+from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
+from podling.apiserver.http import options as request_options
+from podling.apiserver.http import protobuf, replies
+from podling.apiserver.http.exchange import Request
+from podling.apiserver.http.list_cache import KeptLists
+from podling.apiserver.http.metrics import RequestMetrics
+from podling.apiserver.http.negotiation import ACCEPTED, JSON, PLAIN, Form, Wanted, check_form, negotiate
+from podling.apiserver.http.replies import reply_object
+from podling.apiserver.http.representations import Renderer
+from podling.apiserver.http.resource_paths import Parsed
+from podling.apiserver.http.watch_handlers import WatchRequests
+from podling.apiserver.kinds.common.base import KindRules
+from podling.apiserver.registry import listing
+from podling.apiserver.registry.large_requests import BodyReader
+from podling.apiserver.registry.objects import entry_of
+from podling.apiserver.registry.patching import check_named
+from podling.apiserver.registry.registry import Registry
+from podling.client.base import PatchType
+from podling.client.local import Patch, Target, User, WriteOptions
+from podling.machinery import errors, tables
+from podling.machinery.encoding import codec, intake
+from podling.machinery.encoding.body_limits import VALUES_MAX, VALUES_OF_DEFINITIONS_MAX
+from podling.machinery.encoding.custom import CustomObject, CustomResource, is_custom
+from podling.machinery.encoding.mismatch import Mismatch
+from podling.machinery.encoding.status_json import status_json
+from podling.machinery.scheme import Resource, type_of
+from podling.store.base import Entry
+
+DEFINITION = "CustomResourceDefinition"
+
+WRITES = ("create", "update", "patch", "delete")
+PATCH_TYPES = {each.value: each for each in PatchType}
+
+
+class ObjectRequests:
+    """Serves every verb of every resource."""
+
+    def __init__(self, registry: Registry, metrics: RequestMetrics) -> None:
+        self._registry = registry
+        self._metrics = metrics
+        self._watches = WatchRequests(registry, metrics)
+        self._lists = KeptLists()
+        self._bodies = BodyReader()
+        self._verbs = {
+            "get": self._get,
+            "list": self._list,
+            "watch": self._watch,
+            "create": self._create,
+            "update": self._update,
+            "patch": self._patch,
+            "delete": self._delete,
+            "deletecollection": self._delete_collection,
+        }
+
+    def close(self) -> None:
+        """End every watch, also one that is still to be opened: their clients go on elsewhere."""
+        self._watches.close()
+        self._bodies.close()
+
+    async def serve(self, request: Request, parsed: Parsed, verb: str, user: User) -> web.StreamResponse:
+        target = parsed.target
+        if deprecation := self._registry.rules_for(target.resource).deprecation:
+            request.deprecation = deprecation
+        if verb in WRITES:
+            self._registry.authorize(user, verb, target)  # before the body is read
+        act = self._verbs[verb]
+        several_writes = (bool(target.subresource) and verb in WRITES) or verb == "deletecollection"
+        if not several_writes:
+            return await act(request, target, user)  # one write: it happens or it does not
+        # A client that goes away does not stop several of them half-way.
+        return await asyncio.shield(act(request, target, user))
+
+    async def _get(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+        if "resourceVersion" in request.query_string:
+            listing.check_not_older(request.query.get("resourceVersion", ""), self._registry.store.revision)
+        accept = request.headers.get("Accept", "")
+        wanted = PLAIN if accept == JSON else negotiate(accept)
+        if target.subresource and self._registry.view(target):
+            return await self._answer(request, target, await self._registry.get(target, user), wanted)
+        entry = self._registry.authorized_entry(target, user)
+        if target.resource.storage:
+            await self._registry.reads.prepare(target.resource, [entry])
+        entry = self._registry.reads.shown_entry(target.resource, entry)
+        if wanted is PLAIN:
+            return await reply_object(request, entry.value)
+        check_form(wanted, target.resource, listed=False)
+        body = self._renderer(target, wanted, request.query).one(entry, clock.now())
+        return await reply_object(request, body, media_type=wanted.media_type)
+
+    async def _list(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+        wanted = negotiate(request.headers.get("Accept", ""))
+        kept = target.resource.stored and target.resource.storage is None
+        whole = wanted == PLAIN and not request.query_string and kept
+        if whole:
+            self._registry.authorize(user, "list", target)
+            found = self._lists.find(target, self._registry.store.revision)
+            if found is not None:
+                return await reply_object(request, found)
+        check_form(wanted, target.resource, listed=True)
+        renderer = self._renderer(target, wanted, request.query)
+        selected = await self._registry.select(target, user, request_options.list_options(request.query))
+        entries = selected.entries
+        if target.resource.storage or isinstance(target.resource, CustomResource):
+            entries = await self._shown(target.resource, entries)
+        pieces = renderer.pieces(entries, selected.metadata, clock.now())
+        begun = list(islice(pieces, 2))
+        if whole and len(begun) == 1:
+            self._lists.keep(target, selected.revision, begun[0])
+        return await replies.reply_pieces(request, chain(begun, pieces), wanted.media_type)
+
+    async def _shown(self, resource: Resource, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """Entries as a list of ``resource`` has them."""
+        shown: list[Entry] = []
+        async for block in listing.in_turns(entries):
+            shown.extend(self._registry.reads.shown_entry(resource, entry) for entry in block)
+        return tuple(shown)
+
+    async def _watch(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+        wanted = negotiate(request.headers.get("Accept", ""), streamed=True)
+        return await self._watches.serve(request, target, user, self._renderer(target, wanted, request.query))
+
+    async def _create(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+        tables = target.resource.stored and not target.subresource  # questions and deeds have no rows
+        wanted = self._write_answer(request, tables=tables)
+        options = _write_options(request, "create")
+        kind = _body_type(target)
+        body = await self._body(request, kind, options)
+        made = await self._registry.create(target, user, body, options)
+        return await self._answer(request, target, made, wanted, 201)
+
+    async def _update(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+        wanted, options = self._write_answer(request), _write_options(request, "update")
+        kind = _body_type(target)
+        body = await self._body(request, kind, options)
+        check_named(body.metadata.name, target)
+        code = self._code_of_change(target)
+        changed = await self._registry.update(target, user, body, options)
+        return await self._answer(request, target, changed, wanted, code)
+
+    def _code_of_change(self, target: Target) -> int:
+        """What a change answers that is carried out now: 201 if it comes upon nothing, and so creates."""
+        return 200 if self._registry.reads.exists(target) else 201
+
+    async def _patch(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+        wanted = self._write_answer(request)
+        media_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
+        patch_type = PATCH_TYPES.get(media_type)
+        if patch_type is None:
+            raise errors.unsupported_media_type(list(PATCH_TYPES))
+        options = _write_options(request, "patch", patch_type)
+        data = await request.read()
+        most = VALUES_OF_DEFINITIONS_MAX if target.resource.kind == DEFINITION else VALUES_MAX
+        body = await self._bodies.read(data, codec.read_body, media_type, "", most)
+        await self._registry.turns.wait(len(data))
+        code = self._code_of_change(target)
+        patch = Patch(patch_type, body.value, body.duplicates)
+        changed = await self._registry.patch(target, user, patch, options)
+        return await self._answer(request, target, changed, wanted, code)
+
+    async def _delete(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+        wanted = self._write_answer(request)
+        options = request_options.delete_options(request.query, await self._delete_body(request))
+        warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
+        request.warnings = warnings
+        result = await self._registry.delete(target, user, options, warnings)
+        stays = options.orphan_dependents is False and self._registry.reads.exists(target)
+        return await self._answer(request, target, result, wanted, 202 if stays else 200)
+
+    async def _delete_collection(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+        wanted = self._write_answer(request)
+        selected = request_options.list_options(request.query)
+        self._registry.authorize(user, "deletecollection", target, selected.field_selector)
+        options = request_options.delete_options(request.query, await self._delete_body(request))
+        warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
+        request.warnings = warnings
+        revision = ListMeta(resource_version=str(self._registry.store.revision))
+        found = await self._registry.delete_collection(target, user, selected, options, warnings)
+        renderer = self._renderer(target, wanted, request.query)
+        body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
+        return await reply_object(request, body, media_type=wanted.media_type)
+
+    async def _body(self, request: Request, kind: type[Any], options: WriteOptions) -> Any:
+        """The object in the body of a request; what is wrong with it that is no error becomes warnings."""
+        content_type = request.headers.get("Content-Type", JSON)
+        data = await request.read()
+        body, found = await self._bodies.read(data, _object, content_type, kind, options.field_validation)
+        options.warnings.extend(found)
+        await self._registry.turns.wait(len(data))
+        return body
+
+    async def _delete_body(self, request: Request) -> DeleteOptions | None:
+        if not request.can_read_body:
+            return None
+        data = await request.read()
+        if not data:
+            return None
+        return await self._bodies.read(data, _delete_options, request.headers.get("Content-Type", JSON))
+
+    def _write_answer(self, request: Request, *, tables: bool = True) -> Wanted:
+        """How the answer to a write shall look; asked first, so that nothing is written for a 406."""
+        return negotiate(request.headers.get("Accept", ""), tables=tables)
+
+    async def _answer(
+        self,
+        request: Request,
+        target: Target,
+        obj: Any,
+        wanted: Wanted,
+        code: int = 200,
+    ) -> web.StreamResponse:
+        view = self._registry.view(target)
+        own = view.body if view else (target.resource.type, CustomObject)
+        shows_itself = not target.subresource or isinstance(obj, own)
+        if wanted.form is Form.OBJECT or isinstance(obj, Status) or not shows_itself:
+            body = status_json(obj) if isinstance(obj, Status) else self._registry.reads.json_of(target, obj)
+        else:
+            body = self._renderer(target, wanted, request.query).one(entry_of(obj), clock.now())
+        return await reply_object(request, body, code=code, media_type=wanted.media_type)
+
+    def _renderer(self, target: Target, wanted: Wanted, query: Mapping[str, str]) -> Renderer:
+        """Makes answers about ``target``, which may be a view of its object."""
+        asked = query.get("includeObject", "") if wanted.form is Form.TABLE else ""
+        include = tables.check_include_object(asked)
+        view = self._registry.view(target)
+        rules = self._registry.rules_for(target.resource) if view is None else view.table or KindRules[Any]()
+        return Renderer(target.resource, rules, wanted.form, include, wanted.version)
+
+
+def _write_options(request: Request, verb: str, patch_type: PatchType | None = None) -> WriteOptions:
+    agent = request.headers.get("User-Agent", "")
+    options = request_options.write_options(request.query, verb, patch_type, agent)
+    request.warnings = options.warnings
+    return options
+
+
+def _body_type(target: Target) -> type[Any]:
+    """The kind that a create or update of ``target`` takes."""
+    if not target.subresource:
+        return target.resource.type
+    part = target.resource.subresources[target.subresource]
+    if isinstance(target.resource, CustomResource) and part.kind == target.resource.kind:
+        return target.resource.type
+    return type_of(part.group, part.version, part.kind)
+
+
+def _object(data: bytes, content_type: str, kind: type[Any], field_validation: str) -> tuple[Any, list[str]]:
+    read = codec.read_body if is_custom(kind) else read_any
+    most = VALUES_OF_DEFINITIONS_MAX if kind.__name__ == DEFINITION and not is_custom(kind) else VALUES_MAX
+    return codec.convert(read(data, content_type, kind.__name__, most), kind, field_validation)
+
+
+def read_any(data: bytes, content_type: str, kind: str = "", values_max: int = VALUES_MAX) -> codec.Body:
+    """A body in any media type that is served. Raises 415 for others, 400 for malformed ones."""
+    if content_type == JSON:
+        return codec.read_body(data, content_type, kind, values_max)
+    if content_type.startswith(protobuf.MEDIA_TYPE):
+        return protobuf.read_protobuf(data, values_max)
+    if content_type.partition(";")[0].strip().lower() not in ("", *ACCEPTED):
+        raise errors.unsupported_media_type((*ACCEPTED, protobuf.MEDIA_TYPE))
+    return codec.read_body(data, content_type, kind, values_max)
+
+
+def _delete_options(data: bytes, content_type: str) -> DeleteOptions:
+    body = read_any(data, content_type)
+    kind = body.value.get("kind") if isinstance(body.value, dict) else None
+    if kind not in (None, "", "DeleteOptions"):
+        raise errors.bad_request("decoded object cannot be converted to DeleteOptions")
+    try:
+        return intake.read(body, DeleteOptions, "Ignore")[0]
+    except Mismatch as error:
+        raise errors.bad_request(str(error)) from None

@@ -1,0 +1,1 @@
+"""Rules of workloads and of their autoscalers (``apps``, ``autoscaling``)."""

@@ -1,0 +1,1 @@
+"""Rules of roles, service accounts, certificate requests and access reviews."""

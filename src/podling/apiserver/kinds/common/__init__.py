@@ -1,0 +1,1 @@
+"""Pieces that the rules of many kinds share: the base class, checks, defaults, tables, views."""

@@ -1,0 +1,126 @@
+"""An autoscaler as ``autoscaling/v1``, which has fields for one CPU target alone.
+
+Whoever reads an autoscaler as ``v1`` and writes it back loses nothing: the rest travels in annotations
+(``autoscaler_annotations``).
+
+Upstream: ``pkg/apis/autoscaling/v1/conversion.go``, ``pkg/apis/autoscaling/helpers.go``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import structs
+
+from podling.api import autoscaling_v1, autoscaling_v2
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.kinds.common.autoscaler_annotations import (
+    BEHAVIOR,
+    CONDITIONS,
+    CURRENT_METRICS,
+    METRICS,
+    ROUND_TRIP,
+    annotations_of,
+    behavior_in,
+    conditions_in,
+    metrics_in,
+    statuses_in,
+)
+
+DEFAULT_UTILIZATION = 80
+"""The CPU utilization (per cent of what is requested) that is aimed at when nothing is said."""
+
+
+def without_round_trip(metadata: ObjectMeta) -> ObjectMeta:
+    """``metadata`` without the annotations of the conversion; the same if it has none."""
+    if ROUND_TRIP.isdisjoint(metadata.annotations):
+        return metadata
+    kept = {key: value for key, value in metadata.annotations.items() if key not in ROUND_TRIP}
+    return structs.replace(metadata, annotations=kept)
+
+
+def autoscaler_out(scaler: autoscaling_v2.HorizontalPodAutoscaler) -> autoscaling_v1.HorizontalPodAutoscaler:
+    """What is stored as ``v1`` shows it."""
+    spec, status = scaler.spec, scaler.status
+    wanted = next((metric for metric in spec.metrics if _cpu_share(metric) is not None), None)
+    shares = [each.resource.current for each in status.current_metrics if _is_cpu(each) and each.resource]
+    used = [each.average_utilization for each in shares if each.average_utilization is not None]
+    return autoscaling_v1.HorizontalPodAutoscaler(
+        metadata=_annotated(scaler),
+        spec=autoscaling_v1.HorizontalPodAutoscalerSpec(
+            scale_target_ref=_reference(autoscaling_v1.CrossVersionObjectReference, spec.scale_target_ref),
+            min_replicas=spec.min_replicas,
+            max_replicas=spec.max_replicas,
+            target_cpu_utilization_percentage=_cpu_share(wanted) if wanted else None,
+        ),
+        status=autoscaling_v1.HorizontalPodAutoscalerStatus(
+            observed_generation=status.observed_generation,
+            last_scale_time=status.last_scale_time,
+            current_replicas=status.current_replicas or 0,
+            desired_replicas=status.desired_replicas,
+            current_cpu_utilization_percentage=used[-1] if used else None,
+        ),
+    )
+
+
+def autoscaler_in(scaler: autoscaling_v1.HorizontalPodAutoscaler) -> autoscaling_v2.HorizontalPodAutoscaler:
+    """What a ``v1`` object stands for. Without any metric it is CPU that is aimed at."""
+    spec, status, said = scaler.spec, scaler.status, scaler.metadata.annotations
+    share, used = spec.target_cpu_utilization_percentage, status.current_cpu_utilization_percentage
+    metrics: tuple[autoscaling_v2.MetricSpec, ...] = () if share is None else (cpu_metric(share),)
+    if METRICS in said:
+        metrics = metrics_in(said[METRICS]) + metrics
+    current: tuple[autoscaling_v2.MetricStatus, ...] = () if used is None else (_cpu_status(used),)
+    if CURRENT_METRICS in said:
+        current = statuses_in(said[CURRENT_METRICS]) or current
+    return autoscaling_v2.HorizontalPodAutoscaler(
+        metadata=without_round_trip(scaler.metadata),
+        spec=autoscaling_v2.HorizontalPodAutoscalerSpec(
+            scale_target_ref=_reference(autoscaling_v2.CrossVersionObjectReference, spec.scale_target_ref),
+            min_replicas=spec.min_replicas,
+            max_replicas=spec.max_replicas,
+            metrics=metrics or (cpu_metric(DEFAULT_UTILIZATION),),
+            behavior=behavior_in(said[BEHAVIOR]) if BEHAVIOR in said else None,
+        ),
+        status=autoscaling_v2.HorizontalPodAutoscalerStatus(
+            observed_generation=status.observed_generation,
+            last_scale_time=status.last_scale_time,
+            current_replicas=status.current_replicas,
+            desired_replicas=status.desired_replicas,
+            current_metrics=current,
+            conditions=conditions_in(said[CONDITIONS]) if CONDITIONS in said else (),
+        ),
+    )
+
+
+def cpu_metric(percent: int) -> autoscaling_v2.MetricSpec:
+    """CPU, used to ``percent`` of what the pods request."""
+    target = autoscaling_v2.MetricTarget(type="Utilization", average_utilization=percent)
+    source = autoscaling_v2.ResourceMetricSource(name="cpu", target=target)
+    return autoscaling_v2.MetricSpec(type="Resource", resource=source)
+
+
+def _cpu_status(percent: int) -> autoscaling_v2.MetricStatus:
+    current = autoscaling_v2.MetricValueStatus(average_utilization=percent)
+    source = autoscaling_v2.ResourceMetricStatus(name="cpu", current=current)
+    return autoscaling_v2.MetricStatus(type="Resource", resource=source)
+
+
+def _is_cpu(metric: autoscaling_v2.MetricSpec | autoscaling_v2.MetricStatus) -> bool:
+    return metric.type == "Resource" and metric.resource is not None and metric.resource.name == "cpu"
+
+
+def _cpu_share(metric: autoscaling_v2.MetricSpec) -> int | None:
+    """The utilization of CPU that a metric aims at: all that ``v1`` can say."""
+    return metric.resource.target.average_utilization if _is_cpu(metric) and metric.resource else None
+
+
+def _reference(kind: Any, reference: Any) -> Any:
+    return kind(api_version=reference.api_version, kind=reference.kind, name=reference.name)
+
+
+def _annotated(scaler: autoscaling_v2.HorizontalPodAutoscaler) -> ObjectMeta:
+    metadata = without_round_trip(scaler.metadata)
+    others = [metric for metric in scaler.spec.metrics if _cpu_share(metric) is None]
+    found = annotations_of(scaler, others)
+    return structs.replace(metadata, annotations={**metadata.annotations, **found}) if found else metadata

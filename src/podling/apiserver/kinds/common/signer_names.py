@@ -1,0 +1,54 @@
+"""The names of signers, ``domain/path``, and of the trust bundles that are theirs.
+
+Upstream: ``ValidateSignerName`` and ``ValidateClusterTrustBundleName`` in ``pkg/apis/core/validation``.
+"""
+
+from __future__ import annotations
+
+from podling.apiserver.kinds.common import checks
+from podling.apiserver.kinds.common.checks import Errors
+from podling.machinery import fields, names
+from podling.machinery.fields import Path
+
+LONGEST_SIGNER = 571
+
+
+def signer_name_errors(path: Path, name: str) -> Errors:
+    """Long enough for a signer that is named after an object in a namespace."""
+    if not name:
+        return [fields.required(path)]
+    domain, slash, rest = name.partition("/")
+    if not slash or "/" in rest:
+        text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        return [fields.invalid(path, name, text)]
+    errors: Errors = []
+    if len(domain.encode()) > names.DNS_SUBDOMAIN_MAX_LENGTH:
+        errors.append(fields.too_long(path, names.DNS_SUBDOMAIN_MAX_LENGTH))
+    errors += _part_errors(path, domain, is_domain=True)
+    if "." not in domain:
+        text = "should be a domain with at least two segments separated by dots"
+        errors.append(fields.invalid(path, domain, text))
+    errors += _part_errors(path, rest, is_domain=False)
+    if len(name.encode()) > LONGEST_SIGNER:
+        errors.append(fields.too_long(path, LONGEST_SIGNER))
+    return errors
+
+
+def _part_errors(path: Path, text: str, *, is_domain: bool) -> Errors:
+    """What is wrong with the first bad label; more would say the same."""
+    check = names.dns_label_errors if is_domain else names.dns_subdomain_errors
+    for label in text.split("."):
+        problems = [f'validating label "{label}": {problem}' for problem in check(label)]
+        if problems:
+            return checks.invalid_each(path, text, problems)
+    return []
+
+
+def bundle_name_errors(path: Path, name: str) -> Errors:
+    """A bundle of a signer is named ``domain:path:name``; one of nobody has a plain name."""
+    parts = name.split(":")
+    if len(parts) not in (1, 3):
+        problems = ['ClusterTrustBundle without signer name must not have ":" in its name']
+    else:
+        problems = names.dns_subdomain_errors(parts[-1])
+    return [fields.invalid(path, name, f"not a valid clustertrustbundlename: {text}") for text in problems]

@@ -1,0 +1,108 @@
+"""One stored object, two kinds to see it as: core and ``events.k8s.io`` events, the versions of autoscalers.
+
+Pure. Stored is always the kind of ``Resource.storage_resource``; what comes in as the other kind is turned
+into it, and what goes out is turned back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from podling.api import core_v1, events_v1
+from podling.apiserver.kinds.common.autoscaler_views import autoscaler_in, autoscaler_out
+from podling.machinery.encoding.custom import CustomObject, CustomResource
+from podling.machinery.scheme import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    inward: Callable[[Any], Any]
+    outward: Callable[[Any], Any]
+
+
+def stored_form(resource: Resource, obj: Any) -> Any:
+    """``obj``, given as the kind of ``resource``, as the kind that is stored."""
+    if isinstance(obj, CustomObject):
+        return obj  # converted where it is written: rules are those of the request's own version
+    found = _CONVERSIONS.get((resource.group, resource.version, resource.kind)) if resource.storage else None
+    return found.inward(obj) if found and isinstance(obj, resource.type) else obj
+
+
+def shown_form(resource: Resource, obj: Any) -> Any:
+    """A stored object as the kind of ``resource``."""
+    if isinstance(obj, CustomObject):
+        return _in_version(obj, resource)
+    found = _CONVERSIONS.get((resource.group, resource.version, resource.kind)) if resource.storage else None
+    return found.outward(obj) if found and isinstance(obj, resource.storage_resource.type) else obj
+
+
+def _in_version(obj: CustomObject, resource: Resource) -> CustomObject:
+    """A custom object in another version: what that version's schema has of it, under its name."""
+    if obj.api_version == resource.group_version:
+        return obj
+    return pruned_for(resource, structs.replace(obj, api_version=resource.group_version))
+
+
+def pruned_for(resource: Resource, obj: CustomObject) -> CustomObject:
+    """A custom object that was converted to the version of ``resource``, with what that version has."""
+    schema = resource.schema if isinstance(resource, CustomResource) else None
+    return obj if schema is None else structs.replace(obj, content=schema.pruned(obj.content))
+
+
+def _event_in(event: events_v1.Event) -> core_v1.Event:
+    series = event.series
+    return core_v1.Event(
+        metadata=event.metadata,
+        involved_object=event.regarding or core_v1.ObjectReference(),
+        related=event.related,
+        reason=event.reason,
+        message=event.note,
+        type=event.type,
+        action=event.action,
+        reporting_component=event.reporting_controller or "",
+        reporting_instance=event.reporting_instance or "",
+        event_time=event.event_time,
+        series=core_v1.EventSeries(count=series.count, last_observed_time=series.last_observed_time)
+        if series
+        else None,
+        source=event.deprecated_source or core_v1.EventSource(),
+        first_timestamp=event.deprecated_first_timestamp,
+        last_timestamp=event.deprecated_last_timestamp,
+        count=event.deprecated_count,
+    )
+
+
+def _event_out(event: core_v1.Event) -> events_v1.Event:
+    series = event.series
+    shown = (
+        events_v1.EventSeries(count=series.count or 0, last_observed_time=series.last_observed_time)
+        if series
+        else None
+    )
+    return events_v1.Event(
+        metadata=event.metadata,
+        regarding=event.involved_object,
+        related=event.related,
+        reason=event.reason,
+        note=event.message,
+        type=event.type,
+        action=event.action,
+        reporting_controller=event.reporting_component,
+        reporting_instance=event.reporting_instance,
+        event_time=event.event_time,
+        series=shown,
+        deprecated_source=event.source,
+        deprecated_first_timestamp=event.first_timestamp,
+        deprecated_last_timestamp=event.last_timestamp,
+        deprecated_count=event.count,
+    )
+
+
+_CONVERSIONS = {
+    ("events.k8s.io", "v1", "Event"): _Conversion(_event_in, _event_out),
+    ("autoscaling", "v1", "HorizontalPodAutoscaler"): _Conversion(autoscaler_in, autoscaler_out),
+}

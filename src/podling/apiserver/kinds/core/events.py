@@ -1,0 +1,138 @@
+"""Events, in both groups: one stored kind, two views of it.
+
+Upstream: ``pkg/registry/core/event``, ``pkg/apis/core/validation/events.go``, ``printEvent`` in
+``pkg/printers/internalversion/printers.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from podling.api.core_v1 import Event, ObjectReference
+from podling.apiserver.kinds.common.base import Context, KindRules
+from podling.apiserver.kinds.common.cells import UNKNOWN, age_since, as_stored, wide
+from podling.apiserver.kinds.common.checks import Errors
+from podling.apiserver.kinds.core.event_validation import event_change_errors, event_errors, new_event_errors
+from podling.machinery import names
+from podling.machinery.tables import Column
+
+_REFERENCE = (
+    ("kind", "kind"), ("namespace", "namespace"), ("name", "name"), ("uid", "uid"),
+    ("apiVersion", "api_version"), ("resourceVersion", "resource_version"), ("fieldPath", "field_path"),
+)  # fmt: skip
+
+
+class EventRules(KindRules[Event]):
+    create_on_update = True
+    bare_finalizers = True
+    columns = (
+        Column("Last Seen", description="When the event happened last"),
+        Column("Type", description="Normal or Warning"),
+        Column("Reason", description="The reason, in one word"),
+        Column("Object", description="What the event is about"),
+        wide("Subobject", "Which part of the object the event is about"),
+        wide("Source", "Who reports the event"),
+        Column("Message", description="What happened"),
+        wide("First Seen", "When the event happened first"),
+        wide("Count", "How often the event happened"),
+        Column("Name", format="name", description="Name of the event", priority=1),
+    )
+    field_labels = (
+        *(f"involvedObject.{name}" for name, _ in _REFERENCE),
+        "reason", "reportingComponent", "source", "type",
+    )  # fmt: skip
+
+    def name_errors(self, name: str) -> list[str]:
+        """Any name will do that a URL can hold."""
+        return names.path_segment_errors(name)
+
+    def validate(self, obj: Event, context: Context) -> Errors:
+        return event_errors(obj, "reportingComponent")
+
+    def validate_update(self, new: Event, old: Event, context: Context) -> Errors:
+        return self.validate(new, context)
+
+    def selectable_fields(self, obj: Event) -> dict[str, str]:
+        found = {
+            f"involvedObject.{name}": getattr(obj.involved_object, attribute) or ""
+            for name, attribute in _REFERENCE
+        }
+        source = obj.source.component or obj.reporting_component or ""
+        return {
+            **found,
+            "reason": obj.reason or "",
+            "reportingComponent": obj.reporting_component or "",
+            "source": source,
+            "type": obj.type or "",
+        }
+
+    def row(self, obj: Any, now: datetime) -> Sequence[Any]:
+        """The same row for an event of either group."""
+        obj = as_stored(obj)
+        first, last = _times(obj, now)
+        count = obj.count or 0
+        if obj.series is not None:
+            count = obj.series.count or 0
+        elif count == 0:
+            count = 1
+        return (
+            last,
+            obj.type,
+            obj.reason,
+            _object(obj.involved_object),
+            obj.involved_object.field_path or "",
+            _source(obj),
+            (obj.message or "").strip(),
+            first,
+            count,
+            obj.metadata.name,
+        )
+
+
+class NewEventRules(EventRules):
+    """Events of ``events.k8s.io``, which is stricter than the core group and has names of its own."""
+
+    field_labels = (*(f"regarding.{name}" for name, _ in _REFERENCE), "reason", "reportingController", "type")
+
+    def selectable_fields(self, obj: Event) -> dict[str, str]:
+        stored = super().selectable_fields(obj)
+        return {label: stored[_stored_label(label)] for label in self.field_labels}
+
+    bare_finalizers = False
+
+    def name_errors(self, name: str) -> list[str]:
+        return names.dns_subdomain_errors(name)
+
+    def validate(self, obj: Event, context: Context) -> Errors:
+        return event_errors(obj, "reportingController") + new_event_errors(obj)
+
+    def validate_update(self, new: Event, old: Event, context: Context) -> Errors:
+        return event_errors(new, "reportingController") + event_change_errors(new, old)
+
+
+def _stored_label(label: str) -> str:
+    """What the core group calls a field."""
+    return label.replace("regarding.", "involvedObject.").replace("reportingController", "reportingComponent")
+
+
+def _times(obj: Event, now: datetime) -> tuple[str, str]:
+    """When it was first and last seen, as ages."""
+    happened = obj.event_time
+    first = age_since(obj.first_timestamp or happened, now)
+    last = first if obj.last_timestamp is None else age_since(obj.last_timestamp, now)
+    if obj.series is not None and obj.series.last_observed_time is not None:
+        last = age_since(obj.series.last_observed_time, now)
+    return first or UNKNOWN, last or UNKNOWN
+
+
+def _object(reference: ObjectReference) -> str:
+    kind, name = (reference.kind or "").lower(), reference.name or ""
+    return f"{kind}/{name}" if name else kind
+
+
+def _source(obj: Event) -> str:
+    component = obj.source.component or obj.reporting_component or ""
+    host = obj.source.host or obj.reporting_instance or ""
+    return f"{component}, {host}" if host else component

@@ -1,0 +1,1 @@
+"""Rules of FlowSchemas and PriorityLevelConfigurations, and their defaults."""

@@ -1,0 +1,1 @@
+"""Rules of Services, their endpoints, Ingresses and NetworkPolicies."""

@@ -1,0 +1,1 @@
+"""Rules of pods and of pod templates, one file per subject; ``pods`` joins them."""

@@ -1,0 +1,1 @@
+"""Rules of dynamic resource allocation (``resource.k8s.io``)."""

@@ -1,0 +1,1 @@
+"""Rules of PriorityClasses, RuntimeClasses and PodDisruptionBudgets."""

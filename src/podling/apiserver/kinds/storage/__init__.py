@@ -1,0 +1,1 @@
+"""Rules of volumes, claims, storage classes and what CSI drivers announce."""

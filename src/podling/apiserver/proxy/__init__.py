@@ -1,0 +1,1 @@
+"""Requests that another server answers: kubelets' streams, pods, Services, nodes and webhooks."""

@@ -1,0 +1,126 @@
+"""Objects as the store keeps them: encoded once per revision, decoded at most once.
+
+An entry's ``memo`` holds what was derived from its bytes. Whoever writes an object hands the memo
+over with it, so that decoding happens only for what was read back from disk.
+
+Custom objects are completed when they are decoded: pruned and defaulted by the schema of the version that
+they are stored in. When their definition has changed since, that is done again at the next read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, structs
+
+from podling.machinery import errors
+from podling.machinery.encoding import codec
+from podling.machinery.encoding.custom import NO_SCHEMAS, CustomResource, ObjectSchema
+from podling.machinery.errors import ApiError
+from podling.store.base import Entry
+
+
+class Stored(Struct, eq=False, gc=False):
+    """What is derived from one entry's bytes: the object, and later its other representations."""
+
+    object: Any = None
+    item_bytes: bytes | None = None
+    """The object as lists have it, once somebody has asked for one."""
+    metadata_bytes: bytes | None = None
+    """The object as ``PartialObjectMetadata``, once somebody has asked for it."""
+    schemas: Mapping[str, ObjectSchema] | None = None
+    """The schemas that a custom object was completed by; None where there is nothing to complete."""
+    completed_bytes: bytes | None = None
+    """The JSON of ``object``, if completion has made it another than the stored one."""
+    _forms: dict[str, Any] | None = None
+
+    @property
+    def forms(self) -> dict[str, Any]:
+        """The object in other versions, as far as somebody has asked for them."""
+        if self._forms is None:
+            self._forms = {}
+        return self._forms
+
+
+class Writing:
+    """One object on its way into the store: takes its revision, is encoded, and becomes the memo."""
+
+    __slots__ = ("memo", "object")
+
+    def __init__(self, obj: Any, *, converted: bool = False) -> None:
+        """``converted``: the object comes from another version, and was not completed in this one."""
+        self.object = obj
+        self.memo = Stored(schemas=NO_SCHEMAS if converted else _schemas(type(obj)))
+
+    def encode(self, revision: int) -> bytes:
+        obj = with_revision(self.object, revision)
+        self.memo.object = obj
+        return codec.encode(obj)
+
+
+def with_revision(obj: Any, revision: int) -> Any:
+    """``obj`` carrying ``revision`` as its ``metadata.resourceVersion``."""
+    metadata = structs.replace(obj.metadata, resource_version=str(revision))
+    return structs.replace(obj, metadata=metadata)
+
+
+def stored(entry: Entry, kind: type[Any]) -> Stored:
+    """Return what is known of ``entry``; decode it if that was not done yet, or by another definition.
+
+    Raises ``ApiError`` 500 for a value that is not an object of ``kind``.
+    """
+    memo: Stored | None = entry.memo
+    if memo is not None and (memo.schemas is None or _is_current(memo, kind)):
+        return memo
+    if why := problem(entry, kind):
+        raise errors.corrupt_object(entry.key, entry.revision, why)
+    found: Stored = entry.memo
+    return found
+
+
+def problem(entry: Entry, kind: type[Any]) -> str:
+    """Decode ``entry``; return why it is not an object of ``kind``, empty if it is one."""
+    try:
+        entry.memo = _decoded(entry, kind)
+    except Exception as error:  # whatever is wrong with a damaged value, it concerns this object alone
+        return str(error) or type(error).__name__
+    return ""
+
+
+def _schemas(kind: type[Any]) -> Mapping[str, ObjectSchema] | None:
+    resource: CustomResource | None = getattr(kind, "custom_resource", None)
+    return None if resource is None else resource.schemas
+
+
+def _is_current(memo: Stored, kind: type[Any]) -> bool:
+    """Return true if a custom object was completed by the schemas of ``kind``, or ``kind`` has none."""
+    wanted = _schemas(kind)
+    return not wanted or memo.schemas is wanted
+
+
+def _decoded(entry: Entry, kind: type[Any]) -> Stored:
+    obj, schemas = codec.decode(entry.value, kind), _schemas(kind)
+    schema = schemas.get(obj.api_version.rpartition("/")[2]) if schemas else None
+    if schema is None:
+        return Stored(obj, schemas=schemas)
+    try:
+        content = schema.completed(obj.content)
+    except ApiError:
+        content = schema.pruned(obj.content)  # too large with defaults: a read shows what there is
+    if content == obj.content:
+        return Stored(obj, schemas=schemas)
+    obj = structs.replace(obj, content=content)
+    return Stored(obj, schemas=schemas, completed_bytes=codec.encode(obj))
+
+
+def object_of(entry: Entry, kind: type[Any]) -> Any:
+    """The object in ``entry``; shared, never to be changed."""
+    memo: Stored | None = entry.memo
+    return memo.object if memo is not None and memo.schemas is None else stored(entry, kind).object
+
+
+def entry_of(obj: Any) -> Entry:
+    """An object that is not (or not like this) in the store, as an entry, to be shown in any form."""
+    revision = int(obj.metadata.resource_version or 0)
+    return Entry("", codec.encode(obj), revision, 0, Stored(obj))

@@ -1,0 +1,142 @@
+"""Patches: from a stored object and a patch to the object that the writer wants.
+
+The four kinds of patches work on plain data; the result is decoded as a manifest would be, so unknown fields
+are found by the same check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from podling import clock
+from podling.apiserver.kinds.common.base import View
+from podling.apiserver.kinds.common.metadata import OTHER_NAMESPACE
+from podling.apiserver.registry.managed_fields import applied, check_typed
+from podling.client.base import PatchType
+from podling.client.local import Patch, Target, WriteOptions
+from podling.machinery import errors
+from podling.machinery.encoding import codec
+from podling.machinery.encoding.custom import is_custom
+from podling.machinery.encoding.plain import json_type
+from podling.machinery.scheme import Resource
+
+
+def patched(old: Any | None, wanted: Patch, target: Target, options: WriteOptions) -> Any:
+    """The object that ``wanted`` makes of ``old``; only a server-side apply may make one from nothing."""
+    if wanted.type is PatchType.APPLY:
+        return applied(old, _named(wanted, target, old), target, options, clock.now())
+    return apply_patch(old, wanted, target.resource.type, options)
+
+
+def _named(wanted: Patch, target: Target, old: Any | None) -> Patch:
+    """The intent with the name that the URL has. Raises 400 when it says another, or is none."""
+    intent = _intent(wanted)
+    metadata = intent.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        return wanted  # reading it as an object says what is wrong
+    _check_kind(intent, target.resource.group_version, target.resource.kind)
+    check_place(metadata.get("name"), metadata.get("namespace"), target)
+    if old is None and metadata.get("uid"):
+        text = (
+            f"uid mismatch: the provided object specified uid {metadata['uid']}, "
+            "and no existing object was found"
+        )
+        raise errors.conflict(target.resource.plural, target.resource.group, target.name, text)
+    place = {"namespace": target.namespace} if target.namespace else {}
+    return replace(wanted, body={**intent, "metadata": {**metadata, "name": target.name, **place}})
+
+
+def _intent(wanted: Patch) -> dict[str, Any]:
+    """What is applied; nothing at all says nothing. Raises 400 for what is no object."""
+    intent = {} if wanted.body is None else wanted.body
+    if not isinstance(intent, dict):
+        raise errors.bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{json_type(intent)} into Go value of type map[string]interface {{}}"
+        )
+    return intent
+
+
+def _check_kind(intent: dict[str, Any], group_version: str, kind: str) -> None:
+    """400 when an intent does not say of itself what it is applied to."""
+    said = intent.get("apiVersion") or "", intent.get("kind") or ""
+    if said != (group_version, kind):
+        group, _, version = str(said[0]).rpartition("/")
+        raise errors.bad_request(f"invalid object type: {group}/{version}, Kind={said[1]}")
+
+
+def applied_to_view(wanted: Patch, view: View, resource: Resource) -> Patch:
+    """An intent for a view (``scale``) as one for the object behind it. Raises 400 for no such body."""
+    group, version, kind = view.body.group_version_kind
+    said = _intent(wanted)
+    _check_kind(said, f"{group}/{version}", kind)
+    check_typed(said, view.body, f"{group}/{version}", clock.now())
+    codec.convert(said, view.body, "Ignore")
+    replicas = (said.get("spec") or {}).get("replicas")
+    intent: dict[str, Any] = {}
+    if replicas is not None:
+        intent = reduce(lambda inner, name: {name: inner}, reversed(view.replicas_path), replicas)
+    metadata = said.get("metadata") or {}
+    head = {name: metadata[name] for name in ("name", "namespace", "resourceVersion") if metadata.get(name)}
+    intent |= {"apiVersion": resource.group_version, "kind": resource.kind, "metadata": head}
+    return replace(wanted, body=intent)
+
+
+def check_named(name: str | None, target: Target) -> None:
+    """400 when what is put in the place of an object does not say its name."""
+    if not name:
+        raise errors.bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"
+        )
+
+
+def check_place(name: str | None, namespace: str | None, target: Target) -> None:
+    """400 when an object says another namespace or name than the URL it is sent to."""
+    if namespace and target.namespace and namespace != target.namespace:
+        raise errors.bad_request(OTHER_NAMESPACE)
+    if name and name != target.name:
+        raise errors.bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+        )
+
+
+def _of_kind(result: Any, old: dict[str, Any]) -> Any:
+    """Give what a strategic merge patch led to the kind and version of the object it was applied to.
+
+    Kubernetes writes the result into a value of the object's Go type, whatever kind the patch names; so the
+    scale of a Deployment may be patched with a Deployment (apiserver ``smpPatcher``).
+    """
+    if not isinstance(result, dict):
+        return result
+    said = {name: old[name] for name in ("apiVersion", "kind") if isinstance(result.get(name), str)}
+    return {**result, **said}
+
+
+def apply_patch(old: Any, wanted: Patch, kind: type[Any], options: WriteOptions) -> Any:
+    """``old`` after a patch of any other type. Raises 400 or 422 for one that cannot be applied."""
+    from podling.machinery.patches import patch  # loaded with the first patch: a start needs none
+
+    plain, strategic = codec.to_plain(old), None
+    accepted = [each for each in PatchType if not (is_custom(kind) and each is PatchType.STRATEGIC)]
+    if wanted.type not in accepted:
+        raise errors.unsupported_media_type([each.value for each in accepted])
+    looked_at = options.field_validation != "Ignore"
+    if looked_at and wanted.type in (PatchType.JSON, PatchType.MERGE):
+        patch.check_decodes(wanted.body, "array" if wanted.type is PatchType.JSON else "object")
+    duplicates = wanted.duplicates
+    if wanted.type is PatchType.JSON:
+        duplicates = patch.strict_reports(wanted.body, wanted.duplicates)
+        result = patch.json_patch(plain, wanted.body)
+    elif wanted.type is PatchType.MERGE:
+        result = patch.merge_patch(plain, wanted.body)
+    elif wanted.type is PatchType.STRATEGIC:
+        result = _of_kind(patch.strategic_merge_patch(plain, wanted.body, kind), plain)
+        strategic = wanted.body
+    else:
+        raise errors.unsupported_media_type([each.value for each in PatchType if each is not PatchType.APPLY])
+    body = codec.Body(result, duplicates)
+    obj, warnings = patch.patched_object(body, kind, options.field_validation, strategic)
+    options.warnings.extend(warnings)
+    return obj

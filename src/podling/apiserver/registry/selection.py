@@ -1,0 +1,69 @@
+"""Which objects a list, a watch or a deletion of a collection means: selectors, checked once.
+
+Every kind selects by ``metadata.name`` and ``metadata.namespace``; a kind's rules name what else it knows.
+A selector over a field that the kind does not know is refused, never ignored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from podling.apiserver.kinds.common.base import KindRules
+from podling.client.local import ListOptions
+from podling.machinery import errors, selectors
+from podling.machinery.selectors import FieldSelector, LabelSelector, SelectorError
+
+NAME = "metadata.name"
+NAMESPACE = "metadata.namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What matches. ``everything`` is true when nothing has to be looked at to know."""
+
+    labels: LabelSelector
+    fields: FieldSelector
+    rules: KindRules[Any]
+    everything: bool
+
+    def matches(self, obj: Any) -> bool:
+        if self.everything:
+            return True
+        return self.labels.matches(obj.metadata.labels) and (
+            self.fields.empty or self.fields.matches(self.values(obj))
+        )
+
+    def values(self, obj: Any) -> dict[str, str]:
+        """The selectable fields of ``obj``."""
+        metadata = obj.metadata
+        return {
+            NAME: metadata.name or "",
+            NAMESPACE: metadata.namespace or "",
+            **self.rules.selectable_fields(obj),
+        }
+
+    def exactly(self, field: str) -> str:
+        """The one value that ``field`` must have, or nothing if there is no such requirement."""
+        return self.fields.required_value(field) or ""
+
+
+def selection(options: ListOptions, rules: KindRules[Any]) -> Selection:
+    """The selection that ``options`` ask for. Raises 400 for selectors that cannot be understood."""
+    try:
+        labels = selectors.parse_label_selector(options.label_selector)
+        fields = selectors.parse_field_selector(options.field_selector)
+    except SelectorError as error:
+        raise errors.bad_request(str(error)) from None
+    for name in fields.fields:
+        if name not in (NAME, NAMESPACE) and name not in rules.field_labels:
+            raise _unknown_field(rules, name)
+    everything = labels.empty and fields.empty
+    return Selection(labels, fields, rules, everything)
+
+
+def _unknown_field(rules: KindRules[Any], name: str) -> errors.ApiError:
+    """400; clients themselves say which list it was."""
+    if rules.field_labels:
+        return errors.bad_request(f"field label not supported: {name}")
+    return errors.bad_request(f'"{name}" is not a known field selector: only "{NAME}", "{NAMESPACE}"')

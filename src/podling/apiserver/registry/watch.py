@@ -1,0 +1,228 @@
+"""Watches: what changes, as the watcher's selection sees it.
+
+A watcher sees a world of matching objects. An object that begins to match is ADDED to that world and one that
+stops matching is DELETED from it, whatever happened in the store. Events come in revision order, each
+once; a watch that cannot keep that promise (too old a start, too slow a reader) ends and says so.
+
+Bookmarks tell the revision up to which a watcher has seen everything, so that it may go on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.registry.objects import Writing, object_of
+from podling.apiserver.registry.selection import Selection
+from podling.client.base import WatchEvent, WatchEventType
+from podling.client.local import ListOptions
+from podling.machinery.encoding import codec
+from podling.store.base import Entry, Event, EventType, Store, StoreClosed, Watch, WatchOverflow
+
+BOOKMARK_SECONDS = 60.0
+SHOWN_AT_ONCE = 500
+"""Objects there from the beginning that are shown before others get a turn."""
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True)
+class Change(WatchEvent[Any]):
+    """An event for a watcher, with the entry that holds its object's bytes."""
+
+    entry: Entry
+
+
+Open = Callable[[int], Watch]
+"""Opens the store's watch of what the watcher may see, after a revision."""
+
+
+class ObjectWatch:
+    """One watcher's events: an async iterator that ends when the server ends the watch.
+
+    Args:
+        kind: the struct of the objects.
+        prefix: the keys to list when the watch begins with the present state.
+        after: the revision after which changes are wanted; None to begin with the present state. One that
+            has not happened is waited for in silence.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        open_watch: Open,
+        selection: Selection,
+        options: ListOptions,
+        *,
+        kind: type[Any],
+        prefix: str,
+        after: int | None,
+    ) -> None:
+        self._store = store
+        self._open = open_watch
+        self._selection = selection
+        self._kind = kind
+        self._prefix = prefix
+        self._ready: deque[Change] = deque()
+        self._present: deque[Entry] | None = None
+        """What there was when the watch began, as far as it was not shown yet."""
+        self._watch: Watch | None = open_watch(min(after, store.revision)) if after is not None else None
+        self._sent = after or 0
+        self._ahead = after is not None and after > store.revision
+        self._end = _later(options.timeout_seconds)
+        self._bookmarks = options.bookmarks
+        self._initial_end = bool(options.send_initial_events) and options.bookmarks
+        self._next_bookmark = clock.monotonic() + BOOKMARK_SECONDS if options.bookmarks else None
+        self._closed = False
+
+    def __aiter__(self) -> ObjectWatch:
+        return self
+
+    async def __anext__(self) -> Change:
+        while not self._ready:
+            if self._closed:
+                raise StopAsyncIteration
+            if self._watch is None:
+                await self._begin()
+            elif self._present is not None:
+                self._show_present(self._present)
+                await clock.sleep(0)  # others get a turn: there may be very many
+            else:
+                await self._more(self._watch)
+        return self._ready.popleft()
+
+    def ready(self) -> list[Change]:
+        """Every event that is here already, without waiting: what one write to a socket may carry."""
+        if self._watch is not None and self._present is None and not self._closed:
+            try:
+                self._take(self._watch.ready())
+            except WatchOverflow:
+                self.close()
+        taken = list(self._ready)
+        self._ready.clear()
+        return taken
+
+    def finish(self) -> None:
+        """End after the events that have happened so far."""
+        if self._watch is not None and self._present is None and not self._closed:
+            with suppress(WatchOverflow, StoreClosed):
+                self._take(self._watch.ready())
+        self.close()
+
+    def close(self) -> None:
+        self._closed = True
+        if self._watch is not None:
+            self._watch.close()
+
+    async def aclose(self) -> None:
+        """As ``close``, by the name that asynchronous generators have for it."""
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_watch", None) is not None:
+            self.close()
+
+    async def _begin(self) -> None:
+        """See the present state, and everything after it."""
+        page = await self._store.list(self._prefix)
+        self._watch = self._open(page.revision)
+        self._sent = page.revision
+        self._present = deque(page.entries)
+        if self._closed:
+            self._watch.close()
+
+    def _show_present(self, present: deque[Entry]) -> None:
+        """The next few of what there was when the watch began, as ADDED events."""
+        for _ in range(min(SHOWN_AT_ONCE, len(present))):
+            entry = present.popleft()
+            obj = object_of(entry, self._kind)
+            if self._selection.matches(obj):
+                self._ready.append(Change(WatchEventType.ADDED, obj, entry))
+        if not present:
+            self._present = None
+            if self._initial_end:
+                self._ready.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
+
+    async def _more(self, watch: Watch) -> None:
+        """Wait for events, for the next bookmark or for the end, whichever comes first."""
+        due = min((moment for moment in (self._end, self._next_bookmark) if moment is not None), default=None)
+        try:
+            if due is None:
+                first = await watch.__anext__()
+            else:
+                async with asyncio.timeout(max(0.0, due - clock.monotonic())):
+                    first = await watch.__anext__()
+        except TimeoutError:
+            self._time_passed(watch)
+        except (StopAsyncIteration, WatchOverflow, StoreClosed):
+            self.close()
+        else:
+            self._take([first, *watch.ready()])
+
+    def _time_passed(self, watch: Watch) -> None:
+        now = clock.monotonic()
+        over = self._end is not None and now >= self._end
+        if self._bookmarks and (over or (self._next_bookmark is not None and now >= self._next_bookmark)):
+            self._sent = max(self._sent, watch.progress)
+            self._ready.append(self._bookmark({}))
+            self._next_bookmark = now + BOOKMARK_SECONDS
+        if over:
+            self.close()
+
+    def _take(self, events: list[Event]) -> None:
+        if self._ahead:
+            events = [event for event in events if event.revision > self._sent]
+            self._ahead = not events
+        everything = self._selection.everything
+        for event in events:
+            change = self._plain(event) if everything else self._selected(event)
+            if change is not None:
+                self._ready.append(change)
+
+    def _plain(self, event: Event) -> Change:
+        entry = event.entry
+        if event.type is EventType.DELETE:
+            kind = WatchEventType.DELETED
+        elif entry.revision == entry.create_revision:
+            kind = WatchEventType.ADDED
+        else:
+            kind = WatchEventType.MODIFIED
+        return Change(kind, object_of(entry, self._kind), entry)
+
+    def _selected(self, event: Event) -> Change | None:
+        """The event as the selection sees it; None when it shows nothing of it."""
+        entry, before = event.entry, event.previous
+        obj = object_of(entry, self._kind)
+        matched = before is not None and self._selection.matches(object_of(before, self._kind))
+        if event.type is EventType.DELETE:
+            known = matched if before is not None else self._selection.matches(obj)
+            return Change(WatchEventType.DELETED, obj, entry) if known else None
+        if self._selection.matches(obj):
+            return Change(WatchEventType.MODIFIED if matched else WatchEventType.ADDED, obj, entry)
+        if matched and before is not None:
+            last = _at_revision(before, entry.revision, self._kind)
+            return Change(WatchEventType.DELETED, last.memo.object, last)
+        return None
+
+    def _bookmark(self, annotations: dict[str, str]) -> Change:
+        metadata = ObjectMeta(resource_version=str(self._sent), annotations=annotations)
+        obj = structs.replace(self._kind(), metadata=metadata)
+        return Change(WatchEventType.BOOKMARK, obj, Entry("", codec.encode(obj), self._sent, 0))
+
+
+def _later(seconds: int | None) -> float | None:
+    return clock.monotonic() + seconds if seconds else None
+
+
+def _at_revision(entry: Entry, revision: int, kind: type[Any]) -> Entry:
+    """The last state a watcher has seen, dated to when it stopped matching."""
+    writing = Writing(object_of(entry, kind))
+    value = writing.encode(revision)
+    return Entry(entry.key, value, revision, entry.create_revision, writing.memo)

@@ -1,0 +1,44 @@
+"""Removing requests for certificates that nobody needs any more, once an hour.
+
+Upstream: ``pkg/controller/certificates/cleaner``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from podling import clock
+from podling.api.certificates_v1 import CertificateSigningRequest
+from podling.client.base import Key
+from podling.client.runner import RequeueAfter
+from podling.controllers.auth.certificate_rules import is_over
+from podling.controllers.base import Controller, ControllerContext
+from podling.machinery.errors import ApiError, is_not_found
+
+PASS = Key("", "")
+PASS_SECONDS = 3600.0
+
+
+class CertificateCleanerController(Controller):
+    """One key: a pass over all requests."""
+
+    name: ClassVar[str] = "certificatesigningrequest-cleaner-controller"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._requests = context.informers.informer(CertificateSigningRequest)
+        self.queue.add(PASS)
+
+    async def reconcile(self, key: Key) -> RequeueAfter:
+        now = clock.now()
+        for request in self._requests.values():
+            if is_over(request, now):
+                await self._remove(request.metadata.name or "")
+        return RequeueAfter(PASS_SECONDS)
+
+    async def _remove(self, name: str) -> None:
+        try:
+            await self.client.delete(CertificateSigningRequest, name)
+        except ApiError as error:
+            if not is_not_found(error):
+                raise

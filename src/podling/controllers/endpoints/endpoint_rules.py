@@ -1,0 +1,155 @@
+"""Which endpoints a service has: where its pods are, and which of them are ready. Pure.
+
+Upstream: ``k8s.io/endpointslice`` and ``pkg/controller/endpointslice``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from podling.api.core_v1 import Node, ObjectReference, Pod, Service, ServicePort
+from podling.api.discovery_v1 import (
+    Endpoint,
+    EndpointConditions,
+    EndpointHints,
+    EndpointPort,
+    ForNode,
+    ForZone,
+)
+from podling.controllers.endpoints.slice_rules import Desired, Ports, identity
+from podling.machinery.pods import is_ready, is_sidecar, is_terminal
+
+SERVICE_NAME = "kubernetes.io/service-name"
+MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+MANAGER = "endpointslice-controller.k8s.io"
+HEADLESS = "service.kubernetes.io/headless"
+ZONE = "topology.kubernetes.io/zone"
+
+
+def has_endpoints(service: Service) -> bool:
+    """Whether the service's endpoints are ours to keep."""
+    return service.spec.type != "ExternalName" and bool(service.spec.selector)
+
+
+def selects(service: Service, pod: Pod) -> bool:
+    return bool(service.spec.selector) and service.spec.selector.items() <= pod.metadata.labels.items()
+
+
+def address_types(service: Service) -> tuple[str, ...]:
+    return service.spec.ip_families or ("IPv4",)
+
+
+def is_headless(service: Service) -> bool:
+    return service.spec.cluster_ip == "None"
+
+
+def may_serve(pod: Pod) -> bool:
+    """Whether the pod has an address and has not ended."""
+    return not is_terminal(pod) and bool(pod.status.pod_ips or pod.status.pod_ip)
+
+
+def relevant(pod: Pod) -> tuple[object, ...]:
+    """What of a pod can change an endpoint."""
+    metadata, spec, status = pod.metadata, pod.spec, pod.status
+    return (
+        metadata.labels,
+        metadata.deletion_timestamp is None,
+        spec.node_name,
+        spec.hostname,
+        spec.subdomain,
+        status.pod_ips,
+        status.pod_ip,
+        is_ready(pod),
+        is_terminal(pod),
+    )
+
+
+def addresses_of(pod: Pod, type_: str) -> tuple[str, ...]:
+    """The pod's addresses of one type, ``IPv4`` or ``IPv6``."""
+    every = [each.ip or "" for each in pod.status.pod_ips] or [pod.status.pod_ip or ""]
+    return tuple(ip for ip in every if ip and (":" in ip) == (type_ == "IPv6"))
+
+
+def _port_number(port: ServicePort, pod: Pod) -> int | None:
+    """The pod's port behind a service port; a name is looked up among the ports of its containers."""
+    target = port.target_port
+    if target in (None, 0, ""):
+        return port.port
+    if isinstance(target, int):
+        return target
+    sidecars = (each for each in pod.spec.init_containers if is_sidecar(each))
+    for container in (*pod.spec.containers, *sidecars):
+        for each in container.ports:
+            if each.name == target and (each.protocol or "TCP") == (port.protocol or "TCP"):
+                return each.container_port
+    return None
+
+
+def ports_of(service: Service, pod: Pod) -> Ports:
+    """The ports under which the pod serves; named ports that it does not have are left out."""
+    found = []
+    for port in service.spec.ports:
+        number = _port_number(port, pod)
+        if number is not None:
+            found.append(
+                EndpointPort(
+                    name=port.name or "",
+                    port=number,
+                    protocol=port.protocol or "TCP",
+                    app_protocol=port.app_protocol,
+                )
+            )
+    return tuple(found)
+
+
+def endpoint_of(service: Service, pod: Pod, node: Node | None, type_: str) -> Endpoint:
+    serving, terminating = is_ready(pod), pod.metadata.deletion_timestamp is not None
+    ready = bool(service.spec.publish_not_ready_addresses) or (serving and not terminating)
+    in_subdomain = pod.spec.subdomain == service.metadata.name
+    zone = node.metadata.labels.get(ZONE) if node is not None else None
+    return Endpoint(
+        addresses=addresses_of(pod, type_),
+        conditions=EndpointConditions(ready=ready, serving=serving, terminating=terminating),
+        hostname=pod.spec.hostname if pod.spec.hostname and in_subdomain else None,
+        node_name=pod.spec.node_name or None,
+        zone=zone,
+        hints=_hints(service, ready=ready, zone=zone, node=pod.spec.node_name),
+        target_ref=ObjectReference(
+            kind="Pod", namespace=pod.metadata.namespace, name=pod.metadata.name, uid=pod.metadata.uid
+        ),
+    )
+
+
+def _hints(service: Service, *, ready: bool, zone: str | None, node: str | None) -> EndpointHints | None:
+    """Whose traffic should come here, as ``trafficDistribution`` wants it."""
+    wanted = service.spec.traffic_distribution
+    if not ready or not zone or wanted not in ("PreferClose", "PreferSameZone", "PreferSameNode"):
+        return None
+    nodes = (ForNode(name=node),) if wanted == "PreferSameNode" and node else ()
+    return EndpointHints(for_zones=(ForZone(name=zone),), for_nodes=nodes)
+
+
+def desired(service: Service, pods: Iterable[Pod], nodes: Mapping[str, Node]) -> Desired:
+    """Every endpoint the service should have. Pods on nodes that we do not know (yet) are left out."""
+    groups: Desired = {}
+    for pod in pods:
+        node = nodes.get(pod.spec.node_name or "")
+        if not may_serve(pod) or (pod.spec.node_name and node is None):
+            continue
+        ports = ports_of(service, pod)
+        for type_ in address_types(service):
+            endpoint = endpoint_of(service, pod, node, type_)
+            if endpoint.addresses:
+                groups.setdefault((type_, ports), {})[identity(endpoint)] = endpoint
+    for type_ in address_types(service):
+        if not any(group[0] == type_ for group in groups):
+            groups[type_, ()] = {}  # a place holder says that we looked and found none
+    return groups
+
+
+def labels_of(service: Service) -> dict[str, str]:
+    """A slice's labels: the service's own, and ours."""
+    reserved = (HEADLESS, SERVICE_NAME, MANAGED_BY)
+    own = {name: text for name, text in service.metadata.labels.items() if name not in reserved}
+    headless = {HEADLESS: ""} if is_headless(service) else {}
+    return {**own, **headless, SERVICE_NAME: service.metadata.name or "", MANAGED_BY: MANAGER}

@@ -1,0 +1,1 @@
+"""Controllers of nodes: their health, their taints, and the pods that they lose."""

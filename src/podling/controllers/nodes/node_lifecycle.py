@@ -1,0 +1,257 @@
+"""Noticing that nodes went silent, and telling everybody: conditions, taints, pods that are not ready.
+
+Flow, for every node, each 5 s: look for signs of life (``node_health``); when there is none for too long its
+conditions become Unknown and its pods not ready. A node that was seen not ready on the *previous* look waits
+to be tainted NoExecute, at the rate that the state of its zone allows (``zones``); who then evicts its pods
+is ``taint_eviction``. NoSchedule taints follow a node's conditions at once and without a rate.
+
+Keys: a node's name; a pod newly bound to a node; and two passes over everything, ``MONITOR`` and ``TAINT``.
+Upstream: ``pkg/controller/nodelifecycle/node_lifecycle_controller.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import ClassVar
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.coordination_v1 import Lease
+from podling.api.core_v1 import Node, NodeCondition, Pod, Taint
+from podling.client.base import Key, key_of
+from podling.client.runner import AwaitChange, RequeueAfter
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.conditions import find, with_condition
+from podling.controllers.nodes import taints as taint_rules
+from podling.controllers.nodes.node_health import Health, is_silent, observe, silent_conditions
+from podling.controllers.nodes.node_labels import labels_to_set
+from podling.controllers.nodes.node_writes import swap_taints
+from podling.controllers.nodes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
+from podling.controllers.nodes.zones import (
+    DEFAULT_RATES,
+    Rates,
+    TaintQueue,
+    ZoneState,
+    is_excluded,
+    judge,
+    zone_of,
+)
+from podling.controllers.pod_index import BY_NODE, index_pods_by_node
+from podling.machinery.errors import ApiError, is_conflict, is_not_found, unless_gone
+
+MONITOR_SECONDS = 5.0
+MONITOR = Key("", "")
+TAINT = Key("taint", "")
+LEASE_NAMESPACE = "kube-node-lease"
+
+NOT_READY_TAINT = Taint(key=NOT_READY, effect=NO_EXECUTE)
+UNREACHABLE_TAINT = Taint(key=UNREACHABLE, effect=NO_EXECUTE)
+_BOTH = (NOT_READY_TAINT, UNREACHABLE_TAINT)
+
+
+class NodeLifecycleController(Controller):
+    name: ClassVar[str] = "node-lifecycle-controller"
+    workers: ClassVar[int] = 8
+
+    def __init__(self, context: ControllerContext, rates: Rates = DEFAULT_RATES) -> None:
+        super().__init__(context)
+        self._rates = rates
+        self._recorder = context.recorder("node-controller")
+        self._nodes = context.informers.informer(Node)
+        self._leases = context.informers.informer(Lease)
+        self._pods = context.informers.informer(Pod)
+        index_pods_by_node(self._pods)
+        self._health: dict[str, Health] = {}
+        self._pods_to_mark: set[str] = set()  # nodes whose pods could not all be marked not ready
+        self._zones: dict[str, ZoneState] = {}
+        self._queues: dict[str, TaintQueue] = {}
+        self._known: dict[str, Node] = {}
+        self._nodes.add_handler(self.enqueue, self.enqueue_new)
+        self._pods.add_handler(self._pod_added, self._pod_changed)
+        self.queue.add(MONITOR)
+
+    def _pod_added(self, pod: Pod) -> None:
+        if pod.spec.node_name:
+            self.enqueue(pod)
+
+    def _pod_changed(self, old: Pod, new: Pod) -> None:
+        if new.spec.node_name and new.spec.node_name != old.spec.node_name:
+            self.enqueue(new)
+
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
+        if key == MONITOR:
+            return await self._monitor(clock.now())
+        if key == TAINT:
+            return await self._taint_waiting()
+        if key.namespace:
+            return await self._look_at_pod(key)
+        return await self._follow_node(key)
+
+    async def _follow_node(self, key: Key) -> AwaitChange:
+        """Keep a node's NoSchedule taints as its conditions ask for, and its old labels equal to new ones."""
+        node = self._nodes.get(key)
+        if node is not None:
+            add, remove = taint_rules.state_taints(node), taint_rules.stale_state_taints(node)
+            await swap_taints(self.client, node, add, remove)
+            if labels := labels_to_set(node.metadata.labels):
+                with unless_gone():
+                    await self.client.patch(Node, key.name, {"metadata": {"labels": labels}})
+        return AwaitChange()
+
+    async def _look_at_pod(self, key: Key) -> AwaitChange:
+        """A pod bound to a node that is not ready is not ready either."""
+        pod = self._pods.get(key)
+        node = self._nodes.get(Key("", pod.spec.node_name or "")) if pod is not None else None
+        ready = find(node.status.conditions, "Ready") if node is not None else None
+        if pod is not None and ready is not None and ready.status != "True":
+            await self._mark_not_ready(pod)
+        return AwaitChange()
+
+    async def _monitor(self, now: datetime) -> RequeueAfter:
+        """One look at every node."""
+        zones: dict[str, list[bool]] = {}
+        nodes = self._nodes.values()
+        self._meet(nodes)
+        for node in nodes:
+            current = await self._look_at_node(node, now)
+            if current is not None and not is_excluded(node):
+                zones.setdefault(zone_of(node), []).append(current.status == "True")
+        await self._judge_zones(zones, nodes, now)
+        return RequeueAfter(MONITOR_SECONDS)
+
+    def _meet(self, nodes: Iterable[Node]) -> None:
+        """Greet nodes that are new and forget those that are gone."""
+        present = {node.metadata.name or "": node for node in nodes}
+        for name in [name for name in self._known if name not in present]:
+            gone = self._known.pop(name)
+            self._tell(gone, "RemovingNode", f"Node {name} event: Removing Node {name} from Controller")
+            self._health.pop(name, None)
+            self._pods_to_mark.discard(name)
+            for queue in self._queues.values():
+                queue.forget(name)
+        for name, node in present.items():
+            if name not in self._known:
+                self._tell(node, "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller")
+            self._known[name] = node
+            self._queues.setdefault(zone_of(node), TaintQueue(self._rates.normal))
+
+    async def _look_at_node(self, node: Node, now: datetime) -> NodeCondition | None:
+        """Judge one node's signs of life; returns its Ready condition as it is now."""
+        name = node.metadata.name or ""
+        lease = self._leases.get(Key(LEASE_NAMESPACE, name))
+        health = self._health[name] = observe(self._health.get(name), node, lease, now)
+        observed = find(node.status.conditions, "Ready")
+        if is_silent(health, node, now):
+            node = await self._declare_silent(node, now)
+        current = find(node.status.conditions, "Ready")
+        if current is None:
+            return None
+        await self._want_taints(node, observed.status if observed is not None else "Unknown")
+        if current.status != "True" and observed is not None and observed.status == "True":
+            self._tell(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+            self._pods_to_mark.add(name)
+        elif current.status == "True":
+            self._pods_to_mark.discard(name)
+        if name in self._pods_to_mark:
+            await self._mark_pods(name)
+        return current
+
+    async def _declare_silent(self, node: Node, now: datetime) -> Node:
+        conditions = silent_conditions(node, now)
+        if conditions is node.status.conditions:
+            return node
+        status = structs.replace(node.status, conditions=conditions)
+        try:
+            return await self.client.update(structs.replace(node, status=status), subresource="status")
+        except ApiError as error:
+            if is_conflict(error) or is_not_found(error):  # it changed: the next look will judge it anew
+                return node
+            raise
+
+    async def _want_taints(self, node: Node, ready: str) -> None:
+        """Bring a node's NoExecute taint nearer to what its observed readiness asks for."""
+        name = node.metadata.name or ""
+        if ready == "True":
+            await self._untaint(node)
+            return
+        taint, opposite = _no_execute(ready)
+        if taint_rules.has(node.spec.taints, opposite):  # tainted already: change the kind at once
+            await swap_taints(self.client, node, (taint,), (opposite,))
+            return
+        if not taint_rules.has(node.spec.taints, taint):
+            self._queues[zone_of(node)].add(name)
+            self.queue.add(TAINT)
+
+    async def _untaint(self, node: Node) -> None:
+        self._queues[zone_of(node)].forget(node.metadata.name or "")
+        await swap_taints(self.client, node, (), _BOTH)
+
+    async def _taint_waiting(self) -> RequeueAfter | AwaitChange:
+        """Taint the nodes that wait and whose zone's rate allows it."""
+        now = clock.monotonic()
+        for queue in self._queues.values():
+            while (name := queue.take(now)) is not None:
+                await self._taint(name)
+        waits = [queue.seconds_to_token(now) for queue in self._queues.values() if queue.waiting]
+        least = min(waits, default=float("inf"))
+        # A zone at rate 0 is looked at again when its rate changes.
+        return RequeueAfter(least) if least < float("inf") else AwaitChange()
+
+    async def _taint(self, name: str) -> None:
+        node = self._nodes.get(Key("", name))
+        ready = find(node.status.conditions, "Ready") if node is not None else None
+        if node is None or ready is None or ready.status == "True":
+            return
+        taint, opposite = _no_execute(ready.status)
+        await swap_taints(self.client, node, (taint,), (opposite,))
+
+    async def _judge_zones(
+        self, zones: dict[str, list[bool]], nodes: tuple[Node, ...], now: datetime
+    ) -> None:
+        verdict = judge(self._zones, zones, self._rates)
+        self._zones = dict(verdict.states)
+        if verdict.stop:
+            for node in nodes:
+                await self._untaint(node)
+        if verdict.resume:
+            for name, health in self._health.items():
+                self._health[name] = replace(health, sign_of_life=now)
+        for zone, rate in verdict.rates.items():
+            self._queues[zone].set_rate(rate, clock.monotonic())
+        if verdict.rates:
+            self.queue.add(TAINT)
+
+    async def _mark_pods(self, node: str) -> None:
+        """Mark the node's pods not ready; what fails is tried again at the next look."""
+        for pod in self._pods.by_index(BY_NODE, node):
+            await self._mark_not_ready(pod)
+        self._pods_to_mark.discard(node)
+
+    async def _mark_not_ready(self, pod: Pod) -> None:
+        ready = find(pod.status.conditions, "Ready")
+        if ready is None or ready.status == "False":
+            return
+        not_ready = structs.replace(ready, status="False")
+        conditions = with_condition(pod.status.conditions, not_ready, clock.now())
+        status = structs.replace(pod.status, conditions=conditions)
+        try:
+            await self.client.update(structs.replace(pod, status=status), subresource="status")
+        except ApiError as error:
+            if is_not_found(error):
+                return
+            if is_conflict(error):  # the pod changed: look at it again as it is now
+                self.queue.add_after(key_of(pod), 1.0)
+                return
+            raise
+        self._recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready")
+
+    def _tell(self, node: Node, reason: str, message: str) -> None:
+        self._recorder.event(node, "Normal", reason, message)
+
+
+def _no_execute(ready: str) -> tuple[Taint, Taint]:
+    """The NoExecute taint for a Ready condition of this status, and the one it must not have."""
+    return (NOT_READY_TAINT, UNREACHABLE_TAINT) if ready == "False" else (UNREACHABLE_TAINT, NOT_READY_TAINT)

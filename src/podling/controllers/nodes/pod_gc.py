@@ -1,0 +1,144 @@
+"""Removing pods that nobody looks after any more.
+
+Every 20 s four kinds of pods are looked for, and each such pod is failed (if it had not ended) and removed
+without grace, because no kubelet will do it:
+
+* *orphaned*: bound to a node that does not exist, and did not 40 s ago either, nor when asked again;
+* *terminating* on a node that is not ready and whose operator said it is out of service;
+* *terminating* before it was ever bound;
+* *terminated*, beyond 12,500 of them in the cluster: evicted ones first, then the oldest.
+
+What to remove is decided by the plain functions below. Upstream: ``pkg/controller/podgc``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from podling import clock
+from podling.api.core_v1 import Node, Pod
+from podling.client.base import Key, Unreachable, key_of
+from podling.client.runner import RequeueAfter
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.nodes.pod_disruption import disrupted, end_pod, failed
+from podling.controllers.nodes.taints import OUT_OF_SERVICE, is_ready
+from podling.machinery.errors import ApiError, is_not_found
+from podling.machinery.pods import is_terminal
+
+logger = logging.getLogger(__name__)
+
+PASS = Key("", "")
+PASS_SECONDS = 20.0
+QUARANTINE = timedelta(seconds=40)
+TERMINATED_MAX = 12500
+REASON = "DeletionByPodGC"
+MESSAGE = "PodGC: node no longer exists"
+
+
+def surplus(pods: Iterable[Pod], keep: int) -> list[Pod]:
+    """The terminated pods beyond ``keep`` (0 or less: no limit), those to remove first coming first."""
+    terminated = [pod for pod in pods if is_terminal(pod)]
+    if keep <= 0 or len(terminated) <= keep:
+        return []
+    terminated.sort(key=_removal_order)
+    return terminated[: len(terminated) - keep]
+
+
+def _removal_order(pod: Pod) -> tuple[bool, datetime, Key]:
+    evicted = pod.status.phase == "Failed" and pod.status.reason == "Evicted"
+    created = pod.metadata.creation_timestamp
+    assert created is not None, "the API server gives every object its time of creation"
+    return not evicted, created, key_of(pod)
+
+
+def stuck_out_of_service(pods: Iterable[Pod], nodes: Mapping[str, Node]) -> list[Pod]:
+    """Pods that are being deleted on a node that is not ready and tainted as out of service."""
+    lost = {
+        name
+        for name, node in nodes.items()
+        if not is_ready(node) and any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+    }
+    return [pod for pod in pods if pod.metadata.deletion_timestamp and pod.spec.node_name in lost]
+
+
+def never_bound(pods: Iterable[Pod]) -> list[Pod]:
+    """Pods that are being deleted and have no node."""
+    return [pod for pod in pods if pod.metadata.deletion_timestamp and not pod.spec.node_name]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Nodes that pods name and that do not exist: since when, and which of them for long enough."""
+
+    since: Mapping[str, datetime]
+    overdue: tuple[str, ...]
+
+
+def missing_nodes(
+    pods: Iterable[Pod], nodes: Mapping[str, Node], since: Mapping[str, datetime], now: datetime
+) -> Missing:
+    """Keep the time at which each missing node was first missed; drop those that are back."""
+    named = dict.fromkeys(pod.spec.node_name for pod in pods if pod.spec.node_name)
+    missed = {name: since.get(name, now) for name in named if name not in nodes}
+    return Missing(missed, tuple(name for name, first in missed.items() if now >= first + QUARANTINE))
+
+
+class PodGCController(Controller):
+    """One key: a pass over all pods.
+
+    Args:
+        terminated_max: how many terminated pods may stay; 0 or less for all of them.
+    """
+
+    name: ClassVar[str] = "pod-garbage-collector-controller"
+
+    def __init__(self, context: ControllerContext, terminated_max: int = TERMINATED_MAX) -> None:
+        super().__init__(context)
+        self._terminated_max = terminated_max
+        self._nodes = context.informers.informer(Node)
+        self._pods = context.informers.informer(Pod)
+        self._missing: Mapping[str, datetime] = {}
+        self.queue.add(PASS)
+
+    async def reconcile(self, key: Key) -> RequeueAfter:
+        now, pods = clock.now(), self._pods.values()
+        nodes = {node.metadata.name or "": node for node in self._nodes.values()}
+        for pod in surplus(pods, self._terminated_max):
+            await self._remove(pod, pod)
+        for pod in stuck_out_of_service(pods, nodes):
+            await self._remove(pod, failed(pod))
+        await self._remove_orphans(pods, nodes, now)
+        for pod in never_bound(pods):
+            await self._remove(pod, failed(pod))
+        return RequeueAfter(PASS_SECONDS)
+
+    async def _remove_orphans(self, pods: tuple[Pod, ...], nodes: Mapping[str, Node], now: datetime) -> None:
+        missing = missing_nodes(pods, nodes, self._missing, now)
+        self._missing = missing.since
+        for name in missing.overdue:
+            if await self._exists(name):
+                continue
+            for pod in pods:
+                if pod.spec.node_name == name:
+                    await self._remove(pod, failed(disrupted(pod, REASON, MESSAGE, now)))
+
+    async def _exists(self, node: str) -> bool:
+        """Ask the server itself: the view may be old. Not knowing counts as existing."""
+        try:
+            await self.client.get(Node, node)
+        except ApiError as error:
+            return not is_not_found(error)
+        except Unreachable:
+            return True
+        return True
+
+    async def _remove(self, pod: Pod, wanted: Pod) -> None:
+        """One pod that cannot be removed must not keep the others: the next pass tries it again."""
+        try:
+            await end_pod(self.client, pod, wanted, grace_seconds=0)
+        except (ApiError, Unreachable) as error:
+            logger.info("pod %s could not be removed: %s", key_of(pod), error)

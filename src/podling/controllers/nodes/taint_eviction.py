@@ -1,0 +1,136 @@
+"""Evicting pods from nodes whose NoExecute taints they do not put up with.
+
+Flow: a change of a node's NoExecute taints, or of a pod's node or tolerations, makes the pod's fate be
+decided again. A pod that does not tolerate every taint goes at once; one that tolerates them for a time
+goes when the shortest of its tolerations runs out; one that tolerates them for ever stays.
+
+A deadline, once set, stands until the pod is out of danger: neither a second taint nor the first being
+swapped for another moves it. Upstream: ``pkg/controller/tainteviction``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar, assert_never
+
+from podling import clock
+from podling.api.core_v1 import Node, Pod, Taint
+from podling.client.base import Key, key_of
+from podling.client.events import EventRecorder
+from podling.client.runner import AwaitChange, RequeueAfter
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.nodes.pod_disruption import disrupted, end_pod
+from podling.controllers.nodes.taints import NO_EXECUTE, least_toleration_seconds, matching_tolerations
+from podling.controllers.pod_index import BY_NODE, index_pods_by_node
+from podling.machinery.moments import shifted
+
+REASON = "DeletionByTaintManager"
+MESSAGE = "Taint manager: deleting due to NoExecute taint"
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """The pod may stay; a deadline it had is void."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """The pod must be gone at ``at``."""
+
+    at: datetime
+
+
+Fate = Stay | Leave
+
+
+def decide(pod: Pod, taints: tuple[Taint, ...], deadline: datetime | None, now: datetime) -> Fate:
+    """What becomes of a pod on a node with these NoExecute taints; ``deadline``: set before, or None."""
+    if not taints:
+        return Stay()
+    used = matching_tolerations(taints, pod.spec.tolerations)
+    if used is None:
+        return Leave(now)
+    seconds = least_toleration_seconds(used)
+    if seconds is None:
+        return Stay()
+    return Leave(deadline if deadline is not None else shifted(now, seconds))
+
+
+def no_execute(node: Node | None) -> tuple[Taint, ...]:
+    """The node's taints that evict; none for a node that is gone."""
+    return tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE) if node else ()
+
+
+class TaintEvictionController(Controller):
+    """The keys are pods."""
+
+    name: ClassVar[str] = "taint-eviction-controller"
+    workers: ClassVar[int] = 8
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._recorder: EventRecorder = context.recorder("taint-eviction-controller")
+        self._nodes = context.informers.informer(Node)
+        self._pods = context.informers.informer(Pod)
+        index_pods_by_node(self._pods)
+        self._deadlines: dict[Key, tuple[str, datetime]] = {}  # with the pod's UID
+        self._nodes.add_handler(self._node_added, self._node_changed, self._node_gone)
+        self._pods.add_handler(self._pod_added, self._pod_changed, self._pod_gone)
+
+    def _node_added(self, node: Node) -> None:
+        if no_execute(node):
+            self._node_gone(node)
+
+    def _node_changed(self, old: Node, new: Node) -> None:
+        if no_execute(old) != no_execute(new):
+            self._node_gone(new)
+
+    def _node_gone(self, node: Node) -> None:
+        for pod in self._pods.by_index(BY_NODE, node.metadata.name or ""):
+            self.enqueue(pod)
+
+    def _pod_added(self, pod: Pod) -> None:
+        if no_execute(self._nodes.get(Key("", pod.spec.node_name or ""))):
+            self.enqueue(pod)
+
+    def _pod_changed(self, old: Pod, new: Pod) -> None:
+        if old.spec.node_name != new.spec.node_name or old.spec.tolerations != new.spec.tolerations:
+            self.enqueue(new)
+
+    def _pod_gone(self, pod: Pod) -> None:
+        if key_of(pod) in self._deadlines:
+            self.enqueue(pod)
+
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
+        pod, now = self._pods.get(key), clock.now()
+        known = self._deadlines.get(key)
+        if known is not None and (pod is None or pod.metadata.uid != known[0]):
+            del self._deadlines[key]
+            known = None
+        if pod is None or not pod.spec.node_name:
+            return AwaitChange()
+        taints = no_execute(self._nodes.get(Key("", pod.spec.node_name)))
+        fate = decide(pod, taints, known[1] if known is not None else None, now)
+        match fate:
+            case Stay():
+                if self._deadlines.pop(key, None) is not None:
+                    self._tell(pod, f"Cancelling deletion of Pod {key}")
+                return AwaitChange()
+            case Leave(at=at) if at > now:
+                self._deadlines[key] = (pod.metadata.uid or "", at)
+                return RequeueAfter((at - now) / timedelta(seconds=1))
+            case Leave():
+                await self._evict(key, pod, now)
+                return AwaitChange()
+            case _:
+                assert_never(fate)
+
+    async def _evict(self, key: Key, pod: Pod, now: datetime) -> None:
+        if pod.metadata.deletion_timestamp is None:
+            await end_pod(self.client, pod, disrupted(pod, REASON, MESSAGE, now))
+            self._tell(pod, f"Marking for deletion Pod {key}")
+        self._deadlines.pop(key, None)  # only now: until it succeeded, another try needs it
+
+    def _tell(self, pod: Pod, message: str) -> None:
+        self._recorder.event(pod, "Normal", "TaintManagerEviction", message)

@@ -1,0 +1,1 @@
+"""Controllers of volumes: binding, provisioning and protection."""

@@ -1,0 +1,259 @@
+"""Binding claims to persistent volumes, one to one, and releasing volumes whose claim is gone.
+
+Both sides name each other: first the volume names the claim (that reserves it), then the claim the volume.
+Every step can be repeated, and a claim is Bound only once both are written. Two tries for one claim may each
+reserve a volume, when the first one's answer was lost: once the claim has named its volume, the other is free
+again. Whichever side changes, both ends are looked at, so what was left half done is finished then.
+
+A claim whose class says ``WaitForFirstConsumer`` waits for a pod that uses it to be placed on a node, and
+then gets a volume that this node can reach. A claim whose class has a provisioner waits for that one, which
+is a program of its own, and which disposes of what it made. Nothing is deleted or wiped here: a volume whose
+policy is Delete or Recycle and that nobody can dispose of becomes Failed and says why.
+
+Upstream: ``pkg/controller/volume/persistentvolume``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.core_v1 import Node, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod
+from podling.api.storage_v1 import StorageClass
+from podling.client.base import Key, key_of
+from podling.client.runner import AwaitChange
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.status_writes import write_status
+from podling.controllers.volumes import volume_rules as rules
+from podling.controllers.volumes.claim_index import (
+    BY_CLAIM,
+    BY_VOLUME,
+    claims_used,
+    index_claims_by_volume,
+    index_pods_by_claim,
+    index_volumes_by_claim,
+)
+from podling.machinery.errors import unless_gone
+from podling.machinery.storage_classes import class_of
+
+RESYNC_SECONDS = 15.0
+"""Upstream looks at every claim and volume again this often (``--pvclaimbinder-sync-period``); here only what
+failed needs it."""
+NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
+WAITING = "waiting for first consumer to be created before binding"
+EXTERNAL = (
+    "Waiting for a volume to be created either by the external provisioner '{}' or manually by the system "
+    "administrator. If volume creation is delayed, please verify that the provisioner is running and "
+    "correctly registered."
+)
+
+
+class VolumeBinderController(Controller):
+    """The keys are claims, and volumes (which have no namespace)."""
+
+    name: ClassVar[str] = "persistentvolume-binder-controller"
+    backoff_seconds_max: ClassVar[float] = RESYNC_SECONDS
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._recorder = context.recorder("persistentvolume-controller")
+        self._claims = context.informers.informer(PersistentVolumeClaim)
+        self._volumes = context.informers.informer(PersistentVolume)
+        self._classes = context.informers.informer(StorageClass)
+        self._pods = context.informers.informer(Pod)
+        self._nodes = context.informers.informer(Node)
+        index_pods_by_claim(self._pods)
+        index_volumes_by_claim(self._volumes)
+        index_claims_by_volume(self._claims)
+        self._claims.add_handler(self._claim_seen, lambda old, new: self._claim_seen(new), self._claim_seen)
+        self._volumes.add_handler(self._volume_seen, lambda old, new: self._volume_seen(new), self._wake_ends)
+        self._classes.add_handler(lambda obj: self._wake_pending())
+        self._pods.add_handler(self._pod_placed, lambda old, new: self._pod_placed(new))
+
+    def _claim_seen(self, claim: PersistentVolumeClaim) -> None:
+        """A claim came, changed or went: that concerns every volume that names it, too."""
+        self.enqueue(claim)
+        for volume in self._volumes.by_index(BY_CLAIM, str(key_of(claim))):
+            self.enqueue(volume)
+
+    def _volume_seen(self, volume: PersistentVolume) -> None:
+        self.enqueue(volume)
+        self._wake_ends(volume)
+        if volume.spec.claim_ref is None and volume.status.phase == "Available":
+            self._wake_pending()
+
+    def _wake_ends(self, volume: PersistentVolume) -> None:
+        """Look at the claim that the volume names, and at the claims that name the volume."""
+        ref = volume.spec.claim_ref
+        if ref is not None:
+            self.queue.add(Key(ref.namespace or "", ref.name or ""))
+        for claim in self._claims.by_index(BY_VOLUME, volume.metadata.name or ""):
+            self.enqueue(claim)
+
+    def _wake_pending(self) -> None:
+        for claim in self._claims.values():
+            if rules.BIND_COMPLETED not in claim.metadata.annotations:
+                self.enqueue(claim)
+
+    def _pod_placed(self, pod: Pod) -> None:
+        for name in claims_used(pod) if pod.spec.node_name else ():
+            claim = self._claims.get(Key(*name.split("/", 1)))
+            if claim is not None and rules.BIND_COMPLETED not in claim.metadata.annotations:
+                self.enqueue(claim)
+
+    async def reconcile(self, key: Key) -> AwaitChange:
+        if key.namespace:
+            claim = self._claims.get(key)
+            if claim is not None:
+                await self._sync_claim(claim)
+        else:
+            volume = self._volumes.get(key)
+            if volume is not None:
+                await self._sync_volume(volume)
+        return AwaitChange()
+
+    # Claims
+
+    async def _sync_claim(self, claim: PersistentVolumeClaim) -> None:
+        if rules.BIND_COMPLETED in claim.metadata.annotations:
+            await self._keep_bound(claim)
+            return
+        if claim.spec.volume_name:
+            volume = self._volumes.get(Key("", claim.spec.volume_name))
+            refusal = rules.refusal(volume, claim) if volume is not None else None
+            if refusal is not None:
+                self._recorder.event(claim, "Warning", *refusal)
+            if volume is None or refusal is not None:
+                await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
+                return
+        else:
+            volume = await self._find(claim)
+            if volume is None:
+                return
+        await self._bind(volume, claim)
+
+    async def _find(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
+        """A volume for a claim that names none; tells why there is none."""
+        named = rules.reserved(claim, self._volumes.by_index(BY_CLAIM, str(key_of(claim))))
+        if named is not None:
+            return named
+        storage_class = self._classes.get(Key("", class_of(claim)))
+        delayed = storage_class is not None and storage_class.volume_binding_mode == "WaitForFirstConsumer"
+        node = self._node_of(claim) if delayed else None
+        if delayed and node is None:
+            self._recorder.event(claim, "Normal", "WaitForFirstConsumer", WAITING)
+            await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
+            return None
+        volume = rules.best_match(claim, self._volumes.values(), node)
+        if volume is None:
+            claim = await self._ask_provisioner(claim, storage_class)
+            await self._write_claim(claim, rules.with_claim_phase(claim, "Pending"))
+        return volume
+
+    async def _ask_provisioner(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass | None
+    ) -> PersistentVolumeClaim:
+        """Leave the claim to its class's provisioner, if it has one."""
+        name = class_of(claim)
+        if not name:
+            self._recorder.event(claim, "Normal", "FailedBinding", NO_CLASS)
+            return claim
+        if storage_class is None:
+            text = f'storageclass.storage.k8s.io "{name}" not found'
+            self._recorder.event(claim, "Warning", "ProvisioningFailed", text)
+            return claim
+        provisioner = storage_class.provisioner
+        if provisioner == "kubernetes.io/no-provisioner":
+            text = 'no volume plugin matched name: "kubernetes.io/no-provisioner"'
+            self._recorder.event(claim, "Normal", "FailedBinding", text)
+            return claim
+        self._recorder.event(claim, "Normal", "ExternalProvisioning", EXTERNAL.format(provisioner))
+        marks = {rules.PROVISIONER: provisioner, rules.BETA_PROVISIONER: provisioner}
+        annotations = {**claim.metadata.annotations, **marks}
+        if annotations == claim.metadata.annotations:
+            return claim
+        metadata = structs.replace(claim.metadata, annotations=annotations)
+        return await self.client.update(structs.replace(claim, metadata=metadata))
+
+    def _node_of(self, claim: PersistentVolumeClaim) -> Node | None:
+        """The node of the first pod that uses the claim and has one."""
+        key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+        names = (pod.spec.node_name for pod in self._pods.by_index(BY_CLAIM, key) if pod.spec.node_name)
+        return next((node for name in names if (node := self._nodes.get(Key("", name))) is not None), None)
+
+    async def _bind(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+        reserved = rules.volume_for(volume, claim)
+        if reserved is not volume:
+            volume = await self.client.update(reserved)
+        shown = rules.with_volume_phase(volume, "Bound", clock.now())
+        if shown is not volume:
+            await write_status(self.client, shown)
+        bound = rules.claim_for(claim, volume)
+        if bound is not claim:
+            claim = await self.client.update(bound)
+        await self._write_claim(claim, rules.with_claim_phase(claim, "Bound", volume))
+
+    async def _keep_bound(self, claim: PersistentVolumeClaim) -> None:
+        """A claim that was bound stays so, or is lost with its volume."""
+        volume = self._volumes.get(Key("", claim.spec.volume_name or ""))
+        loss = rules.loss(volume, claim)
+        if volume is not None and loss is None:
+            await self._bind(volume, claim)
+        elif loss is not None and claim.status.phase != "Lost":
+            self._recorder.event(claim, "Warning", *loss)
+            await self._write_claim(claim, rules.with_claim_phase(claim, "Lost"))
+
+    async def _write_claim(self, claim: PersistentVolumeClaim, wanted: PersistentVolumeClaim) -> None:
+        if wanted is not claim:
+            await write_status(self.client, wanted)
+
+    # Volumes
+
+    async def _sync_volume(self, volume: PersistentVolume) -> None:
+        ref = volume.spec.claim_ref
+        if ref is None or not ref.uid:
+            await self._write_volume(volume, rules.with_volume_phase(volume, "Available", clock.now()))
+            return
+        claim = await self._claim_of(volume, ref)
+        if claim is None:
+            await self._release(volume)
+        elif rules.is_elsewhere(claim, volume):
+            if rules.is_made_for_one(volume):
+                await self._release(volume)
+            else:
+                await self.client.update(rules.unbound(volume))
+        # else the claim's own run, which every change of the volume asks for, completes the binding
+
+    async def _claim_of(self, volume: PersistentVolume, ref: ObjectReference) -> PersistentVolumeClaim | None:
+        """The very claim that the volume names. Before "gone" counts, the server itself is asked: data are
+        given up for it, and our copy of the claims may be behind the one of the volumes."""
+        claim = self._claims.get(Key(ref.namespace or "", ref.name or ""))
+        known = claim is not None and claim.metadata.uid == ref.uid
+        if not known and volume.status.phase not in ("Released", "Failed"):
+            claim = None
+            with unless_gone():
+                claim = await self.client.get(PersistentVolumeClaim, ref.name or "", ref.namespace)
+        return claim if claim is not None and claim.metadata.uid == ref.uid else None
+
+    async def _release(self, volume: PersistentVolume) -> None:
+        now = clock.now()
+        if volume.status.phase == "Failed":
+            return
+        released = rules.with_volume_phase(volume, "Released", now)
+        if released is not volume:
+            await self._write_volume(volume, released)
+            return  # seen as released, it comes here again
+        if rules.PROVISIONED_BY in volume.metadata.annotations:
+            return  # who made it disposes of it
+        policy = volume.spec.persistent_volume_reclaim_policy
+        if policy in ("Delete", "Recycle"):
+            verb = "deletable" if policy == "Delete" else "recyclable"
+            text = f"no {verb} volume plugin matched"
+            self._recorder.event(volume, "Warning", f"VolumeFailed{policy}", text)
+            await self._write_volume(volume, rules.with_volume_phase(volume, "Failed", now, text))
+
+    async def _write_volume(self, volume: PersistentVolume, wanted: PersistentVolume) -> None:
+        if wanted is not volume:
+            await write_status(self.client, wanted)

@@ -1,0 +1,220 @@
+"""Which persistent volume serves a claim, and what both say then. Pure.
+
+Upstream: ``pkg/controller/volume/persistentvolume`` and ``component-helpers/storage/volume``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from msgspec import structs
+
+from podling.api.core_v1 import Node, ObjectReference, PersistentVolume, PersistentVolumeClaim
+from podling.clock import seconds_precision
+from podling.controllers.nodes.node_matching import selects_node
+from podling.machinery.quantity import Quantity, parse
+from podling.machinery.selectors import SelectorError, from_label_selector
+from podling.machinery.storage_classes import class_of
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+PROVISIONER = "volume.kubernetes.io/storage-provisioner"
+BETA_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+YES = "yes"
+
+
+def requested(claim: PersistentVolumeClaim) -> Quantity:
+    return parse(claim.spec.resources.requests.get("storage", "0"))
+
+
+def capacity(volume: PersistentVolume) -> Quantity:
+    return parse(volume.spec.capacity.get("storage", "0"))
+
+
+def is_meant_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume's ``claimRef`` names this claim (or, without a UID, one of its name)."""
+    ref = volume.spec.claim_ref
+    if ref is None:
+        return False
+    same = (ref.namespace, ref.name) == (claim.metadata.namespace, claim.metadata.name)
+    return same and (not ref.uid or ref.uid == claim.metadata.uid)
+
+
+def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    ref = volume.spec.claim_ref
+    return ref is not None and bool(ref.uid) and is_meant_for(volume, claim)
+
+
+def is_elsewhere(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether another volume than this one serves the claim. That never changes: a claim names one once."""
+    return bool(claim.spec.volume_name) and claim.spec.volume_name != volume.metadata.name
+
+
+def is_made_for_one(volume: PersistentVolume) -> bool:
+    """Whether a provisioner made the volume for one claim, without which it shall not be."""
+    made = PROVISIONED_BY in volume.metadata.annotations
+    return made and volume.spec.persistent_volume_reclaim_policy == "Delete"
+
+
+def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim, *, of_class: bool = True) -> str:
+    """Why the volume cannot serve the claim; empty if it can. ``of_class``: the classes matter."""
+    if volume.metadata.deletion_timestamp is not None:
+        return f'the volume is marked for deletion "{volume.metadata.name}"'
+    if capacity(volume) < requested(claim):
+        return "requested PV is too small"
+    if of_class and class_of(volume) != class_of(claim):
+        return "storageClassName does not match"
+    if (volume.spec.volume_mode or "Filesystem") != (claim.spec.volume_mode or "Filesystem"):
+        return "incompatible volumeMode"
+    if not set(claim.spec.access_modes) <= set(volume.spec.access_modes):
+        return "incompatible accessMode"
+    return ""
+
+
+def refusal(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
+    """Why the volume that an unbound claim asks for by name is not to be had: reason and message.
+
+    One that names the claim in turn was meant by whoever wrote that, and is not measured.
+    """
+    if is_meant_for(volume, claim):
+        return None
+    if volume.spec.claim_ref is not None:
+        return "FailedBinding", f'volume "{volume.metadata.name}" already bound to a different claim.'
+    why = satisfies(volume, claim)
+    text = f'Cannot bind to requested volume "{volume.metadata.name}": {why}'
+    return ("VolumeMismatch", text) if why else None
+
+
+def loss(volume: PersistentVolume | None, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
+    """Why a claim that was bound has lost its volume, the one it names: reason and message."""
+    if not claim.spec.volume_name:
+        return "ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
+    if volume is None:
+        return "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+    if volume.spec.claim_ref is None or is_meant_for(volume, claim):
+        return None
+    return "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly"
+
+
+def reserved(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> PersistentVolume | None:
+    """The first volume that names the claim and can hold what it asks for, whatever their classes are."""
+    meant = (volume for volume in volumes if is_meant_for(volume, claim))
+    return next((volume for volume in meant if not satisfies(volume, claim, of_class=False)), None)
+
+
+def best_match(
+    claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], node: Node | None
+) -> PersistentVolume | None:
+    """The smallest free volume that fits the claim; on ``node``, if one is given."""
+    try:
+        selector = from_label_selector(claim.spec.selector) if claim.spec.selector is not None else None
+    except SelectorError:
+        return None
+    fitting: list[PersistentVolume] = []
+    for volume in volumes:
+        if volume.spec.claim_ref is not None or volume.status.phase != "Available":
+            continue
+        if satisfies(volume, claim):
+            continue
+        if selector is not None and not selector.matches(volume.metadata.labels):
+            continue
+        affinity = volume.spec.node_affinity
+        if node is not None and affinity is not None and not selects_node(affinity.required, node):
+            continue
+        fitting.append(volume)
+    return min(fitting, key=_size, default=None)
+
+
+def _size(volume: PersistentVolume) -> tuple[Quantity, str]:
+    return capacity(volume), volume.metadata.name or ""
+
+
+def claim_reference(claim: PersistentVolumeClaim) -> ObjectReference:
+    """How a volume names the claim that it is for."""
+    metadata = claim.metadata
+    return ObjectReference(
+        api_version="v1",
+        kind="PersistentVolumeClaim",
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+    )
+
+
+def volume_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    """``volume`` bound to ``claim``; the very same if it is already."""
+    if is_bound_to(volume, claim):
+        return volume
+    ref = claim_reference(claim)
+    annotations = volume.metadata.annotations
+    if volume.spec.claim_ref is None:
+        annotations = {**annotations, BOUND_BY_CONTROLLER: YES}
+    return structs.replace(
+        volume,
+        metadata=structs.replace(volume.metadata, annotations=annotations),
+        spec=structs.replace(volume.spec, claim_ref=ref),
+    )
+
+
+def unbound(volume: PersistentVolume) -> PersistentVolume:
+    """``volume`` without the claim that got another one.
+
+    What this controller wrote is taken back. A reservation that somebody else wrote stays one, for the next
+    claim of that name: only the UID goes.
+    """
+    ref = volume.spec.claim_ref
+    annotations = dict(volume.metadata.annotations)
+    if annotations.pop(BOUND_BY_CONTROLLER, None) is not None:
+        ref = None
+    elif ref is not None:
+        ref = structs.replace(ref, uid="")
+    return structs.replace(
+        volume,
+        metadata=structs.replace(volume.metadata, annotations=annotations),
+        spec=structs.replace(volume.spec, claim_ref=ref),
+    )
+
+
+def claim_for(claim: PersistentVolumeClaim, volume: PersistentVolume) -> PersistentVolumeClaim:
+    """``claim`` bound to ``volume``; the very same if it is already."""
+    annotations = {**claim.metadata.annotations, BIND_COMPLETED: YES}
+    if not claim.spec.volume_name:
+        annotations[BOUND_BY_CONTROLLER] = YES
+    if annotations == claim.metadata.annotations and claim.spec.volume_name == volume.metadata.name:
+        return claim
+    return structs.replace(
+        claim,
+        metadata=structs.replace(claim.metadata, annotations=annotations),
+        spec=structs.replace(claim.spec, volume_name=volume.metadata.name),
+    )
+
+
+def with_claim_phase(
+    claim: PersistentVolumeClaim, phase: str, volume: PersistentVolume | None = None
+) -> PersistentVolumeClaim:
+    """``claim`` in a phase; a bound one shows what it got. The very same if nothing changes."""
+    status = structs.replace(
+        claim.status,
+        phase=phase,
+        access_modes=volume.spec.access_modes if volume is not None else (),
+        capacity=dict(volume.spec.capacity) if volume is not None else {},
+    )
+    return claim if status == claim.status else structs.replace(claim, status=status)
+
+
+def with_volume_phase(
+    volume: PersistentVolume, phase: str, now: datetime, message: str = ""
+) -> PersistentVolume:
+    """``volume`` in a phase; the very same if nothing changes."""
+    if volume.status.phase == phase and (volume.status.message or "") == message:
+        return volume
+    moment = volume.status.last_phase_transition_time
+    if volume.status.phase != phase or moment is None:
+        moment = seconds_precision(now)
+    status = structs.replace(
+        volume.status, phase=phase, message=message or "", last_phase_transition_time=moment
+    )
+    return structs.replace(volume, status=status)

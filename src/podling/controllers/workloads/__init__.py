@@ -1,0 +1,1 @@
+"""Controllers of workloads: Deployments, StatefulSets, DaemonSets, Jobs, and disruption budgets."""

@@ -1,0 +1,215 @@
+"""Starting jobs on a schedule.
+
+Flow of one run: take finished jobs off the list of active ones, delete those beyond the history, start the
+run that is due (at most one: of several that were missed only the last counts), and come back when the
+next is. A run's job is named by its scheduled minute, so no run is ever started twice, whatever is
+forgotten or repeated. Upstream: ``pkg/controller/cronjob/cronjob_controllerv2.go``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.batch_v1 import CronJob, CronJobStatus, Job
+from podling.api.core_v1 import ObjectReference
+from podling.client.base import Key, key_of
+from podling.client.informer import revision_number
+from podling.client.runner import AwaitChange, RequeueAfter
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.children import Children
+from podling.controllers.ownership import is_controlled_by
+from podling.controllers.refusals import is_namespace_terminating
+from podling.controllers.status_writes import write_status
+from podling.controllers.workloads import cronjob_rules as rules
+from podling.machinery import cron
+from podling.machinery.cron import Schedule, ScheduleError
+from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+
+FORBIDDEN = "Not starting job because prior execution is running and concurrency policy is Forbid"
+TOO_MANY = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+ZONE_IN_SCHEDULE = (
+    'CRON_TZ or TZ used in schedule "{}" is not officially supported, see '
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+SLACK_SECONDS = 0.1
+"""We come back a little after the due time, never a little before."""
+
+
+class CronJobController(Controller):
+    name: ClassVar[str] = "cronjob-controller"
+    workers: ClassVar[int] = 5
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._recorder = context.recorder("cronjob-controller")
+        self._cron_jobs = context.informers.informer(CronJob)
+        self._written: dict[Key, int] = {}  # the revision of our last write of each status
+        jobs = context.informers.informer(Job)
+        self._cron_jobs.add_handler(self.enqueue, self.enqueue_new)
+        self._children = Children(context.client, self._cron_jobs, jobs, self.queue, lambda cron_job: None)
+
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
+        cron_job = self._cron_jobs.get(key)
+        if cron_job is None:
+            self._written.pop(key, None)
+            return AwaitChange()
+        if not self._children.settled(key) or self._cron_jobs.revision < self._written.get(key, 0):
+            return AwaitChange()  # our own writes are still on their way, and will wake us
+        jobs = list(self._children.owned(cron_job))
+        await self._forget_history(cron_job, jobs)
+        status = await self._reviewed(cron_job, jobs)
+        if cron_job.metadata.deletion_timestamp is not None or cron_job.spec.suspend:
+            await self._write(cron_job, status)
+            return AwaitChange()
+        schedule = self._schedule(cron_job)
+        if schedule is None:
+            await self._write(cron_job, status)
+            return AwaitChange()
+        now = clock.now()
+        cron_job = structs.replace(cron_job, status=status)
+        status = await self._start(cron_job, schedule, now)
+        held = self._cron_jobs.get(key)
+        await self._write(held if held is not None else cron_job, status)
+        following = schedule.next_after(now)
+        if following is None:
+            return AwaitChange()
+        return RequeueAfter((following - now) / timedelta(seconds=1) + SLACK_SECONDS)
+
+    def _schedule(self, cron_job: CronJob) -> Schedule | None:
+        spec = cron_job.spec
+        try:
+            zone = cron.time_zone(spec.time_zone)
+        except ScheduleError as error:
+            text = f'invalid timeZone: "{spec.time_zone}": {error}'
+            self._tell(cron_job, "Warning", "UnknownTimeZone", text)
+            return None
+        if "TZ" in spec.schedule:
+            self._tell(cron_job, "Warning", "UnsupportedSchedule", ZONE_IN_SCHEDULE.format(spec.schedule))
+        try:
+            return cron.parse(spec.schedule, zone)
+        except ScheduleError as error:
+            text = f'unparseable schedule: "{spec.schedule}" : {error}'
+            self._tell(cron_job, "Warning", "UnparseableSchedule", text)
+            return None
+
+    # What has become of earlier runs
+
+    async def _reviewed(self, cron_job: CronJob, jobs: list[Job]) -> CronJobStatus:
+        """The status after a look at the jobs there are."""
+        active, by_uid = list(cron_job.status.active), {job.metadata.uid: job for job in jobs}
+        successful = cron_job.status.last_successful_time
+        for job in jobs:
+            listed = [each for each in active if each.uid == job.metadata.uid]
+            over = rules.finished(job)
+            if over is None:
+                if not listed and rules.SCHEDULED_AT in job.metadata.annotations:
+                    active.append(rules.reference(job))  # ours: the status could not be written
+                elif not listed:
+                    name = job.metadata.name
+                    text = f"Saw a job that the controller did not create or forgot: {name}"
+                    self._tell(cron_job, "Warning", "UnexpectedJob", text)
+                continue
+            if listed:
+                active = [each for each in active if each not in listed]
+                text = f"Saw completed job: {job.metadata.name}, condition: {over.type}"
+                self._tell(cron_job, "Normal", "SawCompletedJob", text)
+            moment = over.last_transition_time
+            if over.type == "Complete" and moment and (successful is None or moment > successful):
+                successful = moment
+        for each in [each for each in active if each.uid not in by_uid]:
+            if not await self._exists(each):
+                active.remove(each)
+                self._tell(cron_job, "Normal", "MissingJob", f"Active job went missing: {each.name}")
+        return structs.replace(cron_job.status, active=tuple(active), last_successful_time=successful)
+
+    async def _exists(self, ref: ObjectReference) -> bool:
+        try:
+            job = await self.client.get(Job, ref.name or "", ref.namespace)
+        except ApiError as error:
+            if is_not_found(error):
+                return False
+            raise
+        return job.metadata.uid == ref.uid
+
+    async def _forget_history(self, cron_job: CronJob, jobs: list[Job]) -> None:
+        for job in rules.surplus(cron_job, jobs):
+            if job.metadata.deletion_timestamp is None:
+                await self._delete(cron_job, job.metadata.name or "", job.metadata.uid or "")
+                self._children.deleted(key_of(cron_job), job)
+                jobs.remove(job)
+
+    async def _delete(self, cron_job: CronJob, name: str, uid: str) -> None:
+        try:
+            await self.client.delete(
+                Job, name, cron_job.metadata.namespace, uid=uid, propagation="Background"
+            )
+        except ApiError as error:
+            if is_not_found(error):
+                return
+            self._tell(cron_job, "Warning", "FailedDelete", f"Deleted job: {error}")
+            raise
+        self._tell(cron_job, "Normal", "SuccessfulDelete", f"Deleted job {name}")
+
+    # The run that is due
+
+    async def _start(self, cron_job: CronJob, schedule: Schedule, now: datetime) -> CronJobStatus:
+        """Start the run that is due, if one is; returns the status after that."""
+        status = cron_job.status
+        try:
+            due = rules.due(cron_job, schedule, now)
+        except ScheduleError as error:
+            text = f"invalid schedule: {cron_job.spec.schedule} : {error}"
+            self._tell(cron_job, "Warning", "InvalidSchedule", text)
+            return status
+        if due.missed > rules.MISSED_MAX:
+            self._tell(cron_job, "Warning", "TooManyMissedTimes", TOO_MANY)
+        time = due.time
+        if time is None or status.last_schedule_time == time:
+            return status
+        if rules.is_too_late(cron_job, time, now):
+            text = time.strftime("%a, %d %b %Y %H:%M:%S +0000")
+            text = f"Missed scheduled time to start a job: {text}"
+            self._tell(cron_job, "Warning", "MissSchedule", text)
+            return status
+        if status.active and cron_job.spec.concurrency_policy == "Forbid":
+            self._tell(cron_job, "Normal", "JobAlreadyActive", FORBIDDEN)
+            return status
+        if cron_job.spec.concurrency_policy == "Replace":
+            for each in status.active:
+                await self._delete(cron_job, each.name or "", each.uid or "")
+            status = structs.replace(status, active=())
+        job = await self._create(cron_job, rules.job_for(cron_job, time, schedule))
+        if job is None:
+            return status
+        active = (*(each for each in status.active if each.uid != job.metadata.uid), rules.reference(job))
+        return structs.replace(status, active=active, last_schedule_time=time)
+
+    async def _create(self, cron_job: CronJob, wanted: Job) -> Job | None:
+        """None in a namespace that is going away."""
+        try:
+            job = await self.client.create(wanted)
+        except ApiError as error:
+            if is_namespace_terminating(error):
+                return None
+            if is_already_exists(error):
+                job = await self.client.get(Job, wanted.metadata.name or "", wanted.metadata.namespace)
+                if is_controlled_by(job, cron_job):  # an earlier try did succeed
+                    return job
+            self._tell(cron_job, "Warning", "FailedCreate", f"Error creating job: {error}")
+            raise
+        self._children.wrote(key_of(cron_job), job)
+        self._tell(cron_job, "Normal", "SuccessfulCreate", f"Created job {job.metadata.name}")
+        return job
+
+    async def _write(self, cron_job: CronJob, status: CronJobStatus) -> None:
+        if status != cron_job.status:
+            changed = structs.replace(cron_job, status=status)
+            written = await write_status(self.client, changed)
+            self._written[key_of(cron_job)] = revision_number(written)
+
+    def _tell(self, cron_job: CronJob, type_: str, reason: str, message: str) -> None:
+        self._recorder.event(cron_job, type_, reason, message)

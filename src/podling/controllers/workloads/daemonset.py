@@ -1,0 +1,183 @@
+"""Running one pod on every node that should have it.
+
+Flow of one run: claim pods and revisions, compare every node with what it should run, create and delete the
+difference (250 at most); when nothing is missing, take the next step of a rolling update; write the status.
+What is decided is in ``daemonset_rules``. Upstream: ``pkg/controller/daemon``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.apps_v1 import ControllerRevision, DaemonSet, DaemonSetStatus
+from podling.api.core_v1 import Node, Pod
+from podling.client.base import Key, key_of
+from podling.client.runner import AwaitChange, RequeueAfter
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.children import Children
+from podling.controllers.pod_state import seconds_to_next_available
+from podling.controllers.refusals import is_namespace_terminating
+from podling.controllers.status_writes import write_status
+from podling.controllers.workloads import daemonset_rules as rules
+from podling.controllers.workloads import revisions as history
+from podling.controllers.workloads.pod_control import PodControl, slow_start, together
+from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
+
+BURST = 250
+FAILED_BACKOFF_SECONDS_INITIAL = 1.0
+FAILED_BACKOFF_SECONDS_MAX = 900.0
+
+
+def selector_of(daemon_set: DaemonSet) -> LabelSelector | None:
+    try:
+        selector = from_label_selector(daemon_set.spec.selector)
+    except SelectorError:
+        return None
+    return None if selector.empty else selector
+
+
+class FailureBackoff:
+    """How long a node's failed daemon pods are left before they are replaced: 1 s doubling to 15 min,
+    beginning anew after half an hour without a failure."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[Key, str], tuple[float, float]] = {}  # delay and when it began
+
+    def seconds_left(self, key: Key, node: str, now: float) -> float:
+        delay, since = self._last.get((key, node), (0.0, 0.0))
+        return max(0.0, since + delay - now)
+
+    def failed(self, key: Key, node: str, now: float) -> None:
+        delay, since = self._last.get((key, node), (0.0, 0.0))
+        if now - since > 2 * FAILED_BACKOFF_SECONDS_MAX:
+            delay = 0.0
+        delay = min(max(2 * delay, FAILED_BACKOFF_SECONDS_INITIAL), FAILED_BACKOFF_SECONDS_MAX)
+        self._last[key, node] = (delay, now)
+
+    def forget(self, key: Key) -> None:
+        self._last = {which: value for which, value in self._last.items() if which[0] != key}
+
+
+class DaemonSetController(Controller):
+    name: ClassVar[str] = "daemonset-controller"
+    workers: ClassVar[int] = 2
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._recorder = context.recorder("daemonset-controller")
+        self._control = PodControl(context.client, self._recorder)
+        self._sets = context.informers.informer(DaemonSet)
+        self._nodes = context.informers.informer(Node)
+        pods, revisions = context.informers.informer(Pod), context.informers.informer(ControllerRevision)
+        self._backoff = FailureBackoff()
+        self._sets.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
+        self._nodes.add_handler(self._wake_all, self._node_changed, self._wake_all)
+        self._pods = Children(context.client, self._sets, pods, self.queue, selector_of)
+        self._revisions = Children(context.client, self._sets, revisions, self.queue, selector_of)
+        self._keeper = history.RevisionKeeper(context.client, self._revisions, history.REVISION_LABEL)
+
+    def _wake_all(self, node: Node) -> None:
+        for daemon_set in self._sets.values():
+            self.enqueue(daemon_set)
+
+    def _node_changed(self, old: Node, new: Node) -> None:
+        if old.metadata.labels != new.metadata.labels or old.spec.taints != new.spec.taints:
+            self._wake_all(new)
+
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
+        daemon_set = self._sets.get(key)
+        if daemon_set is None:
+            self._backoff.forget(key)
+            return AwaitChange()
+        if selector_of(daemon_set) is None or not (self._pods.settled(key) and self._revisions.settled(key)):
+            return AwaitChange()
+        claimed = await self._revisions.claim(daemon_set)
+        revision, collisions = await self._keeper.ensure(
+            daemon_set,
+            daemon_set.spec.template,
+            claimed,
+            daemon_set.status.collision_count or 0,
+        )
+        digest = revision.metadata.labels[history.REVISION_LABEL]
+        pods, nodes, now = await self._pods.claim(daemon_set), self._nodes.values(), clock.now()
+        wait, failure = None, None
+        if daemon_set.metadata.deletion_timestamp is None:
+            wait, failure = await self._manage(daemon_set, pods, digest, now)
+        status = rules.status_of(daemon_set, nodes, rules.by_node(pods), digest, collisions, now)
+        await self._write(daemon_set, status)
+        await self._forget_history(daemon_set, claimed, revision, pods)
+        if failure is not None and not is_namespace_terminating(failure):
+            raise failure
+        return RequeueAfter(wait) if wait is not None else AwaitChange()
+
+    async def _manage(
+        self, daemon_set: DaemonSet, pods: list[Pod], digest: str, now: datetime
+    ) -> tuple[float | None, Exception | None]:
+        """Create and delete; returns when to look again, and what went wrong."""
+        nodes, present = self._nodes.values(), rules.by_node(pods)
+        plan = rules.plan(daemon_set, nodes, present, digest)
+        wait = self._take_out_ended(daemon_set, plan)
+        if not plan.create and not plan.delete:
+            plan = rules.update(daemon_set, nodes, present, digest, now)
+        failure = await self._create(daemon_set, plan.create[:BURST], digest)
+        failure = await self._delete(daemon_set, plan.delete[:BURST]) or failure
+        available = seconds_to_next_available(pods, daemon_set.spec.min_ready_seconds or 0, now)
+        waits = [each for each in (wait, available) if each is not None]
+        return min(waits, default=None), failure
+
+    def _take_out_ended(self, daemon_set: DaemonSet, plan: rules.Plan) -> float | None:
+        """Pods that ended are deleted, so that others are made: failed ones after their back-off."""
+        key, now, waits = key_of(daemon_set), clock.monotonic(), []
+        for pod in plan.failed:
+            node = rules.node_of(pod)
+            left = self._backoff.seconds_left(key, node, now)
+            if left > 0:
+                waits.append(left)
+                continue
+            self._backoff.failed(key, node, now)
+            what = f"{pod.metadata.namespace}/{pod.metadata.name} on node {node}"
+            text = f"Found failed daemon pod {what}, will try to kill it"
+            self._recorder.event(daemon_set, "Warning", "FailedDaemonPod", text)
+            plan.delete.append(pod)
+        for pod in plan.succeeded:
+            what = f"{pod.metadata.namespace}/{pod.metadata.name} on node {rules.node_of(pod)}"
+            text = f"Found succeeded daemon pod {what}, will try to delete it"
+            self._recorder.event(daemon_set, "Normal", "SucceededDaemonPod", text)
+            plan.delete.append(pod)
+        return min(waits, default=None)
+
+    async def _create(self, daemon_set: DaemonSet, nodes: list[str], digest: str) -> Exception | None:
+        async def create(number: int) -> None:
+            pod = rules.pod_for(daemon_set, nodes[number], digest)
+            self._pods.wrote(key_of(daemon_set), await self._control.create(pod, daemon_set))
+
+        return await slow_start(len(nodes), create)
+
+    async def _delete(self, daemon_set: DaemonSet, pods: list[Pod]) -> Exception | None:
+        async def delete(pod: Pod) -> None:
+            if await self._control.delete(pod, daemon_set):
+                self._pods.deleted(key_of(daemon_set), pod)
+
+        return await together([delete(pod) for pod in pods])
+
+    async def _write(self, daemon_set: DaemonSet, status: DaemonSetStatus) -> None:
+        if status != daemon_set.status:
+            await write_status(self.client, structs.replace(daemon_set, status=status))
+
+    async def _forget_history(
+        self,
+        daemon_set: DaemonSet,
+        claimed: list[ControllerRevision],
+        revision: ControllerRevision,
+        pods: list[Pod],
+    ) -> None:
+        digests = {pod.metadata.labels.get(history.REVISION_LABEL) for pod in pods}
+        labelled = ((each, each.metadata.labels.get(history.REVISION_LABEL)) for each in claimed)
+        live = [each.metadata.name for each, digest in labelled if digest in digests]
+        names = [revision.metadata.name or "", *(name or "" for name in live)]
+        doomed = history.surplus(claimed, names, daemon_set.spec.revision_history_limit)
+        await self._keeper.forget(key_of(daemon_set), doomed)

@@ -1,0 +1,325 @@
+"""Which nodes run a daemon set's pod, and which pods are made, deleted and replaced. Pure.
+
+A node runs the pod if it matches the pod's node selector and required affinity, and the pod tolerates its
+taints; a pod that is there already may stay as long as it tolerates the NoExecute ones. Updates replace old
+pods within ``maxUnavailable``, or first put new ones beside them within ``maxSurge``.
+
+Upstream: ``daemon_controller.go`` and ``update.go`` in ``pkg/controller/daemon``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from msgspec import structs
+
+from podling.api.apps_v1 import DaemonSet, DaemonSetStatus
+from podling.api.core_v1 import (
+    Affinity,
+    Node,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Pod,
+    PodSpec,
+    Taint,
+    Toleration,
+)
+from podling.controllers.nodes import taints
+from podling.controllers.nodes.node_matching import NODE_NAME_FIELD, selects_node
+from podling.controllers.pod_state import is_available
+from podling.controllers.workloads.int_or_percent import scaled
+from podling.controllers.workloads.pod_control import pod_from_template
+from podling.controllers.workloads.revisions import REVISION_LABEL
+from podling.machinery.pods import TEMPLATE_GENERATION, is_ready, is_terminal
+
+_TOLERATED = (
+    (taints.NOT_READY, taints.NO_EXECUTE),
+    (taints.UNREACHABLE, taints.NO_EXECUTE),
+    (taints.DISK_PRESSURE, taints.NO_SCHEDULE),
+    (taints.MEMORY_PRESSURE, taints.NO_SCHEDULE),
+    (taints.PID_PRESSURE, taints.NO_SCHEDULE),
+    (taints.UNSCHEDULABLE, taints.NO_SCHEDULE),
+)
+
+
+# Where pods belong
+
+
+GENERATION_LABEL = "pod-template-generation"
+
+
+def daemon_spec(spec: PodSpec) -> PodSpec:
+    """A template's spec with the tolerations that every daemon pod gets."""
+    wanted = [*_TOLERATED, *([(taints.NETWORK_UNAVAILABLE, taints.NO_SCHEDULE)] if spec.host_network else [])]
+    added = tuple(Toleration(key=key, operator="Exists", effect=effect) for key, effect in wanted)
+    kept = tuple(each for each in spec.tolerations if each not in added)
+    return structs.replace(spec, tolerations=(*kept, *added))
+
+
+def pod_for(daemon_set: DaemonSet, node: str, revision_hash: str) -> Pod:
+    """The pod for one node: only its name decides where the scheduler puts it."""
+    pod = pod_from_template(daemon_set.spec.template, daemon_set)
+    requirement = NodeSelectorRequirement(key=NODE_NAME_FIELD, operator="In", values=(node,))
+    terms = (NodeSelectorTerm(match_fields=(requirement,)),)
+    affinity = pod.spec.affinity or Affinity()
+    placed = structs.replace(
+        affinity.node_affinity or NodeAffinity(),
+        required_during_scheduling_ignored_during_execution=NodeSelector(node_selector_terms=terms),
+    )
+    spec = structs.replace(daemon_spec(pod.spec), affinity=structs.replace(affinity, node_affinity=placed))
+    labels = {**pod.metadata.labels, REVISION_LABEL: revision_hash}
+    if (generation := daemon_set.metadata.annotations.get(TEMPLATE_GENERATION)) is not None:
+        labels[GENERATION_LABEL] = generation
+    return structs.replace(pod, spec=spec, metadata=structs.replace(pod.metadata, labels=labels))
+
+
+def node_of(pod: Pod) -> str:
+    """The node a daemon pod is on, or is meant for."""
+    if pod.spec.node_name:
+        return pod.spec.node_name
+    required = pod.spec.affinity and pod.spec.affinity.node_affinity
+    selector = required.required_during_scheduling_ignored_during_execution if required else None
+    for term in selector.node_selector_terms if selector else ():
+        for each in term.match_fields:
+            if each.key == NODE_NAME_FIELD and each.operator == "In" and len(each.values) == 1:
+                return each.values[0]
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Belongs:
+    """Whether a node should run the pod, and whether one that is there may stay."""
+
+    run: bool
+    stay: bool
+
+
+def belongs(daemon_set: DaemonSet, node: Node) -> Belongs:
+    spec = daemon_spec(daemon_set.spec.template.spec)
+    if spec.node_name and spec.node_name != node.metadata.name:
+        return Belongs(False, False)
+    if not _selects(spec, node):
+        return Belongs(False, False)
+    if _tolerates(spec, node.spec.taints, (taints.NO_SCHEDULE, taints.NO_EXECUTE)):
+        return Belongs(True, True)
+    return Belongs(False, _tolerates(spec, node.spec.taints, (taints.NO_EXECUTE,)))
+
+
+def _tolerates(spec: PodSpec, present: Sequence[Taint], effects: tuple[str, ...]) -> bool:
+    relevant = [taint for taint in present if taint.effect in effects]
+    return taints.matching_tolerations(relevant, spec.tolerations) is not None
+
+
+def _selects(spec: PodSpec, node: Node) -> bool:
+    if not spec.node_selector.items() <= node.metadata.labels.items():
+        return False
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return selects_node(required, node)
+
+
+# What to make and delete
+
+
+@dataclass(slots=True)
+class Plan:
+    """Nodes that need a pod, and pods that must go; ``failed`` of them have ended badly."""
+
+    create: list[str] = field(default_factory=list)
+    delete: list[Pod] = field(default_factory=list)
+    failed: list[Pod] = field(default_factory=list)
+    succeeded: list[Pod] = field(default_factory=list)
+
+
+def by_node(pods: Sequence[Pod]) -> dict[str, list[Pod]]:
+    """Return pods by node, bound ones first, then by age; what is being deleted and has ended is left out."""
+    found: dict[str, list[Pod]] = {}
+    for pod in sorted(pods, key=lambda pod: (not pod.spec.node_name, _age(pod))):
+        if pod.metadata.deletion_timestamp is None or not is_terminal(pod):
+            found.setdefault(node_of(pod), []).append(pod)
+    return found
+
+
+def _age(pod: Pod) -> tuple[datetime, str]:
+    created = pod.metadata.creation_timestamp
+    assert created is not None, "the API server gives every object its time of creation"
+    return created, pod.metadata.name or ""
+
+
+def plan(daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, list[Pod]], revision: str) -> Plan:
+    """What brings every node to what it should run; updates are not considered."""
+    result = Plan()
+    for node in nodes:
+        name = node.metadata.name or ""
+        _plan_node(daemon_set, belongs(daemon_set, node), name, pods.get(name, []), revision, result)
+    known = {node.metadata.name for node in nodes}
+    for name, present in pods.items():
+        if name not in known:  # what was never bound goes with its node; the rest is pod collection's
+            result.delete += [pod for pod in present if not pod.spec.node_name and not _deleting(pod)]
+    return result
+
+
+def _plan_node(
+    daemon_set: DaemonSet, should: Belongs, node: str, present: list[Pod], revision: str, result: Plan
+) -> None:
+    if not should.stay:
+        result.delete += [pod for pod in present if not _deleting(pod)]
+        return
+    if should.run and not present:
+        result.create.append(node)
+        return
+    living: list[Pod] = []
+    for pod in present:
+        if _deleting(pod):
+            continue
+        if pod.status.phase == "Failed":
+            result.failed.append(pod)
+        elif pod.status.phase == "Succeeded":
+            result.succeeded.append(pod)
+        else:
+            living.append(pod)
+    if not max_surge(daemon_set, 1):
+        result.delete += living[1:]
+        return
+    if not living and should.run:
+        result.create.append(node)
+        return
+    # During a surge an old and a new pod may stand side by side; of each kind the oldest stays. An old pod
+    # that is not ready is of no use once there is a new one.
+    old = [pod for pod in living if not is_updated(pod, revision)]
+    new = [pod for pod in living if is_updated(pod, revision)]
+    useless = old[:1] if old and new and not is_ready(old[0]) else []
+    result.delete += [*old[1:], *new[1:], *useless]
+
+
+def _deleting(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None
+
+
+def is_updated(pod: Pod, revision: str) -> bool:
+    return pod.metadata.labels.get(REVISION_LABEL) == revision
+
+
+# Updates
+
+
+def max_surge(daemon_set: DaemonSet, wanted: int) -> int:
+    rolling = daemon_set.spec.update_strategy.rolling_update
+    if daemon_set.spec.update_strategy.type == "OnDelete" or rolling is None:
+        return 0
+    return scaled(rolling.max_surge, wanted, round_up=True)
+
+
+def max_unavailable(daemon_set: DaemonSet, wanted: int) -> int:
+    rolling = daemon_set.spec.update_strategy.rolling_update
+    given = rolling.max_unavailable if rolling is not None else None
+    if given is None and max_surge(daemon_set, wanted) == 0:
+        return 1
+    return scaled(given, wanted, round_up=True)
+
+
+def update(
+    daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, list[Pod]], revision: str, now: datetime
+) -> Plan:
+    """The next step of a rolling update."""
+    if daemon_set.spec.update_strategy.type == "OnDelete":
+        return Plan()
+    names = [node.metadata.name or "" for node in nodes if belongs(daemon_set, node).run]
+    surge, unavailable = max_surge(daemon_set, len(names)), max_unavailable(daemon_set, len(names))
+    least = daemon_set.spec.min_ready_seconds or 0
+    pairs = {name: _old_and_new(pods.get(name, []), revision) for name in names}
+
+    def well(pod: Pod | None) -> bool:
+        return pod is not None and is_available(pod, least, now)
+
+    if surge == 0:
+        return _replace(pairs, unavailable if unavailable > 0 else 1, well)
+    return _surge(pairs, surge, well)
+
+
+Pair = tuple[Pod | None, Pod | None]
+Well = Callable[[Pod | None], bool]
+
+
+def _old_and_new(present: Sequence[Pod], revision: str) -> Pair:
+    """A node's pods that are not being deleted: the one to be replaced, and the one to replace it."""
+    living = [pod for pod in present if not _deleting(pod)]
+    old = next((pod for pod in living if not is_updated(pod, revision)), None)
+    new = next((pod for pod in living if is_updated(pod, revision)), None)
+    return old, new
+
+
+def _replace(pairs: Mapping[str, Pair], unavailable: int, well: Well) -> Plan:
+    """Delete old pods so that others can be made: those that are of no use anyway, then some more."""
+    missing, useless, candidates = 0, [], []
+    for old, new in pairs.values():
+        if old is None or new is not None:
+            missing += not well(new) or old is not None
+        elif well(old):
+            candidates.append(old)
+        else:
+            useless.append(old)
+            missing += 1
+    return Plan(delete=[*useless, *candidates[: max(0, unavailable - missing)]])
+
+
+def _surge(pairs: Mapping[str, Pair], surge: int, well: Well) -> Plan:
+    """Make new pods beside old ones; an old one goes once its successor is available."""
+    result, running, candidates = Plan(), 0, []
+    for name, (old, new) in pairs.items():
+        if old is None:
+            continue
+        if new is not None:
+            if well(new):
+                result.delete.append(old)
+            else:
+                running += 1
+        elif well(old):
+            candidates.append(name)
+        else:
+            result.create.append(name)
+    result.create += candidates[: max(0, surge - running)]
+    return result
+
+
+# Status
+
+
+def status_of(
+    daemon_set: DaemonSet,
+    nodes: Sequence[Node],
+    pods: Mapping[str, list[Pod]],
+    revision: str,
+    collisions: int,
+    now: datetime,
+) -> DaemonSetStatus:
+    desired = current = misplaced = ready = available = updated = 0
+    for node in nodes:
+        present = pods.get(node.metadata.name or "", [])
+        if not belongs(daemon_set, node).run:
+            misplaced += bool(present)
+            continue
+        desired += 1
+        if not present:
+            continue
+        current += 1
+        first = present[0]
+        ready += is_ready(first)
+        available += is_available(first, daemon_set.spec.min_ready_seconds or 0, now)
+        updated += is_updated(first, revision)
+    return structs.replace(
+        daemon_set.status,
+        observed_generation=daemon_set.metadata.generation,
+        desired_number_scheduled=desired,
+        current_number_scheduled=current,
+        number_misscheduled=misplaced,
+        number_ready=ready,
+        updated_number_scheduled=updated,
+        number_available=available,
+        number_unavailable=max(0, desired - available),
+        collision_count=collisions or None,
+    )

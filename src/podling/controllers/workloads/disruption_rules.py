@@ -1,0 +1,147 @@
+"""The arithmetic of disruption budgets: how many pods may be evicted now. Pure.
+
+===========================  ==========================  ===============================
+``spec``                     expected pods               healthy pods wanted
+===========================  ==========================  ===============================
+``minAvailable: 3``          the pods that match         3
+``minAvailable: 30%``        what their owners ask for   30 % of that, rounded up
+``maxUnavailable: 1``, ``%``  what their owners ask for   that less the share, rounded up
+===========================  ==========================  ===============================
+
+An evicted pod counts as gone from the moment the eviction API promised it, for at most two minutes: should
+it still be there then, the promise was not kept. Upstream: ``pkg/controller/disruption``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from msgspec import structs
+
+from podling.api.core_v1 import Pod
+from podling.api.meta_v1 import Condition
+from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetStatus
+from podling.controllers.conditions import with_condition
+from podling.controllers.workloads.int_or_percent import scaled
+from podling.machinery.numbers import INT32_MAX
+from podling.machinery.pods import is_ready
+
+DELETION_TIMEOUT = timedelta(minutes=2)
+CONDITION = "DisruptionAllowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """How many pods there should be, and how many of them healthy."""
+
+    pods: int
+    healthy: int
+
+
+def needs_scale(budget: PodDisruptionBudget) -> bool:
+    """Whether the pods' owners must be asked how many pods they want."""
+    spec = budget.spec
+    return spec.max_unavailable is not None or isinstance(spec.min_available, str)
+
+
+def expectation(budget: PodDisruptionBudget, pods: int, scale: int) -> Expectation:
+    """What the budget expects of ``pods`` matching pods whose owners want ``scale``.
+
+    Raises ValueError for a share that is no percentage.
+    """
+    spec = budget.spec
+    if spec.max_unavailable is not None:
+        allowed = scaled(spec.max_unavailable, scale, round_up=True)
+        return Expectation(scale, max(0, scale - allowed))
+    if isinstance(spec.min_available, str):
+        return Expectation(scale, scaled(spec.min_available, scale, round_up=True))
+    return Expectation(pods, spec.min_available or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """The evictions that may still be kept, those that were not, and when to look again."""
+
+    pods: dict[str, datetime]
+    broken: tuple[Pod, ...]
+    seconds: float | None
+
+
+def promised(budget: PodDisruptionBudget, pods: Iterable[Pod], now: datetime) -> Promised:
+    """Sort out the evictions that the eviction API promised."""
+    kept: dict[str, datetime] = {}
+    broken = []
+    for pod in pods:
+        name = pod.metadata.name or ""
+        since = budget.status.disrupted_pods.get(name)
+        if since is None or pod.metadata.deletion_timestamp is not None:
+            continue
+        if since + DELETION_TIMEOUT < now:
+            broken.append(pod)
+        else:
+            kept[name] = since
+    waits = [(since + DELETION_TIMEOUT - now) / timedelta(seconds=1) for since in kept.values()]
+    return Promised(kept, tuple(broken), min(waits) if waits else None)
+
+
+def healthy(pods: Iterable[Pod], disrupted: dict[str, datetime]) -> int:
+    """Ready pods that are neither being deleted nor promised to be."""
+    return sum(
+        is_ready(pod) and pod.metadata.deletion_timestamp is None and pod.metadata.name not in disrupted
+        for pod in pods
+    )
+
+
+def status_of(
+    budget: PodDisruptionBudget,
+    expected: Expectation,
+    healthy_now: int,
+    disrupted: dict[str, datetime],
+    now: datetime,
+) -> PodDisruptionBudgetStatus:
+    """The budget's status."""
+    allowed = max(0, healthy_now - expected.healthy) if expected.pods > 0 else 0
+    status = structs.replace(
+        budget.status,
+        expected_pods=min(expected.pods, INT32_MAX),
+        desired_healthy=min(expected.healthy, INT32_MAX),
+        current_healthy=healthy_now,
+        disruptions_allowed=allowed,
+        disrupted_pods=disrupted,
+        observed_generation=budget.metadata.generation,
+    )
+    reason = "SufficientPods" if allowed else "InsufficientPods"
+    return structs.replace(status, conditions=_conditions(budget, status, reason, "", now))
+
+
+def failed_status(budget: PodDisruptionBudget, error: str, now: datetime) -> PodDisruptionBudgetStatus:
+    """The status when nothing could be computed: nothing is allowed."""
+    status = structs.replace(
+        budget.status, disruptions_allowed=0, observed_generation=budget.metadata.generation
+    )
+    return structs.replace(status, conditions=_conditions(budget, status, "SyncFailed", error, now))
+
+
+def _conditions(
+    budget: PodDisruptionBudget, status: PodDisruptionBudgetStatus, reason: str, message: str, now: datetime
+) -> tuple[Condition, ...]:
+    condition = Condition(
+        type=CONDITION,
+        status="True" if status.disruptions_allowed else "False",
+        reason=reason,
+        message=message,
+        observed_generation=budget.metadata.generation,
+    )
+    return with_condition(budget.status.conditions, condition, now)
+
+
+def stale_since(pod: Pod) -> datetime | None:
+    """When a pod was marked for a disruption that did not come, if it may still be on its way."""
+    for condition in pod.status.conditions:
+        if condition.type == "DisruptionTarget" and condition.status == "True":
+            if condition.reason == "TerminationByKubelet":
+                return None
+            return condition.last_transition_time
+    return None

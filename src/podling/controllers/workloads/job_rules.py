@@ -1,0 +1,198 @@
+"""What a job still has to run, when it is over, and how long it waits after failures. Pure.
+
+Upstream: ``pkg/controller/job/job_controller.go`` and ``backoff_utils.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from podling.api.batch_v1 import Job
+from podling.api.core_v1 import Pod
+from podling.controllers.workloads.job_accounting import (
+    Account,
+    finished_at,
+    is_indexed,
+    per_index,
+    replaces_failed_only,
+)
+from podling.controllers.workloads.job_indexes import Indexes, index_of, rule_met
+
+PODS_PER_STEP_MAX = 500
+BACKOFF_SECONDS_INITIAL = 10.0
+BACKOFF_SECONDS_MAX = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Pods to create (with their indexes, for an Indexed job) and to delete now; ``wait`` seconds before
+    more can be created."""
+
+    create: int = 0
+    indexes: tuple[int, ...] = ()
+    delete: tuple[Pod, ...] = ()
+    wait: float | None = None
+
+
+def next_step(
+    job: Job, active: Sequence[Pod], ordered: Sequence[Pod], accounted: Account, terminating: int
+) -> Step:
+    """What brings the number of active pods nearer to what is wanted; back-off is not considered.
+
+    Args:
+        ordered: the active pods, those to give up first coming first.
+        terminating: pods that are being deleted and have not ended.
+    """
+    if job.spec.suspend:
+        return Step(delete=tuple(active))
+    parallelism, completions = job.spec.parallelism, job.spec.completions
+    parallelism = 1 if parallelism is None else parallelism
+    if completions is None:
+        want = len(active) if accounted.all_succeeded else parallelism
+    else:
+        left = completions - accounted.all_succeeded - len(accounted.all_failed_indexes)
+        want = max(0, min(left, parallelism))
+    doomed = _to_remove(job, ordered, accounted, max(0, len(active) - want))
+    if doomed:
+        return Step(delete=tuple(doomed[:PODS_PER_STEP_MAX]))
+    missing = want - len(active) - (terminating if replaces_failed_only(job) else 0)
+    if missing <= 0:
+        return Step()
+    missing = min(missing, PODS_PER_STEP_MAX)
+    if not is_indexed(job):
+        return Step(create=missing)
+    taken = Indexes.of(index for pod in active if (index := index_of(pod)) is not None)
+    taken = taken | accounted.all_completed_indexes | accounted.all_failed_indexes
+    indexes = taken.free(missing, completions or 0)
+    return Step(create=len(indexes), indexes=tuple(indexes))
+
+
+def _to_remove(job: Job, ordered: Sequence[Pod], accounted: Account, surplus: int) -> list[Pod]:
+    """Pods without a place first (no index, one too high, done, or taken already), then the cheapest."""
+    if not is_indexed(job):
+        return list(ordered[:surplus])
+    done = accounted.all_completed_indexes | accounted.all_failed_indexes
+    misplaced: list[Pod] = []
+    placed: dict[int, Pod] = {}
+    for pod in reversed(ordered):  # of several pods for one index the one that ranks last for deletion stays
+        index = index_of(pod)
+        if index is None or index >= (job.spec.completions or 0) or index in done or index in placed:
+            misplaced.append(pod)
+        else:
+            placed[index] = pod
+    others = list(placed.values())[::-1]
+    return [*misplaced, *others[: max(0, surplus - len(misplaced))]]
+
+
+# When to stop
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why a job is over; ``succeeded`` tells how."""
+
+    succeeded: bool
+    reason: str
+    message: str
+
+
+def failure(job: Job, pods: Iterable[Pod], accounted: Account, now: datetime) -> Verdict | None:
+    """Whether, and why, the job has failed."""
+    if accounted.fail_job:
+        return Verdict(False, "PodFailurePolicy", accounted.fail_job)
+    limit = job.spec.backoff_limit if job.spec.backoff_limit is not None else 6
+    exceeded = Verdict(False, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    if accounted.all_failed > limit and not (per_index(job) and job.spec.backoff_limit is None):
+        return exceeded
+    if _restarted_too_often(job, pods, limit):
+        return exceeded
+    if past_deadline(job, now):
+        return Verdict(False, "DeadlineExceeded", "Job was active longer than specified deadline")
+    return _indexes_failed(job, accounted) if per_index(job) else None
+
+
+def _restarted_too_often(job: Job, pods: Iterable[Pod], limit: int) -> bool:
+    """With ``OnFailure`` the restarts in place count as the failures."""
+    if job.spec.template.spec.restart_policy != "OnFailure":
+        return False
+    restarts = sum(
+        status.restart_count
+        for pod in pods
+        if pod.status.phase in ("Running", "Pending")
+        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    )
+    return restarts > 0 if limit == 0 else restarts >= limit
+
+
+def _indexes_failed(job: Job, accounted: Account) -> Verdict | None:
+    limit, failed = job.spec.max_failed_indexes, len(accounted.all_failed_indexes)
+    if limit is not None and failed > limit:
+        message = "Job has exceeded the specified maximal number of failed indexes"
+        return Verdict(False, "MaxFailedIndexesExceeded", message)
+    if failed and failed + len(accounted.all_completed_indexes) >= (job.spec.completions or 0):
+        return Verdict(False, "FailedIndexes", "Job has failed indexes")
+    return None
+
+
+def past_deadline(job: Job, now: datetime) -> bool:
+    left = seconds_to_deadline(job, now)
+    return left is not None and left <= 0
+
+
+def seconds_to_deadline(job: Job, now: datetime) -> float | None:
+    """How long the job may still be active; None without a limit."""
+    limit, started = job.spec.active_deadline_seconds, job.status.start_time
+    if limit is None or started is None or job.spec.suspend:
+        return None
+    return limit - (now - started) / timedelta(seconds=1)
+
+
+def early_success(job: Job, accounted: Account) -> Verdict | None:
+    """Whether the success policy ends the job while pods still run."""
+    if job.spec.success_policy is None or not is_indexed(job):
+        return None
+    rules, completions = job.spec.success_policy.rules, job.spec.completions or 0
+    number = rule_met(rules, accounted.all_completed_indexes, completions)
+    return Verdict(True, "SuccessPolicy", f"Matched rules at index {number}") if number is not None else None
+
+
+def completion(job: Job, accounted: Account, active: int) -> Verdict | None:
+    """Whether everything that was wanted has succeeded."""
+    done = accounted.all_succeeded
+    if job.spec.completions is None:
+        reached = done > 0 and active == 0
+    else:
+        reached = done >= job.spec.completions and active == 0
+    if not reached:
+        return None
+    return Verdict(True, "CompletionsReached", "Reached expected number of succeeded pods")
+
+
+# Back-off
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Failures in a row since the last success, and when the last one was."""
+
+    failures: int = 0
+    last: datetime | None = None
+
+
+def after(backoff: Backoff, accounted: Account) -> Backoff:
+    """``backoff`` after the pods that ended since."""
+    ended = [(finished_at(pod), True) for pod in accounted.new_failures]
+    ended += [(finished_at(pod), False) for pod in accounted.new_successes]
+    for moment, bad in sorted(ended):
+        backoff = Backoff(backoff.failures + 1, moment) if bad else Backoff()
+    return backoff
+
+
+def backoff_seconds(backoff: Backoff, now: datetime) -> float:
+    """How long to wait before the next pod may be created."""
+    if not backoff.failures or backoff.last is None:
+        return 0.0
+    delay = min(BACKOFF_SECONDS_INITIAL * 2.0 ** min(backoff.failures - 1, 20), BACKOFF_SECONDS_MAX)
+    return max(0.0, delay - (now - backoff.last) / timedelta(seconds=1))

@@ -1,0 +1,261 @@
+"""Keeping the number of pods that a ReplicaSet asks for.
+
+Flow: claim the pods that match (adopt orphans, release strays), compare the active ones with
+``spec.replicas``, create or delete the difference (500 at most in one run), write the status.
+Creations start slowly, so that a template that cannot work fails once; deletions choose the pods whose
+loss hurts least (``pod_state.removal_order``).
+
+Guarantees: never more creations or deletions than the view that shows all own earlier ones asks for.
+Upstream: ``pkg/controller/replicaset``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Generic, TypeVar
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.apps_v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetStatus
+from podling.api.core_v1 import Pod, PodTemplateSpec
+from podling.client.base import ApiObject, Key, key_of
+from podling.client.informer import Informer
+from podling.client.runner import AwaitChange, RequeueAfter
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.children import BY_CONTROLLER, Children, controller_index
+from podling.controllers.conditions import find, with_condition, without
+from podling.controllers.ownership import controller_of
+from podling.controllers.pod_state import (
+    is_active,
+    is_available,
+    is_terminating,
+    removal_order,
+    seconds_to_next_available,
+)
+from podling.controllers.refusals import is_namespace_terminating
+from podling.controllers.status_writes import write_status
+from podling.controllers.workloads.pod_census import Fact, PodCensus
+from podling.controllers.workloads.pod_control import PodControl, pod_from_template, slow_start, together
+from podling.machinery.pods import is_ready
+from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
+
+O = TypeVar("O", bound=ApiObject)  # noqa: E741 owner
+
+BURST_REPLICAS = 500
+FAILURE = "ReplicaFailure"
+
+
+def selector_of(replica_set: ReplicaSet) -> LabelSelector | None:
+    """The labels that the replica set's pods carry; None where that cannot be told, or would be all."""
+    try:
+        selector = from_label_selector(replica_set.spec.selector)
+    except SelectorError:
+        return None
+    return None if selector.empty else selector
+
+
+def desired(replica_set: ReplicaSet) -> int:
+    return replica_set.spec.replicas if replica_set.spec.replicas is not None else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A replica set's pods: ``replicas`` are the active ones, the next three are among them."""
+
+    replicas: int
+    labeled: int
+    ready: int
+    available: int
+    terminating: int
+
+
+def numbers_of(replica_set: ReplicaSet, pods: Sequence[Pod], now: datetime) -> Numbers:
+    """The numbers of these pods."""
+    spec = replica_set.spec
+    active = [pod for pod in pods if is_active(pod)]
+    wanted = template_labels(replica_set)
+    return Numbers(
+        replicas=len(active),
+        labeled=sum(wanted.items() <= pod.metadata.labels.items() for pod in active),
+        ready=sum(map(is_ready, active)),
+        available=sum(is_available(pod, spec.min_ready_seconds or 0, now) for pod in active),
+        terminating=sum(map(is_terminating, pods)),
+    )
+
+
+def template_labels(replica_set: ReplicaSet) -> dict[str, str]:
+    return replica_set.spec.template.metadata.labels
+
+
+def status_of(
+    replica_set: ReplicaSet, numbers: Numbers, failure: Exception | None, now: datetime
+) -> ReplicaSetStatus:
+    """The status of a replica set with these pods, after an attempt that ended in ``failure``."""
+    old = replica_set.status
+    return structs.replace(
+        old,
+        replicas=numbers.replicas,
+        fully_labeled_replicas=numbers.labeled,
+        ready_replicas=numbers.ready,
+        available_replicas=numbers.available,
+        terminating_replicas=numbers.terminating,
+        observed_generation=replica_set.metadata.generation,
+        conditions=_conditions(old.conditions, numbers.replicas - desired(replica_set), failure, now),
+    )
+
+
+def _conditions(
+    conditions: tuple[ReplicaSetCondition, ...], surplus: int, failure: Exception | None, now: datetime
+) -> tuple[ReplicaSetCondition, ...]:
+    if failure is None:
+        return without(conditions, FAILURE)
+    if find(conditions, FAILURE) is not None:
+        return conditions
+    reason = "FailedCreate" if surplus < 0 else "FailedDelete"
+    condition = ReplicaSetCondition(type=FAILURE, status="True", reason=reason, message=str(failure))
+    return with_condition(conditions, condition, now)
+
+
+class ReplicaKeeper(Controller, Generic[O]):
+    """What replica sets and replication controllers have in common: both are seen as a replica set.
+
+    Args:
+        owners: the informer of the kind that is kept.
+        selector: the labels of an owner's pods.
+        component: the name that events carry.
+    """
+
+    workers: ClassVar[int] = 5
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        owners: Informer[O],
+        selector: Callable[[O], LabelSelector | None],
+        component: str,
+    ) -> None:
+        super().__init__(context)
+        self._owners = owners
+        owners.add_handler(self.enqueue, self.enqueue_new, self._owner_gone)
+        pods = context.informers.informer(Pod)
+        self._children = Children(context.client, owners, pods, self.queue, selector)
+        self._census = PodCensus(pods)
+        self._control = PodControl(context.client, context.recorder(component))
+
+    def _owner_gone(self, owner: O) -> None:
+        self._census.forget(owner.metadata.uid or "")
+        self.enqueue(owner)
+
+    @abstractmethod
+    def as_replica_set(self, owner: O) -> ReplicaSet:
+        """The owner as a replica set that says it is of the owner's own kind."""
+
+    @abstractmethod
+    async def write(self, owner: O, status: ReplicaSetStatus) -> None:
+        """Write the status that a replica set in the owner's place would have."""
+
+    @abstractmethod
+    def related(self, owner: O) -> Iterable[O]:
+        """The owners whose pods count as company when it is decided which pod to give up."""
+
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
+        owner = self._owners.get(key)
+        if owner is None:
+            return AwaitChange()
+        replica_set = self.as_replica_set(owner)
+        selector = selector_of(replica_set)
+        if selector is None:
+            return AwaitChange()
+        settled, now = self._children.settled(key), clock.now()
+        numbers = self._numbers_at_rest(replica_set, selector) if settled else None
+        if numbers is not None:
+            await self._write(owner, replica_set, status_of(replica_set, numbers, None, now))
+            return AwaitChange()
+        return await self._work(owner, replica_set, settled=settled)
+
+    def _numbers_at_rest(self, replica_set: ReplicaSet, selector: LabelSelector) -> Numbers | None:
+        """The numbers, if nothing is to be done but to write them: no pod to make, delete, adopt or
+        release. This is how nearly every run ends, and it looks at no single pod."""
+        spec, metadata = replica_set.spec, replica_set.metadata
+        if spec.min_ready_seconds or metadata.deletion_timestamp is not None:
+            return None
+        if self._children.has_orphans(metadata.namespace or ""):
+            return None
+        count = self._census.of(metadata.uid or "", selector, template_labels(replica_set))
+        if count[Fact.STRAY] or count[Fact.ACTIVE] != desired(replica_set):
+            return None
+        ready = count[Fact.READY]
+        return Numbers(count[Fact.ACTIVE], count[Fact.LABELED], ready, ready, count[Fact.TERMINATING])
+
+    async def _work(self, owner: O, replica_set: ReplicaSet, *, settled: bool) -> RequeueAfter | AwaitChange:
+        """Claim pods, bring their number nearer to what is wanted, and write the status."""
+        mine = await self._children.claim(owner)
+        active = [pod for pod in mine if is_active(pod)]
+        failure: Exception | None = None
+        if settled and replica_set.metadata.deletion_timestamp is None:
+            failure = await self._manage(owner, replica_set, active)
+        now = clock.now()
+        status = status_of(replica_set, numbers_of(replica_set, mine, now), failure, now)
+        await self._write(owner, replica_set, status)
+        if failure is not None:
+            raise failure
+        wait = seconds_to_next_available(active, replica_set.spec.min_ready_seconds or 0, now)
+        return RequeueAfter(wait) if wait is not None else AwaitChange()
+
+    async def _write(self, owner: O, replica_set: ReplicaSet, status: ReplicaSetStatus) -> None:
+        if status != replica_set.status:
+            await self.write(owner, status)
+
+    async def _manage(self, owner: O, replica_set: ReplicaSet, active: list[Pod]) -> Exception | None:
+        """Create what is missing or delete what is too much; returns what went wrong."""
+        surplus = len(active) - desired(replica_set)
+        if surplus < 0:
+            return await self._create(replica_set, min(-surplus, BURST_REPLICAS))
+        if surplus > 0:
+            count = min(surplus, BURST_REPLICAS)
+            if count < len(active):
+                company = [pod for each in self.related(owner) for pod in self._children.owned(each)]
+                active = removal_order(active, company, clock.now())
+            return await self._delete(replica_set, active[:count])
+        return None
+
+    async def _create(self, replica_set: ReplicaSet, count: int) -> Exception | None:
+        template = replica_set.spec.template or PodTemplateSpec()
+        pod, key = pod_from_template(template, replica_set), key_of(replica_set)
+
+        async def create(_: int) -> None:
+            self._children.wrote(key, await self._control.create(pod, replica_set))
+
+        failure = await slow_start(count, create)
+        return None if failure is not None and is_namespace_terminating(failure) else failure
+
+    async def _delete(self, replica_set: ReplicaSet, pods: list[Pod]) -> Exception | None:
+        async def delete(pod: Pod) -> None:
+            if await self._control.delete(pod, replica_set):
+                self._children.deleted(key_of(replica_set), pod)
+
+        return await together([delete(pod) for pod in pods])
+
+
+class ReplicaSetController(ReplicaKeeper[ReplicaSet]):
+    name: ClassVar[str] = "replicaset-controller"
+
+    def __init__(self, context: ControllerContext) -> None:
+        sets = context.informers.informer(ReplicaSet)
+        sets.add_indexer(BY_CONTROLLER, controller_index)
+        super().__init__(context, sets, selector_of, "replicaset-controller")
+
+    def as_replica_set(self, owner: ReplicaSet) -> ReplicaSet:
+        return owner
+
+    def related(self, owner: ReplicaSet) -> Iterable[ReplicaSet]:
+        """All replica sets of the same deployment: during a roll-out, old and new ones alike."""
+        ref = controller_of(owner)
+        return self._owners.by_index(BY_CONTROLLER, ref.uid) if ref is not None else (owner,)
+
+    async def write(self, owner: ReplicaSet, status: ReplicaSetStatus) -> None:
+        await write_status(self.client, structs.replace(owner, status=status))

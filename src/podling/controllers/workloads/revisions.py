@@ -1,0 +1,178 @@
+"""The history of a pod template: the earlier forms of stateful sets and daemon sets.
+
+Each template that a set ever had is kept in a ControllerRevision, numbered upwards; going back to an old
+one gives that revision the highest number again. Upstream: ``pkg/controller/history``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from podling.api.apps_v1 import ControllerRevision
+from podling.api.core_v1 import PodTemplateSpec
+from podling.api.meta_v1 import ObjectMeta
+from podling.client.base import ApiObject, Client, Key, key_of
+from podling.controllers.children import Children
+from podling.controllers.ownership import controller_reference, is_controlled_by
+from podling.controllers.template_hash import template_hash
+from podling.machinery.encoding import codec, plain
+from podling.machinery.errors import ApiError, is_already_exists, unless_gone
+
+HASH = "controller.kubernetes.io/hash"
+"""The label of a stateful set's revisions that holds their hash."""
+
+REVISION_LABEL = "controller-revision-hash"
+"""The label of pods that names their revision; on a daemon set's revisions it holds their hash."""
+NAME_LENGTH_MAX = 223
+
+
+def template_data(template: PodTemplateSpec) -> dict[str, Any]:
+    """A template as a revision keeps it: a patch that puts it in place of another."""
+    return {"spec": {"template": {**codec.to_plain(template), "$patch": "replace"}}}
+
+
+def template_of(revision: ControllerRevision) -> PodTemplateSpec:
+    kept = dict(revision.data["spec"]["template"])
+    kept.pop("$patch", None)
+    return codec.convert(kept, PodTemplateSpec, "Ignore")[0]
+
+
+def by_number(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision]:
+    return sorted(revisions, key=lambda each: (each.revision, each.metadata.name or ""))
+
+
+def new_revision(
+    owner: ApiObject, template: PodTemplateSpec, hash_label: str, number: int, collisions: int
+) -> ControllerRevision:
+    """Return a revision of the owner's template.
+
+    It carries the annotations of its owner, among which ``kubectl rollout history`` finds the change cause.
+    """
+    digest = template_hash(template, collisions or None)
+    return ControllerRevision(
+        metadata=ObjectMeta(
+            name=f"{(owner.metadata.name or '')[:NAME_LENGTH_MAX]}-{digest}",
+            namespace=owner.metadata.namespace,
+            labels={**template.metadata.labels, hash_label: digest},
+            annotations=owner.metadata.annotations,
+            owner_references=(controller_reference(owner),),
+        ),
+        data=template_data(template),
+        revision=number,
+    )
+
+
+def equal(one: ControllerRevision, other: ControllerRevision) -> bool:
+    """Return whether two revisions hold the same.
+
+    Zeros and nulls that only one of them spells out do not count: another release may have written it.
+    """
+    if plain.equal(one.data, other.data):
+        return True
+    said = [_template_said(each) for each in (one, other)]
+    return said[0] is not None and said[0] == said[1]
+
+
+def _template_said(revision: ControllerRevision) -> PodTemplateSpec | None:
+    """Return the template of a revision that holds nothing else; None for any other."""
+    if not isinstance(revision.data, dict) or revision.data.keys() != {"spec"}:
+        return None
+    spec = revision.data["spec"]
+    if not isinstance(spec, dict) or spec.keys() != {"template"} or not isinstance(spec["template"], dict):
+        return None
+    try:
+        return template_of(revision)
+    except ApiError:
+        return None
+
+
+def surplus(
+    revisions: Sequence[ControllerRevision], live: Iterable[str], limit: int | None
+) -> list[ControllerRevision]:
+    """Return the revisions beyond the history that is kept; those in use (``live``, by name) do not count.
+
+    A negative ``limit`` keeps all of them.
+    """
+    most, in_use = 10 if limit is None else limit, set(live)
+    history = [each for each in by_number(revisions) if each.metadata.name not in in_use]
+    return history[: max(0, len(history) - most)] if most >= 0 else []
+
+
+class RevisionKeeper:
+    """Writes the revisions of one kind of owner. ``children`` finds and adopts them.
+
+    Args:
+        hash_label: the label that holds the hash of each.
+    """
+
+    def __init__(self, client: Client, children: Children[Any, ControllerRevision], hash_label: str) -> None:
+        self._client = client
+        self._children = children
+        self._hash_label = hash_label
+
+    async def ensure(
+        self,
+        owner: ApiObject,
+        template: PodTemplateSpec,
+        revisions: list[ControllerRevision],
+        collisions: int,
+    ) -> tuple[ControllerRevision, int]:
+        """Return the revision that holds ``template``, as the newest; and the owner's new collision count."""
+        number = max((each.revision for each in revisions), default=0) + 1
+        wanted = new_revision(owner, template, self._hash_label, number, collisions)
+        same = [each for each in by_number(revisions) if equal(each, wanted)]
+        if not same:
+            return await self._create(owner, template, wanted, collisions)
+        newest, last = by_number(revisions)[-1], same[-1]
+        changed = last if equal(newest, last) else structs.replace(last, revision=number)
+        changed = self._with_hash(changed)
+        if changed is last:
+            return last, collisions
+        written = await self._client.update(changed)
+        self._children.wrote(key_of(owner), written)
+        return written, collisions
+
+    def _with_hash(self, revision: ControllerRevision) -> ControllerRevision:
+        """Add the label with the hash if it was removed, or an earlier release wrote another."""
+        metadata = revision.metadata
+        if self._hash_label in metadata.labels:
+            return revision
+        digest = metadata.labels.get(HASH) or metadata.name or ""
+        labelled = structs.replace(metadata, labels={**metadata.labels, self._hash_label: digest})
+        return structs.replace(revision, metadata=labelled)
+
+    async def _create(
+        self,
+        owner: ApiObject,
+        template: PodTemplateSpec,
+        wanted: ControllerRevision,
+        collisions: int,
+    ) -> tuple[ControllerRevision, int]:
+        """Create ``wanted``, under another name where its own is taken by another template."""
+        while True:
+            try:
+                created = await self._client.create(wanted)
+            except ApiError as error:
+                if not is_already_exists(error):
+                    raise
+            else:
+                self._children.wrote(key_of(owner), created)
+                return created, collisions
+            metadata = wanted.metadata
+            held = await self._client.get(ControllerRevision, metadata.name or "", metadata.namespace)
+            if equal(held, wanted) and is_controlled_by(held, owner):
+                return held, collisions
+            collisions += 1
+            wanted = new_revision(owner, template, self._hash_label, wanted.revision, collisions)
+
+    async def forget(self, owner: Key, doomed: Iterable[ControllerRevision]) -> None:
+        for each in doomed:
+            metadata = each.metadata
+            with unless_gone():
+                await self._client.delete(
+                    ControllerRevision, metadata.name or "", metadata.namespace, uid=metadata.uid or ""
+                )
+            self._children.deleted(owner, each)

@@ -1,0 +1,175 @@
+"""Keeping pods with an identity: names, claims and an order.
+
+Flow of one run: claim pods and revisions, create the revision of the present template if it is new, decide
+what is next (``statefulset_plan``), do it step by step until something fails, write the status, forget old
+revisions. Upstream: ``pkg/controller/statefulset``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import ClassVar, assert_never
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.apps_v1 import ControllerRevision, StatefulSet, StatefulSetStatus
+from podling.api.core_v1 import PersistentVolumeClaim, Pod
+from podling.client.base import Key, Unreachable, key_of
+from podling.client.runner import AwaitChange, RequeueAfter
+from podling.controllers.base import Controller, ControllerContext
+from podling.controllers.children import BY_NAMESPACE, Children, namespace_index
+from podling.controllers.pod_state import seconds_to_next_available
+from podling.controllers.refusals import is_namespace_terminating
+from podling.controllers.status_writes import write_status
+from podling.controllers.workloads import revisions as history
+from podling.controllers.workloads import statefulset_rules as rules
+from podling.controllers.workloads.pod_control import slow_start
+from podling.controllers.workloads.statefulset_claims import ensure_claims, update_owners
+from podling.controllers.workloads.statefulset_plan import Create, Delete, Relabel, Step, UpdateClaims, plan
+from podling.controllers.workloads.statefulset_rules import View
+from podling.machinery.errors import ApiError, is_already_exists, is_not_found
+from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
+
+
+def selector_of(stateful: StatefulSet) -> LabelSelector | None:
+    try:
+        selector = from_label_selector(stateful.spec.selector)
+    except SelectorError:
+        return None
+    return None if selector.empty else selector
+
+
+class StatefulSetController(Controller):
+    name: ClassVar[str] = "statefulset-controller"
+    workers: ClassVar[int] = 5
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._recorder = context.recorder("statefulset-controller")
+        self._sets = context.informers.informer(StatefulSet)
+        pods, revisions = context.informers.informer(Pod), context.informers.informer(ControllerRevision)
+        self._sets.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
+        self._pods = Children(context.client, self._sets, pods, self.queue, selector_of)
+        self._revisions = Children(context.client, self._sets, revisions, self.queue, selector_of)
+        self._keeper = history.RevisionKeeper(context.client, self._revisions, history.HASH)
+        self._claims = context.informers.informer(PersistentVolumeClaim)
+        self._claims.add_indexer(BY_NAMESPACE, namespace_index)
+        self._claims.add_handler(on_delete=self._claim_gone)
+
+    def _claim_gone(self, claim: PersistentVolumeClaim) -> None:
+        """Run every set that may wait for the claim's end, or has to create it again."""
+        for stateful in self._sets.by_index(BY_NAMESPACE, claim.metadata.namespace or ""):
+            if stateful.spec.volume_claim_templates:
+                self.enqueue(stateful)
+
+    async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
+        stateful = self._sets.get(key)
+        if stateful is None or selector_of(stateful) is None:
+            return AwaitChange()
+        if not self._pods.settled(key) or not self._revisions.settled(key):
+            return AwaitChange()
+        revisions = await self._revisions.claim(stateful)
+        claimed = await self._pods.claim(stateful)
+        pods = [pod for pod in claimed if rules.ordinal_of(stateful, pod) is not None]
+        view, collisions = await self._view(stateful, pods, revisions)
+        failure = None
+        if stateful.metadata.deletion_timestamp is None:
+            failure = await self._carry_out(view)
+        await self._write(stateful, rules.status_of(view, collisions))
+        await self._forget_history(view, revisions)
+        if failure is not None and not is_namespace_terminating(failure):
+            raise failure
+        wait = seconds_to_next_available(pods, stateful.spec.min_ready_seconds or 0, view.now)
+        return RequeueAfter(wait) if wait is not None else AwaitChange()
+
+    async def _view(
+        self, stateful: StatefulSet, pods: list[Pod], revisions: list[ControllerRevision]
+    ) -> tuple[View, int]:
+        update, collisions = await self._keeper.ensure(
+            stateful,
+            stateful.spec.template,
+            revisions,
+            stateful.status.collision_count or 0,
+        )
+        name = stateful.status.current_revision
+        current = next((each for each in revisions if each.metadata.name == name), update)
+        claims = self._claims_in(stateful)
+        return View(stateful, pods, current, update, clock.now(), claims), collisions
+
+    def _claims_in(self, stateful: StatefulSet) -> dict[str, PersistentVolumeClaim]:
+        if not stateful.spec.volume_claim_templates:
+            return {}
+        found = self._claims.by_index(BY_NAMESPACE, stateful.metadata.namespace or "")
+        return {each.metadata.name or "": each for each in found}
+
+    async def _carry_out(self, view: View) -> Exception | None:
+        """Do what the plan says until something fails; returns the first failure."""
+        for step in plan(view):
+            failure = await slow_start(len(step), partial(self._act, view, step))
+            if failure is not None:
+                return failure
+        return None
+
+    async def _act(self, view: View, step: Step, number: int) -> None:
+        stateful, action = view.stateful, step[number]
+        match action:
+            case Create(ordinal=ordinal, revision=revision):
+                await self._create(stateful, ordinal, revision)
+            case Delete(pod=pod):
+                await self._delete(stateful, pod)
+            case Relabel(pod=pod, ordinal=ordinal):
+                await self._relabel(stateful, pod, ordinal)
+            case UpdateClaims(pod=pod, ordinal=ordinal):
+                if pod.status.phase == "Pending" and ordinal in view.wanted:
+                    await ensure_claims(
+                        self.client, self._recorder, stateful, pod.metadata.name or "", ordinal
+                    )
+                await update_owners(self.client, self._recorder, view, pod, ordinal)
+            case _:
+                assert_never(action)
+
+    async def _create(self, stateful: StatefulSet, ordinal: int, revision: ControllerRevision) -> None:
+        pod = rules.member(stateful, history.template_of(revision), revision.metadata.name or "", ordinal)
+        name = pod.metadata.name or ""
+        await ensure_claims(self.client, self._recorder, stateful, name, ordinal)
+        what = f"create Pod {name} in StatefulSet {stateful.metadata.name}"
+        try:
+            created = await self.client.create(pod)
+        except (ApiError, Unreachable) as error:
+            if not is_namespace_terminating(error) and not is_already_exists(error):
+                self._recorder.event(stateful, "Warning", "FailedCreate", f"{what} failed error: {error}")
+            raise
+        self._pods.wrote(key_of(stateful), created)
+        self._recorder.event(stateful, "Normal", "SuccessfulCreate", f"{what} successful")
+
+    async def _delete(self, stateful: StatefulSet, pod: Pod) -> None:
+        name = pod.metadata.name or ""
+        what = f"delete Pod {name} in StatefulSet {stateful.metadata.name}"
+        try:
+            await self.client.delete(Pod, name, pod.metadata.namespace, uid=pod.metadata.uid or "")
+        except (ApiError, Unreachable) as error:
+            if is_not_found(error):
+                return
+            self._recorder.event(stateful, "Warning", "FailedDelete", f"{what} failed error: {error}")
+            raise
+        self._pods.deleted(key_of(stateful), pod)
+        self._recorder.event(stateful, "Normal", "SuccessfulDelete", f"{what} successful")
+
+    async def _relabel(self, stateful: StatefulSet, pod: Pod, ordinal: int) -> None:
+        name = pod.metadata.name or ""
+        labels = {rules.POD_NAME: name, rules.POD_INDEX: str(ordinal)}
+        changed = await self.client.patch(Pod, name, {"metadata": {"labels": labels}}, pod.metadata.namespace)
+        self._pods.wrote(key_of(stateful), changed)
+        text = f"update Pod {name} in StatefulSet {stateful.metadata.name} successful"
+        self._recorder.event(stateful, "Normal", "SuccessfulUpdate", text)
+
+    async def _write(self, stateful: StatefulSet, status: StatefulSetStatus) -> None:
+        if status != stateful.status:
+            await write_status(self.client, structs.replace(stateful, status=status))
+
+    async def _forget_history(self, view: View, revisions: list[ControllerRevision]) -> None:
+        live = {view.current.metadata.name or "", view.update.metadata.name or ""}
+        live |= {rules.revision_of(pod) for pod in view.pods}
+        doomed = history.surplus(revisions, live, view.stateful.spec.revision_history_limit)
+        await self._keeper.forget(key_of(view.stateful), doomed)

@@ -1,0 +1,202 @@
+"""The next steps of a stateful set. Pure.
+
+With ``OrderedReady`` a pod is created only when all before it are running and available, and deleted only
+when all after it are gone; at most one thing happens at a time. With ``Parallel`` whatever is missing or too
+much is created and deleted in batches; only updates still go from the highest ordinal down.
+
+The work of one run is proportional to the pods that exist, whatever number of replicas the spec names.
+
+Upstream: ``stateful_set_control.go`` in ``pkg/controller/statefulset``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from podling.api.apps_v1 import ControllerRevision
+from podling.api.core_v1 import Pod
+from podling.controllers.workloads.int_or_percent import scaled
+from podling.controllers.workloads.statefulset_claim_rules import (
+    are_claims_missing,
+    are_claims_stale,
+    are_owners_right,
+)
+from podling.controllers.workloads.statefulset_rules import (
+    View,
+    has_identity,
+    is_parallel,
+    is_terminating,
+    replicas_of,
+    revision_of,
+)
+
+BURST = 500
+"""How many pods one run creates, deletes or changes at most (upstream: ``MaxBatchSize``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    ordinal: int
+    revision: ControllerRevision
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Relabel:
+    """Gives a pod the labels of its ordinal."""
+
+    pod: Pod
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateClaims:
+    """Creates the missing claims of a pod, and gives its claims the owners that the retention policy says."""
+
+    pod: Pod
+    ordinal: int
+
+
+Action = Create | Delete | Relabel | UpdateClaims
+Step = list[Action]
+
+
+def plan(view: View) -> list[Step]:
+    """Return what to do now. A step begins when all of the step before has succeeded."""
+    living, settled = _parallel(view) if is_parallel(view.stateful) else _ordered(view)
+    if not settled:
+        return [living]
+    retained = islice(_claims_to_retain(view), BURST)
+    removals, settled = _condemned(view)
+    steps = [living, list(retained), removals]
+    if settled and view.stateful.spec.update_strategy.type != "OnDelete":
+        steps.append(_updates(view))
+    return steps
+
+
+def _ordered(view: View) -> tuple[Step, bool]:
+    """Return the actions up to the first member that is missing or not well, and whether there is none."""
+    step: Step = []
+    for ordinal in view.wanted:
+        pod = view.members.get(ordinal)
+        if pod is None:
+            if not are_claims_stale(view, ordinal):
+                step.append(Create(ordinal, _revision_for(view, ordinal)))
+            return step, False
+        if _has_ended(pod):
+            return step if is_terminating(pod) else [*step, Delete(pod)], False
+        if _wants_claims(view, pod, ordinal):
+            step.append(UpdateClaims(pod, ordinal))
+        if not view.is_available(pod):
+            return step, False
+        step += _repairs(view, pod, ordinal)
+    return step, True
+
+
+def _parallel(view: View) -> tuple[Step, bool]:
+    repairs: Step = []
+    for ordinal, pod in view.members.items():
+        if _has_ended(pod):
+            repairs += [] if is_terminating(pod) else [Delete(pod)]
+            continue
+        if _wants_claims(view, pod, ordinal):
+            repairs.append(UpdateClaims(pod, ordinal))
+        repairs += _repairs(view, pod, ordinal)
+    missing = (each for each in view.wanted if each not in view.members and not are_claims_stale(view, each))
+    creations = (Create(each, _revision_for(view, each)) for each in islice(missing, BURST))
+    return [*repairs[:BURST], *creations], True
+
+
+def _has_ended(pod: Pod) -> bool:
+    return pod.status.phase in ("Succeeded", "Failed")
+
+
+def _wants_claims(view: View, pod: Pod, ordinal: int) -> bool:
+    """Return whether the pod waits for a claim that does not exist."""
+    return pod.status.phase == "Pending" and are_claims_missing(view, ordinal)
+
+
+def _repairs(view: View, pod: Pod, ordinal: int) -> Iterator[Action]:
+    if not has_identity(pod, ordinal):
+        yield Relabel(pod, ordinal)
+    if not are_owners_right(view, pod, ordinal):
+        yield UpdateClaims(pod, ordinal)
+
+
+def _claims_to_retain(view: View) -> Iterator[Action]:
+    """Before a pod is scaled away its claims get the owners that the retention policy says."""
+    for ordinal, pod in view.condemned.items():
+        if not are_owners_right(view, pod, ordinal):
+            yield UpdateClaims(pod, ordinal)
+
+
+def _revision_for(view: View, ordinal: int) -> ControllerRevision:
+    """Return the revision of a new member: those below the partition are made as they were."""
+    strategy = view.stateful.spec.update_strategy
+    rolling = strategy.rolling_update
+    if view.stateful.status.current_revision == view.update.metadata.name or strategy.type == "OnDelete":
+        return view.update
+    if rolling is None:
+        below = view.wanted.start + (view.stateful.status.current_replicas or 0)
+    else:
+        below = view.wanted.start + (rolling.partition or 0)
+    return view.current if ordinal < below else view.update
+
+
+def _condemned(view: View) -> tuple[Step, bool]:
+    """Return what to delete of the pods that are too many, and whether updates may go on.
+
+    In order, only the highest pod may go: it must be available, or the lowest of those that are not.
+    """
+    doomed = list(view.condemned.values())
+    if is_parallel(view.stateful):
+        removals: Step = [Delete(pod) for pod in doomed if not is_terminating(pod)]
+        return removals[:BURST], True
+    if not doomed:
+        return [], True
+    highest, lowest_unavailable = (
+        doomed[0],
+        next((pod for pod in reversed(doomed) if not view.is_available(pod)), None),
+    )
+    waits = is_terminating(highest) or (not view.is_available(highest) and highest is not lowest_unavailable)
+    return [] if waits else [Delete(highest)], False
+
+
+def _updates(view: View) -> Step:
+    """Delete outdated members from the highest ordinal down, so that they are created anew."""
+    rolling = view.stateful.spec.update_strategy.rolling_update
+    first = view.wanted.start + (rolling.partition or 0 if rolling is not None else 0)
+    targets = range(max(first, view.wanted.start), view.wanted.stop)
+    if rolling is not None and rolling.max_unavailable is not None:
+        limit = max(1, scaled(rolling.max_unavailable, replicas_of(view.stateful), round_up=False))
+        return _updates_within(view, targets, limit)
+    for ordinal in reversed(targets):
+        pod = view.members.get(ordinal)
+        if pod is None or _has_ended(pod):
+            return []
+        if _is_outdated(view, pod):
+            return [Delete(pod)]
+        if not view.is_available(pod):
+            return []
+    return []
+
+
+def _updates_within(view: View, targets: range, limit: int) -> Step:
+    """Delete as many outdated members as may be unavailable beside those that already are."""
+    unavailable = replicas_of(view.stateful) - sum(map(view.is_available, view.members.values()))
+    outdated = (
+        pod
+        for ordinal, pod in reversed(view.members.items())
+        if ordinal in targets and _is_outdated(view, pod) and not _has_ended(pod)
+    )
+    return [Delete(pod) for pod in islice(outdated, max(0, min(limit - unavailable, BURST)))]
+
+
+def _is_outdated(view: View, pod: Pod) -> bool:
+    return revision_of(pod) != view.update.metadata.name and not is_terminating(pod)

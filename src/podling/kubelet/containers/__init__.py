@@ -1,0 +1,1 @@
+"""Containers of a pod: their specification, environment, images, start, hooks and end."""

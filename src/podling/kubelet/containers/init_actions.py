@@ -1,0 +1,163 @@
+"""How far a pod's init containers got, and which of them to start or kill next. Pure.
+
+Regular init containers run one after another, each after the one before it succeeded; a sidecar lets
+the next one go once it has started (its startup probe, if any, has succeeded) and is then kept running.
+The list is read from its end: the last container with a trace in the current sandbox shows how far the
+pod got, so traces of earlier ones may be gone without running them again
+(``kuberuntime_container.go`` computeInitContainerActions).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from podling.api.core_v1 import Container, Pod
+from podling.kubelet.labels import hash_changed
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.restart_policy import restarts_after
+from podling.kubelet.status.probe_view import ProbeView
+from podling.machinery.pods import is_sidecar
+from podling.runtime.base import Container as Observed
+from podling.runtime.base import ContainerState
+
+
+class KillReason(Enum):
+    """Why the kubelet kills a container; decides which grace period holds."""
+
+    LIVENESS = "liveness"
+    STARTUP = "startup"
+    DEFINITION = "definition"
+    UNKNOWN_STATE = "unknown state"
+    HOOK = "hook"
+    POD = "pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One container to kill; ``message`` is the text of its ``Killing`` event."""
+
+    container_id: str
+    name: str
+    message: str
+    reason: KillReason
+
+
+@dataclass(frozen=True, slots=True)
+class InitPlan:
+    """``failed``: the pod cannot be initialised any more. ``initialized``: regular containers may run."""
+
+    initialized: bool
+    failed: bool = False
+    start: tuple[Container, ...] = ()
+    kill: tuple[Kill, ...] = ()
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The plan while the list is read backwards."""
+
+    initialized: bool
+    reached: bool
+    failed: bool
+    start: list[int]
+    kill: list[Kill]
+
+
+def plan_init(
+    pod: Pod, observed: PodObservation, probes: ProbeView, resized: frozenset[str] = frozenset()
+) -> InitPlan:
+    """The next steps for the init containers and sidecars of a pod whose sandbox is usable."""
+    containers = pod.spec.init_containers
+    if not containers:
+        return InitPlan(initialized=True)
+    started = _any_regular_started(pod, observed)
+    draft = _Draft(initialized=started, reached=started, failed=False, start=[], kill=[])
+    for index in range(len(containers) - 1, -1, -1):
+        container = containers[index]
+        newest = observed.current(container.name)
+        if newest is None:
+            if draft.reached and is_sidecar(container):
+                draft.start.append(index)
+            continue
+        if draft.reached and not is_sidecar(container):
+            continue
+        if is_sidecar(container):
+            _plan_sidecar(container, index, newest, probes, draft, resized)
+        else:
+            _plan_one_off(pod, index, newest, draft)
+        if draft.failed:
+            return InitPlan(initialized=False, failed=True)
+        if not draft.reached:
+            _go_on(pod, index, newest, probes, draft)
+            draft.reached = True
+    if not draft.reached:
+        draft.start.append(0)
+    start = tuple(containers[index] for index in sorted(set(draft.start)))
+    return InitPlan(draft.initialized, start=start, kill=tuple(draft.kill))
+
+
+def _any_regular_started(pod: Pod, observed: PodObservation) -> bool:
+    """Whether a regular container was made in this sandbox: then initialisation is behind the pod."""
+    return any(observed.current(container.name) is not None for container in pod.spec.containers)
+
+
+def _plan_sidecar(
+    container: Container,
+    index: int,
+    newest: Observed,
+    probes: ProbeView,
+    draft: _Draft,
+    resized: frozenset[str],
+) -> None:
+    if newest.state is not ContainerState.RUNNING:
+        if newest.state is ContainerState.UNKNOWN:
+            text = f"Init container {container.name} is in unknown state, try killing it before restart"
+            draft.kill.append(Kill(newest.id, container.name, text, KillReason.UNKNOWN_STATE))
+        draft.start.append(index)
+        return
+    message, reason = "", KillReason.LIVENESS
+    if hash_changed(container, newest.annotations):
+        message, reason = f"Init container {container.name} definition changed", KillReason.DEFINITION
+    elif probes.failed_startup(newest.id):
+        message, reason = f"Init container {container.name} failed startup probe", KillReason.STARTUP
+    elif probes.started(container, newest.id) and probes.failed_liveness(newest.id):
+        message = f"Init container {container.name} failed liveness probe"
+    elif container.name in resized:
+        message, reason = f"Init container {container.name} resize requires restart", KillReason.DEFINITION
+    if message:
+        draft.kill.append(Kill(newest.id, container.name, message, reason))
+        draft.start.append(index)
+
+
+def _plan_one_off(pod: Pod, index: int, newest: Observed, draft: _Draft) -> None:
+    container = pod.spec.init_containers[index]
+    if newest.state is ContainerState.RUNNING:
+        return
+    if newest.state is ContainerState.EXITED:
+        exit_code = newest.exit_code or 0
+        if exit_code == 0:
+            return
+        if not restarts_after(container, pod.spec, exit_code):
+            draft.failed = True
+            return
+    elif newest.state is ContainerState.UNKNOWN:
+        text = f"Init container {container.name} is in unknown state, try killing it before restart"
+        draft.kill.append(Kill(newest.id, container.name, text, KillReason.UNKNOWN_STATE))
+    draft.start.append(index)
+
+
+def _go_on(pod: Pod, index: int, newest: Observed, probes: ProbeView, draft: _Draft) -> None:
+    """The container at ``index`` is the last one reached: is it done, so that the next may start?"""
+    container = pod.spec.init_containers[index]
+    if is_sidecar(container):
+        done = newest.state is ContainerState.RUNNING and probes.started(container, newest.id)
+        done = done and index not in draft.start
+    else:
+        done = newest.state is ContainerState.EXITED and newest.exit_code == 0
+    if not done:
+        return
+    if index == len(pod.spec.init_containers) - 1:
+        draft.initialized = True
+    else:
+        draft.start.append(index + 1)

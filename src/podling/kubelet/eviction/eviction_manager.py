@@ -1,0 +1,233 @@
+"""Watches how much the node has left, and evicts pods one at a time while it runs short.
+
+Pods that keep more on disk than their own limits allow are evicted first, whatever the node has left.
+
+Every ten seconds: look, set the node's pressure conditions, and if a threshold calls for it first give
+back what no pod needs (for disk: what ended pods left, and images), then end the one pod that ranks first.
+The next look waits until that pod is gone, at most half a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from podling import clock
+from podling.api.core_v1 import Node, Pod, PodCondition
+from podling.kubelet.blocking import blocking_for_pod
+from podling.kubelet.eviction.eviction_ranking import ContainerUse, PodUse, message, rank
+from podling.kubelet.eviction.image_gc import ImageCollector
+from podling.kubelet.eviction.local_storage import StorageMeters, StorageUse, disk_volumes, excess, is_limited
+from podling.kubelet.node.node_pressure import (
+    CONDITION_OF,
+    DISK_PRESSURE,
+    RESOURCE_OF,
+    Observation,
+    Pressure,
+    Threshold,
+    look,
+    thresholds,
+)
+from podling.kubelet.node.node_usage import node_left
+from podling.kubelet.pods.cleanup import remove_everything
+from podling.kubelet.pods.services import PodServices
+from podling.kubelet.pods.worker import PodWorker
+from podling.kubelet.pods.worker_state import Finished, Syncing
+from podling.kubelet.status.conditions import DISRUPTION_TARGET
+from podling.kubelet.status.status import Verdict
+from podling.kubelet.volumes.empty_dir import EmptyDir
+from podling.machinery.pods import is_critical
+from podling.runtime.base import ContainerStats
+from podling.runtime.failures import RuntimeFailure
+
+logger = logging.getLogger(__name__)
+
+INTERVAL_SECONDS = 10.0
+CLEANUP_SECONDS = 30.0
+HARD_GRACE_SECONDS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A threshold that calls for an eviction, with what was seen."""
+
+    threshold: Threshold
+    observation: Observation
+
+
+class EvictionManager:
+    """Node-pressure eviction of one node. ``changed`` is called when the conditions did."""
+
+    def __init__(
+        self,
+        services: PodServices,
+        images: ImageCollector,
+        workers: Mapping[str, PodWorker],
+        node: Callable[[], Node],
+        changed: Callable[[], None],
+    ) -> None:
+        config = services.deps.config
+        self._services = services
+        self._deps = services.deps
+        self._images = images
+        self._workers = workers
+        self._node = node
+        self._changed = changed
+        self._thresholds = thresholds(
+            config.eviction_hard, config.eviction_soft, config.eviction_soft_grace_period
+        )
+        self._directories = services.directories
+        self._meters = StorageMeters()
+        self._pressure = Pressure()
+        self.conditions: frozenset[str] = frozenset()
+        """The pressures that the node is under."""
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        while True:
+            await clock.sleep(INTERVAL_SECONDS)
+            try:
+                evicted = await self._beyond_limits() or await self._look()
+            except (RuntimeFailure, OSError) as error:
+                logger.warning("the node's use cannot be measured: %s", error)
+                continue
+            await asyncio.gather(*(worker.ended(CLEANUP_SECONDS) for worker in evicted))
+
+    async def _beyond_limits(self) -> list[PodWorker]:
+        """Evict the pods that keep more on disk than they may, and return their workers."""
+        limited = [worker for worker in self._evictable() if is_limited(worker.record.pod)]
+        if not limited:
+            return []
+        stats = await self._stats()
+        evicted = []
+        for worker in limited:
+            pod = worker.record.pod
+            layers = {name: found.writable_layer_bytes for name, found in _measured(worker, stats)}
+            use = await self._storage_use(pod, layers)
+            text = excess(pod, use) if use is not None else ""
+            if text:
+                self._deps.recorder.event(pod, "Warning", "Evicted", text)
+                worker.kill(Verdict("Evicted", text), HARD_GRACE_SECONDS)
+                evicted.append(worker)
+        self._meters.forget_unused()
+        return evicted
+
+    async def _stats(self) -> dict[str, ContainerStats]:
+        """Return the use of all containers by their ID. Raises ``RuntimeFailure``."""
+        return {found.container_id: found for found in await self._deps.runtime.stats()}
+
+    async def _storage_use(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse | None:
+        """Return what a pod keeps on disk, None if that cannot be measured.
+
+        ``layers`` are the sizes of its containers' writable layers.
+        """
+        try:
+            return await blocking_for_pod(pod.metadata.uid or "", self._measure, pod, layers)
+        except OSError as error:
+            logger.warning("the files of pod %s cannot be measured: %s", pod.metadata.name, error)
+            return None
+
+    def _measure(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse:
+        uid = pod.metadata.uid or ""
+        logs = self._directories.pod_logs(pod)
+        containers = {name: size + self._meters.size(logs / name) for name, size in layers.items()}
+        volumes = {
+            name: self._meters.size(self._directories.volume(uid, EmptyDir.plugin_name, name))
+            for name in disk_volumes(pod)
+        }
+        messages = self._meters.size(self._directories.containers(uid))
+        return StorageUse(containers, volumes, messages + self._directories.managed_bytes(uid))
+
+    def _evictable(self) -> list[PodWorker]:
+        living = (worker for worker in self._workers.values() if isinstance(worker.state, Syncing))
+        return [worker for worker in living if not is_critical(worker.record.pod)]
+
+    async def _look(self) -> list[PodWorker]:
+        """Observe the node once, and return the worker of the pod that was evicted, if one was."""
+        if not self._thresholds:
+            return []
+        observed = await node_left(self._deps, self._node())
+        now = clock.now()
+        self._pressure = look(self._pressure, self._thresholds, observed, now)
+        transition = timedelta(seconds=self._deps.config.eviction_pressure_transition_period)
+        conditions = self._pressure.conditions(now, transition)
+        if conditions != self.conditions:
+            self.conditions = conditions
+            self._changed()
+        due = self._pressure.due(now)
+        if not due:
+            return []
+        choice = _Choice(due[0], observed[due[0].signal])
+        resource = RESOURCE_OF[choice.threshold.signal]
+        text = f"Attempting to reclaim {resource}"
+        self._deps.recorder.event(self._node(), "Warning", "EvictionThresholdMet", text)
+        if CONDITION_OF[choice.threshold.signal] == DISK_PRESSURE and await self._reclaim_disk():
+            return []
+        return await self._evict(choice)
+
+    async def _reclaim_disk(self) -> bool:
+        """Give back what nobody needs: what ended pods left, then images. True if there was any."""
+        ended = [worker for worker in self._workers.values() if isinstance(worker.state, Finished)]
+        cleared = False
+        for worker in ended:
+            observed = await self._services.observer.observe(worker.uid)
+            if observed.containers:
+                await remove_everything(self._services, worker.record.pod)
+                cleared = True
+        return bool(await self._images.remove_unused()) or cleared
+
+    async def _evict(self, choice: _Choice) -> list[PodWorker]:
+        uses = await self._uses(RESOURCE_OF[choice.threshold.signal])
+        for use in rank(uses, choice.threshold.signal):
+            worker = self._workers.get(use.pod.metadata.uid or "")
+            if worker is None:
+                continue
+            self._end(worker, use, choice)
+            return [worker]
+        logger.warning("the node is short of %s, but no pod can be evicted", choice.threshold.signal)
+        return []
+
+    def _end(self, worker: PodWorker, use: PodUse, choice: _Choice) -> None:
+        text = message(use, choice.threshold, choice.observation)
+        self._deps.recorder.event(use.pod, "Warning", "Evicted", text)
+        condition = PodCondition(
+            type=DISRUPTION_TARGET, status="True", reason="TerminationByKubelet", message=text
+        )
+        grace = HARD_GRACE_SECONDS
+        if choice.threshold.grace is not None:
+            spec = use.pod.spec.termination_grace_period_seconds
+            most = self._deps.config.eviction_max_pod_grace_period
+            grace = min(most, spec if spec is not None else most)
+        worker.kill(Verdict("Evicted", text, condition=condition), grace)
+
+    async def _uses(self, resource: str) -> list[PodUse]:
+        """Return what the evictable pods use; disks are read only where they are what counts."""
+        stats = await self._stats()
+        uses = []
+        for worker in self._evictable():
+            pod = worker.record.allocated
+            measured = dict(_measured(worker, stats))
+            disk = {name: found.writable_layer_bytes for name, found in measured.items()}
+            volumes = 0
+            if resource not in ("memory", "pids"):
+                storage = await self._storage_use(pod, disk)
+                if storage is None:
+                    measured = {}
+                else:
+                    disk, volumes = dict(storage.containers), sum(storage.volumes.values()) + storage.managed
+            containers = (
+                ContainerUse(name, found.memory_working_set_bytes, disk[name], found.processes)
+                for name, found in measured.items()
+            )
+            uses.append(PodUse(pod, tuple(containers), volumes))
+        return uses
+
+
+def _measured(worker: PodWorker, stats: Mapping[str, ContainerStats]) -> Iterator[tuple[str, ContainerStats]]:
+    """Yield the running containers of a pod whose use is known, by name."""
+    for container in worker.record.observed.running:
+        if container.id in stats:
+            yield container.name, stats[container.id]

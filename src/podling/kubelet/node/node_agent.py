@@ -1,0 +1,219 @@
+"""Keeps the Node object: registers it, reports its status, and renews its lease.
+
+The first status goes with the registration's very next request, so a node is Ready as soon as its
+runtime is. After that the status is worked out every ten seconds and sent when it changed or after five
+minutes; the lease, renewed every ten seconds, says that the kubelet lives
+(``pkg/kubelet/kubelet_node_status.go``, ``component-helpers/apimachinery/lease``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from msgspec import structs
+
+from podling import clock, ids
+from podling.api.coordination_v1 import Lease, LeaseSpec
+from podling.api.core_v1 import Node
+from podling.api.meta_v1 import ObjectMeta, OwnerReference
+from podling.client.base import Unreachable
+from podling.client.informer import revision_number
+from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.node.machine import Machine
+from podling.kubelet.node.node_status import (
+    NodeHealth,
+    initial_node,
+    node_status,
+    reconciled,
+    same_but_heartbeat,
+)
+from podling.machinery.errors import ApiError, is_already_exists, is_conflict, is_not_found
+from podling.runtime.failures import ImageFailure, RuntimeFailure
+from podling.runtime.image_service import Image
+
+logger = logging.getLogger(__name__)
+
+LEASE_NAMESPACE = "kube-node-lease"
+RENEW_FRACTION = 0.25
+RENEW_JITTER = 0.04
+STATUS_TRIES = 5
+RETRY_SECONDS = 0.2
+RETRY_SECONDS_MAX = 7.0
+
+
+class NodeAgent:
+    """One node's object in the API. ``health`` is asked for what the conditions say."""
+
+    def __init__(
+        self, deps: KubeletDeps, machine: Machine, hostname: str, health: Callable[[], NodeHealth]
+    ) -> None:
+        self._deps = deps
+        self._machine = machine
+        self._hostname = hostname
+        self._health = health
+        self._node: Node | None = None
+        self._reported_at: datetime | None = None
+        self._changed = asyncio.Event()
+        self.ready = asyncio.Event()
+        """The API knows the node as Ready."""
+
+    @property
+    def node(self) -> Node:
+        """The node as last written or read; before that, as it will register itself."""
+        if self._node is not None:
+            return self._node
+        config = self._deps.config
+        planned = initial_node(self._deps.node_name, self._hostname, self._machine, config)
+        status = node_status(
+            planned.status, self._machine, config, self._hostname, NodeHealth(), (), clock.now()
+        )
+        return structs.replace(planned, status=status)
+
+    def saw(self, node: Node) -> None:
+        """The API holds the node like this."""
+        if self._node is None or revision_number(node) > revision_number(self._node):
+            self._node = node
+
+    def gone(self) -> None:
+        """Somebody deleted the node: register it again at once."""
+        self._node = None
+        self._changed.set()
+
+    def changed(self) -> None:
+        """What the conditions say may have changed: report without waiting."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Register, then report until cancelled."""
+        failures = 0
+        while True:
+            try:
+                await self._report()
+                failures = 0
+                pause = self._deps.config.node_status_update_frequency
+            except (ApiError, Unreachable, RuntimeFailure) as error:
+                failures += 1
+                pause = min(RETRY_SECONDS * 2.0 ** min(failures - 1, 20), RETRY_SECONDS_MAX)
+                logger.warning("the node's status could not be reported: %s", error)
+            await clock.wait_for(self._changed, pause)
+            self._changed.clear()
+
+    async def _report(self) -> None:
+        """Bring the API up to date. Raises ``ApiError``, ``Unreachable``."""
+        images = await self._images()
+        for attempt in range(STATUS_TRIES):
+            node = self._node if self._node is not None and attempt == 0 else await self._registered()
+            now = clock.now()
+            config = self._deps.config
+            status = node_status(
+                node.status, self._machine, config, self._hostname, self._health(), images, now
+            )
+            if not self._is_due(now) and same_but_heartbeat(status, node.status):
+                self._node = node
+                return
+            try:
+                written = await self._deps.client.update(
+                    structs.replace(node, status=status), subresource="status"
+                )
+            except ApiError as error:
+                if not (is_conflict(error) or is_not_found(error)):
+                    raise
+                self._node = None
+                continue
+            self._node, self._reported_at = written, now
+            if any(found.type == "Ready" and found.status == "True" for found in written.status.conditions):
+                self.ready.set()
+            return
+
+    def _is_due(self, now: datetime) -> bool:
+        if self._reported_at is None:
+            return True
+        return now - self._reported_at >= timedelta(seconds=self._deps.config.node_status_report_frequency)
+
+    async def _images(self) -> tuple[Image, ...]:
+        try:
+            return await self._deps.runtime.images.list_images()
+        except (RuntimeFailure, ImageFailure) as error:
+            logger.warning("the node's images cannot be listed: %s", error)
+            return ()
+
+    async def _registered(self) -> Node:
+        """Return the node in the API, registered by the kubelet if it may. Raises ``ApiError``."""
+        client, name = self._deps.client, self._deps.node_name
+        config = self._deps.config
+        planned = initial_node(name, self._hostname, self._machine, config)
+        try:
+            node = await client.get(Node, name)
+        except ApiError as error:
+            if not is_not_found(error) or not config.register_node:
+                raise
+            try:
+                return await client.create(planned)
+            except ApiError as refusal:
+                if not is_already_exists(refusal):
+                    raise
+                node = await client.get(Node, name)
+        if not config.register_node:
+            return node
+        wanted = reconciled(node, planned)
+        return node if wanted is node else await client.update(wanted)
+
+    async def renew_lease(self) -> None:
+        """Keep the node's lease until cancelled."""
+        seconds = self._deps.config.node_lease_duration_seconds * RENEW_FRACTION
+        failures = 0
+        lease: Lease | None = None
+        while True:
+            try:
+                lease = await self._renew(lease)
+                failures = 0
+                pause = ids.uniform(seconds, seconds * (1 + RENEW_JITTER))
+            except (ApiError, Unreachable) as error:
+                lease = None
+                failures += 1
+                pause = min(RETRY_SECONDS * 2.0 ** min(failures - 1, 20), RETRY_SECONDS_MAX)
+                level = logging.DEBUG if failures < STATUS_TRIES else logging.WARNING
+                logger.log(level, "the node's lease could not be renewed: %s", error)
+            await clock.sleep(pause)
+
+    async def _renew(self, lease: Lease | None) -> Lease:
+        client, name = self._deps.client, self._deps.node_name
+        if lease is None:
+            try:
+                lease = await client.get(Lease, name, LEASE_NAMESPACE)
+            except ApiError as error:
+                if not is_not_found(error):
+                    raise
+                return await client.create(self._new_lease(), namespace=LEASE_NAMESPACE)
+        spec = structs.replace(
+            lease.spec,
+            holder_identity=name,
+            lease_duration_seconds=self._deps.config.node_lease_duration_seconds,
+            renew_time=clock.now(),
+        )
+        metadata = lease.metadata
+        if not metadata.owner_references:
+            metadata = structs.replace(metadata, owner_references=self._owner())
+        return await client.update(structs.replace(lease, spec=spec, metadata=metadata))
+
+    def _new_lease(self) -> Lease:
+        name = self._deps.node_name
+        return Lease(
+            metadata=ObjectMeta(name=name, namespace=LEASE_NAMESPACE, owner_references=self._owner()),
+            spec=LeaseSpec(
+                holder_identity=name,
+                lease_duration_seconds=self._deps.config.node_lease_duration_seconds,
+                renew_time=clock.now(),
+            ),
+        )
+
+    def _owner(self) -> tuple[OwnerReference, ...]:
+        if self._node is None:
+            return ()
+        metadata = self._node.metadata
+        return (
+            OwnerReference(api_version="v1", kind="Node", name=metadata.name or "", uid=metadata.uid or ""),
+        )

@@ -1,0 +1,289 @@
+"""The Node object that the kubelet keeps: what the node is, what it has, and how it is.
+
+Pure: the machine's facts, the configuration and the runtime's word go in. Reasons and messages of the
+conditions are Kubernetes' (``pkg/kubelet/nodestatus/setters.go``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from msgspec import structs
+
+from podling.api.core_v1 import (
+    ContainerImage,
+    DaemonEndpoint,
+    Node,
+    NodeAddress,
+    NodeCondition,
+    NodeDaemonEndpoints,
+    NodeFeatures,
+    NodeSpec,
+    NodeStatus,
+    NodeSwapStatus,
+    NodeSystemInfo,
+)
+from podling.api.meta_v1 import ObjectMeta
+from podling.clock import seconds_precision
+from podling.kubelet.config import KubeletConfig
+from podling.kubelet.node.machine import Machine
+from podling.kubelet.version import KUBERNETES_VERSION
+from podling.machinery.quantity import ZERO, Format, canonical, of, parse
+from podling.machinery.resource_names import is_huge_page
+from podling.runtime.base import RuntimeStatus
+from podling.runtime.image_service import Image
+
+IMAGES_MAX = 50
+IMAGE_NAMES_MAX = 5
+
+ATTACH_DETACH_ANNOTATION = "volumes.kubernetes.io/controller-managed-attach-detach"
+DEFAULT_LABELS = frozenset(
+    {
+        "kubernetes.io/hostname",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "node.kubernetes.io/instance-type",
+        "beta.kubernetes.io/instance-type",
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+        "node.kubernetes.io/windows-build",
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+    }
+)
+"""The labels that the kubelet puts right on a node that was registered before (``updateDefaultLabels``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHealth:
+    """What the node's conditions are decided from. Pressures are those that hold now."""
+
+    runtime: RuntimeStatus | None = None
+    runtime_error: str = ""
+    memory_pressure: bool = False
+    disk_pressure: bool = False
+    pid_pressure: bool = False
+    shutting_down: bool = False
+
+
+def capacity(machine: Machine, config: KubeletConfig) -> dict[str, str]:
+    """What the node has, as quantities; the configuration's word goes first."""
+    binary = Format.BINARY_SI
+    found = {
+        "cpu": str(machine.cpus),
+        "ephemeral-storage": str(of(machine.ephemeral_storage, binary)),
+        "hugepages-1Gi": "0",
+        "hugepages-2Mi": "0",
+        "memory": str(of(machine.memory, binary)),
+        "pods": str(config.max_pods),
+    }
+    found.update({name: canonical(amount) for name, amount in config.capacity.items()})
+    return {name: found[name] for name in sorted(found)}
+
+
+def with_others_resources(own: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """Return the node's own capacity with the resources that others advertise in the API.
+
+    Extended resources stay as they were patched, also at registration: upstream zeroes them only on a node
+    without device manager files, which its own socket always is. Sizes of huge pages that the machine
+    does not support are removed.
+    """
+    others = {name: amount for name, amount in before.items() if not is_huge_page(name)}
+    found = {**others, **own}
+    return {name: found[name] for name in sorted(found)}
+
+
+def allocatable(has: Mapping[str, str], config: KubeletConfig) -> dict[str, str]:
+    """Return what pods may request: capacity without what is reserved, memory without huge pages."""
+    left = {name: parse(amount) for name, amount in has.items()}
+    for reserved in (config.system_reserved, config.kube_reserved):
+        for name in left.keys() & reserved.keys():
+            left[name] = left[name] - parse(reserved[name])
+    for name, amount in has.items():
+        if is_huge_page(name) and "memory" in left:
+            left["memory"] = left["memory"] - parse(amount)
+    return {name: str(amount if amount > ZERO else ZERO) for name, amount in left.items()}
+
+
+def node_addresses(machine: Machine, config: KubeletConfig, hostname: str) -> tuple[NodeAddress, ...]:
+    found = config.node_addresses or (machine.address,)
+    internal = tuple(NodeAddress(type="InternalIP", address=address) for address in found)
+    return (*internal, NodeAddress(type="Hostname", address=hostname))
+
+
+def internal_ips(addresses: Iterable[NodeAddress]) -> tuple[str, ...]:
+    """The node's own IP addresses, the primary one first."""
+    return tuple(found.address for found in addresses if found.type == "InternalIP")
+
+
+def node_labels(machine: Machine, config: KubeletConfig, hostname: str) -> dict[str, str]:
+    return {
+        "beta.kubernetes.io/arch": machine.architecture,
+        "beta.kubernetes.io/os": machine.operating_system,
+        "kubernetes.io/arch": machine.architecture,
+        "kubernetes.io/hostname": hostname,
+        "kubernetes.io/os": machine.operating_system,
+        **config.node_labels,
+    }
+
+
+def initial_node(name: str, hostname: str, machine: Machine, config: KubeletConfig) -> Node:
+    """The node as it registers itself, before its status."""
+    return Node(
+        metadata=ObjectMeta(
+            name=name,
+            labels=node_labels(machine, config, hostname),
+            annotations={ATTACH_DETACH_ANNOTATION: "true"},
+        ),
+        spec=NodeSpec(provider_id=config.provider_id, taints=config.register_with_taints),
+    )
+
+
+def reconciled(existing: Node, planned: Node) -> Node:
+    """Return a node that was registered before with the labels and the annotation that the kubelet keeps.
+
+    Everything else of its metadata and spec belongs to others: taints and further labels are set only
+    when the kubelet creates the node (``tryRegisterWithAPIServer``).
+    """
+    metadata = existing.metadata
+    kept = {key: value for key, value in planned.metadata.labels.items() if key in DEFAULT_LABELS}
+    labels = {**metadata.labels, **kept}
+    annotation = planned.metadata.annotations.get(ATTACH_DETACH_ANNOTATION)
+    annotations = dict(metadata.annotations)
+    if annotation is not None:
+        annotations[ATTACH_DETACH_ANNOTATION] = annotation
+    if (labels, annotations) == (metadata.labels, metadata.annotations):
+        return existing
+    return structs.replace(
+        existing, metadata=structs.replace(metadata, labels=labels, annotations=annotations)
+    )
+
+
+def node_status(
+    before: NodeStatus,
+    machine: Machine,
+    config: KubeletConfig,
+    hostname: str,
+    health: NodeHealth,
+    images: Sequence[Image],
+    now: datetime,
+) -> NodeStatus:
+    """Return the status as it is now, over the one that the API holds."""
+    has = with_others_resources(capacity(machine, config), before.capacity)
+    port = config.port
+    return structs.replace(
+        before,
+        capacity=has,
+        allocatable=allocatable(has, config),
+        addresses=node_addresses(machine, config, hostname),
+        conditions=_conditions(before.conditions, health, now),
+        daemon_endpoints=NodeDaemonEndpoints(kubelet_endpoint=DaemonEndpoint(port=port)),
+        features=NodeFeatures(supplemental_groups_policy=True),
+        images=node_images(images),
+        node_info=_node_info(machine, health.runtime),
+    )
+
+
+def _node_info(machine: Machine, runtime: RuntimeStatus | None) -> NodeSystemInfo:
+    return NodeSystemInfo(
+        architecture=machine.architecture,
+        boot_id=machine.boot_id,
+        container_runtime_version=f"{runtime.name}://{runtime.version}" if runtime is not None else "",
+        kernel_version=machine.kernel_version,
+        kubelet_version=KUBERNETES_VERSION,
+        kube_proxy_version="",
+        machine_id=machine.machine_id,
+        operating_system=machine.operating_system,
+        os_image=machine.os_image,
+        system_uuid=machine.system_uuid,
+        swap=NodeSwapStatus(capacity=machine.swap) if machine.swap else None,
+    )
+
+
+def node_images(images: Iterable[Image]) -> tuple[ContainerImage, ...]:
+    """The largest images, which the scheduler weighs."""
+    named = (image for image in images if image.digests or image.tags)
+    largest = sorted(named, key=lambda image: (-image.size_bytes, image.id))[:IMAGES_MAX]
+    return tuple(
+        ContainerImage(names=(*image.digests, *image.tags)[:IMAGE_NAMES_MAX], size_bytes=image.size_bytes)
+        for image in largest
+    )
+
+
+def _conditions(
+    before: Sequence[NodeCondition], health: NodeHealth, now: datetime
+) -> tuple[NodeCondition, ...]:
+    """Return all conditions, each in its old place; the kubelet's own are updated, others' stay.
+
+    The kubelet's keep their transition time while their status is unchanged.
+    """
+    wanted = [
+        _pressure(
+            "MemoryPressure", health.memory_pressure, "InsufficientMemory", "SufficientMemory", "memory"
+        ),
+        _disk(health.disk_pressure),
+        _pressure("PIDPressure", health.pid_pressure, "InsufficientPID", "SufficientPID", "PID"),
+        _ready(health),
+    ]
+    found = {held.type: held for held in before}
+    moment = seconds_precision(now)
+    for condition in wanted:
+        old = found.get(condition.type)
+        same = old is not None and old.status == condition.status and old.last_transition_time is not None
+        changed = old.last_transition_time if same and old is not None else moment
+        found[condition.type] = structs.replace(
+            condition, last_heartbeat_time=moment, last_transition_time=changed
+        )
+    return tuple(found.values())
+
+
+def _pressure(type_: str, pressed: bool, bad: str, good: str, noun: str) -> NodeCondition:
+    verb = "has insufficient" if pressed else "has sufficient"
+    return NodeCondition(
+        type=type_,
+        status="True" if pressed else "False",
+        reason=f"KubeletHas{bad if pressed else good}",
+        message=f"kubelet {verb} {noun} available",
+    )
+
+
+def _disk(pressed: bool) -> NodeCondition:
+    return NodeCondition(
+        type="DiskPressure",
+        status="True" if pressed else "False",
+        reason="KubeletHasDiskPressure" if pressed else "KubeletHasNoDiskPressure",
+        message="kubelet has disk pressure" if pressed else "kubelet has no disk pressure",
+    )
+
+
+def _ready(health: NodeHealth) -> NodeCondition:
+    problems = []
+    if health.runtime is None:
+        text = health.runtime_error or "container runtime status check may not have completed yet"
+        problems.append(text)
+    else:
+        if not health.runtime.runtime_ready:
+            problems.append(f"container runtime not ready: {health.runtime.runtime_message}")
+        if not health.runtime.network_ready:
+            problems.append(f"container runtime network not ready: {health.runtime.network_message}")
+    if health.shutting_down:
+        problems.append("node is shutting down")
+    if problems:
+        message = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        return NodeCondition(type="Ready", status="False", reason="KubeletNotReady", message=message)
+    text = "kubelet is posting ready status"
+    return NodeCondition(type="Ready", status="True", reason="KubeletReady", message=text)
+
+
+def same_but_heartbeat(left: NodeStatus, right: NodeStatus) -> bool:
+    """Whether two statuses say the same, the times of their heartbeats aside."""
+    return _without_heartbeat(left) == _without_heartbeat(right)
+
+
+def _without_heartbeat(status: NodeStatus) -> NodeStatus:
+    conditions = tuple(structs.replace(found, last_heartbeat_time=None) for found in status.conditions)
+    return structs.replace(status, conditions=conditions)

@@ -1,0 +1,73 @@
+"""How much of the machine is left: memory, disks, process numbers.
+
+On a simulated node nothing of the real machine may be read; there the pods' own use is what is missing
+from the node's capacity.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from podling.api.core_v1 import Node
+from podling.kubelet.blocking import blocking
+from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.node.machine import read_meminfo
+from podling.kubelet.node.node_pressure import Observation
+from podling.machinery.quantity import value
+from podling.runtime.base import ContainerStats, KeepsLogs
+from podling.runtime.image_service import Image
+
+
+async def node_left(deps: KubeletDeps, node: Node) -> dict[str, Observation]:
+    """What the node has left, by signal. Raises ``RuntimeFailure``."""
+    capacity, runtime = node.status.capacity, deps.runtime
+    if isinstance(runtime, KeepsLogs):
+        return simulated_left(capacity, await runtime.stats(), await runtime.images.list_images())
+    return await blocking(machine_left, deps.root_dir, capacity)
+
+
+def machine_left(root_dir: Path, capacity: Mapping[str, str]) -> dict[str, Observation]:
+    """What the real machine has left. What cannot be read is left out."""
+    found: dict[str, Observation] = {}
+    meminfo = read_meminfo()
+    if "MemAvailable" in meminfo:
+        total = meminfo.get("MemTotal", 0)
+        found["memory.available"] = Observation(meminfo["MemAvailable"], total)
+    try:
+        disk = os.statvfs(root_dir)
+    except OSError:
+        return found
+    size = disk.f_blocks * disk.f_frsize
+    for name in ("nodefs", "imagefs"):
+        found[f"{name}.available"] = Observation(disk.f_bavail * disk.f_frsize, size)
+        if disk.f_files:
+            found[f"{name}.inodesFree"] = Observation(disk.f_favail, disk.f_files)
+    found.update(_processes_left())
+    return found
+
+
+def _processes_left() -> dict[str, Observation]:
+    try:
+        most = int(Path("/proc/sys/kernel/pid_max").read_text())
+        running = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])
+    except (OSError, ValueError, IndexError):
+        return {}
+    return {"pid.available": Observation(max(0, most - running), most)}
+
+
+def simulated_left(
+    capacity: Mapping[str, str], stats: Iterable[ContainerStats], images: Iterable[Image]
+) -> dict[str, Observation]:
+    """What a simulated machine has left: its capacity without what its containers and images use."""
+    used = list(stats)
+    memory, disk = value(capacity["memory"]), value(capacity["ephemeral-storage"])
+    memory_left = memory - sum(found.memory_bytes for found in used)
+    disk_left = disk - sum(found.writable_layer_bytes for found in used)
+    disk_left -= sum(image.size_bytes for image in images)
+    return {
+        "memory.available": Observation(max(0, memory_left), memory),
+        "nodefs.available": Observation(max(0, disk_left), disk),
+        "imagefs.available": Observation(max(0, disk_left), disk),
+    }

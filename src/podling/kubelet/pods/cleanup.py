@@ -1,0 +1,87 @@
+"""Giving back what a pod held: dead containers while it lives, everything else when it is over.
+
+While a pod lives, each of its containers keeps its newest instance and the one before (whose log
+``--previous`` shows); older ones go. When the pod has ended its volumes go at once, while its last
+containers and logs stay for reading until the pod is deleted from the API.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from podling.api.core_v1 import Pod
+from podling.kubelet.blocking import blocking_for_pod
+from podling.kubelet.log_rotation import remove_log_files
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pods.services import PodServices
+from podling.runtime.base import Container, ContainerState, KeepsLogs, Runtime
+from podling.runtime.failures import NotFound
+
+KEPT_INSTANCES = 2
+
+
+def superfluous(observed: PodObservation) -> tuple[Container, ...]:
+    """The ended containers that nobody needs any more."""
+    seen: Counter[str] = Counter()
+    result = []
+    for container in observed.containers:
+        seen[container.name] += 1
+        if seen[container.name] > KEPT_INSTANCES and container.state is ContainerState.EXITED:
+            result.append(container)
+    return tuple(result)
+
+
+def empty_sandboxes(observed: PodObservation, removed: tuple[Container, ...]) -> tuple[str, ...]:
+    """Former sandboxes that hold nothing once ``removed`` is gone."""
+    gone = {container.id for container in removed}
+    used = {container.sandbox_id for container in observed.containers if container.id not in gone}
+    former = observed.sandboxes[1:]
+    return tuple(sandbox.id for sandbox in former if not sandbox.ready and sandbox.id not in used)
+
+
+async def remove_dead(services: PodServices, pod: Pod, observed: PodObservation) -> None:
+    """Remove what piled up in the runtime. Raises ``RuntimeFailure``."""
+    dead = superfluous(observed)
+    if not dead and len(observed.sandboxes) < 2:
+        return
+    runtime = services.deps.runtime
+    for container in dead:
+        try:
+            await runtime.remove_container(container.id)
+        except NotFound:
+            continue
+        await _remove_log(runtime, observed.pod_uid, container)
+    for sandbox_id in empty_sandboxes(observed, dead):
+        await runtime.remove_sandbox(sandbox_id)
+
+
+async def _remove_log(runtime: Runtime, pod_uid: str, container: Container) -> None:
+    if isinstance(runtime, KeepsLogs):
+        runtime.remove_log(container.log_path)
+    elif container.log_path:
+        await blocking_for_pod(pod_uid, remove_log_files, Path(container.log_path))
+
+
+async def give_back(services: PodServices, uid: str) -> None:
+    """Give back what an ended pod holds beside its containers. Raises ``OSError``."""
+    await services.volumes.tear_down(uid)
+    services.images.forget(uid)
+
+
+async def remove_everything(services: PodServices, pod: Pod) -> None:
+    """Remove the last traces of a pod that is deleted: containers, sandboxes, logs.
+
+    Raises ``RuntimeFailure``.
+    """
+    uid = pod.metadata.uid or ""
+    observed = await services.observer.observe(uid)
+    runtime = services.deps.runtime
+    for container in observed.containers:
+        if isinstance(runtime, KeepsLogs):
+            runtime.remove_log(container.log_path)
+    for sandbox in observed.sandboxes:
+        await runtime.stop_sandbox(sandbox.id)
+        await runtime.remove_sandbox(sandbox.id)
+    if services.deps.config.write_files or not isinstance(runtime, KeepsLogs):
+        await blocking_for_pod(uid, services.directories.remove_logs, uid)

@@ -1,0 +1,110 @@
+"""The safety net under events: what nobody told the kubelet is found here.
+
+Every two seconds: pods that only the runtime knows are killed, and directories of pods that nobody knows
+are removed. Every few seconds the whole runtime is listed, and a worker whose pod looks different from
+what it last saw is woken (``HandlePodCleanups``, PLEG).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from podling import clock
+from podling.api.core_v1 import Pod
+from podling.api.meta_v1 import ObjectMeta
+from podling.kubelet.blocking import blocking_for_pod
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pods.services import PodServices
+from podling.kubelet.pods.worker import PodWorker
+from podling.kubelet.pods.worker_state import ORPHAN_GRACE_SECONDS
+from podling.runtime.failures import RuntimeFailure
+from podling.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+
+def orphan_pod(observed: PodObservation) -> Pod:
+    """What can be said of a pod that only the runtime knows."""
+    sandbox = observed.sandboxes[0]
+    return Pod(
+        metadata=ObjectMeta(name=sandbox.pod_name, namespace=sandbox.pod_namespace, uid=observed.pod_uid)
+    )
+
+
+class Housekeeper:
+    """Puts right what events missed. ``sources_ready``: the API's pods are known."""
+
+    def __init__(
+        self,
+        services: PodServices,
+        workers: Mapping[str, PodWorker],
+        sources_ready: Callable[[], bool],
+    ) -> None:
+        self._services = services
+        self._workers = workers
+        self._sources_ready = sources_ready
+        self._ending: set[str] = set()
+
+    async def run(self) -> None:
+        """Keep house until cancelled."""
+        config = self._services.deps.config
+        relist_at = clock.monotonic()
+        async with Supervisor() as supervisor:
+            while True:
+                await clock.sleep(config.housekeeping_interval)
+                try:
+                    if clock.monotonic() >= relist_at:
+                        relist_at = clock.monotonic() + config.relist_interval
+                        await self._wake_changed()
+                    if self._sources_ready():
+                        await self._end_orphans(supervisor)
+                        await self._remove_directories()
+                except (RuntimeFailure, OSError) as error:
+                    logger.warning("housekeeping: %s", error)
+
+    async def _wake_changed(self) -> None:
+        sequence, seen = await self._services.observer.fingerprints()
+        for uid, worker in self._workers.items():
+            observed = worker.record.observed
+            if sequence > observed.sequence and seen.get(uid, frozenset()) != observed.fingerprint():
+                worker.wake()
+
+    async def _end_orphans(self, supervisor: Supervisor) -> None:
+        for uid in sorted(await self._services.observer.pod_uids()):
+            if uid in self._workers or uid in self._ending:
+                continue
+            self._ending.add(uid)
+            supervisor.run_once("kubelet/orphan", partial(self._end, uid), uid)
+
+    async def _end(self, uid: str) -> None:
+        """Kill and remove a pod that only the runtime knows."""
+        runtime = self._services.deps.runtime
+        try:
+            observed = await self._services.observer.observe(uid)
+            if not observed.sandboxes:
+                return
+            pod = orphan_pod(observed)
+            await self._services.killer.kill_pod(pod, observed, ORPHAN_GRACE_SECONDS)
+            for sandbox in observed.sandboxes:
+                await runtime.remove_sandbox(sandbox.id)
+            await self._services.volumes.tear_down(uid)
+        except (RuntimeFailure, OSError) as error:
+            logger.warning("orphaned pod %s could not be removed: %s", uid, error)
+        finally:
+            self._ending.discard(uid)
+
+    async def _remove_directories(self) -> None:
+        """Remove the directories and logs of pods that neither API nor runtime know."""
+        if not self._services.deps.config.write_files:
+            return
+        known = await self._services.observer.pod_uids()
+        for uid in self._services.directories.pod_uids():
+            if uid in self._workers or uid in known:
+                continue
+            try:
+                await self._services.volumes.tear_down(uid)
+                await blocking_for_pod(uid, self._services.directories.remove_logs, uid)
+            except OSError as error:
+                logger.warning("the directory of pod %s could not be removed: %s", uid, error)

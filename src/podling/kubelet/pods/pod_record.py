@@ -1,0 +1,146 @@
+"""One pod as its worker knows it: the object, what the runtime shows, what is remembered and granted.
+
+Looking at the runtime, granting resources and working out the status belong together here, so that the
+worker itself is only the walk. Nothing here decides what to do with the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.core_v1 import Pod, PodStatus
+from podling.kubelet.backoff import BackoffTable
+from podling.kubelet.containers.messages import termination_message
+from podling.kubelet.lives import note_changes
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pods.admission import occupant
+from podling.kubelet.pods.pod_sync import error_retry
+from podling.kubelet.pods.resize import DEFERRED, ResizePlan, retry_order, wanted
+from podling.kubelet.pods.resizer import Resize
+from podling.kubelet.pods.services import PodServices
+from podling.kubelet.status.container_statuses import ContainerFacts
+from podling.kubelet.status.status import PodFacts, Verdict, pod_status
+from podling.kubelet.status.status_merge import terminated_status
+from podling.kubelet.status.worker_memory import PodMemory
+from podling.machinery.pods import qos_class
+from podling.runtime.base import ContainerState
+
+
+class PodRecord:
+    """What is known of one pod. ``pod`` is the API's, ``observed`` the newest look at the runtime."""
+
+    def __init__(self, pod: Pod, services: PodServices) -> None:
+        self.pod = pod
+        self.uid = pod.metadata.uid or ""
+        self.observed = PodObservation(self.uid)
+        self.occupant = occupant(pod)
+        """What the pod takes of its node."""
+        self.memory = PodMemory(BackoffTable(services.backoff))
+        self.resize = Resize.of(pod)
+        self.verdict: Verdict | None = None
+        """What the kubelet itself decided against the pod."""
+        self._services = services
+
+    @property
+    def status(self) -> PodStatus:
+        """The newest status decided, or the API's."""
+        return self._services.statuses.status(self.uid) or self.pod.status
+
+    async def observe(self) -> None:
+        """Look at the runtime, and read the last words of what has ended. Raises ``RuntimeFailure``."""
+        self.observed = observed = await self._services.observer.observe(self.uid)
+        self.memory.saw(observed)
+        for container in observed.containers:
+            if container.state is ContainerState.EXITED and container.id not in self.memory.messages:
+                spec = self.pod.spec
+                count = len(spec.containers) + len(spec.init_containers) + len(spec.ephemeral_containers)
+                message = await termination_message(self._services.deps.runtime, container, count)
+                self.memory.messages[container.id] = message
+
+    def follow_probes(self, wake: Callable[[], None]) -> None:
+        """Probe what runs now."""
+        self._services.prober.follow(self.pod, self.observed, self.status, wake)
+
+    def decide_status(self, *, soon: bool = False, ended: bool = False) -> PodStatus:
+        """Work the status out and hand it to the status manager. ``ended``: nothing runs any more."""
+        services, memory = self._services, self.memory
+        pod = self.resize.granted(self.pod)
+        left = self.resize_plan(pod)
+        facts = PodFacts(
+            containers=ContainerFacts(
+                prefix=services.deps.runtime.name,
+                waiting=memory.waiting,
+                messages=memory.messages,
+                restarting_all=memory.restarting_all,
+                stale=frozenset((*left.restart, *(update.name for update in left.updates))),
+            ),
+            host_ips=services.node().host_ips,
+            terminal=ended,
+            volumes_ready=memory.volumes_ready,
+            verdict=self.verdict,
+            resize=self.resize.conditions(),
+        )
+        probes = services.prober.view(self.uid)
+        status = pod_status(pod, self.observed, probes, self.status, facts, clock.now())
+        if ended:
+            status = terminated_status(pod, status)
+        note_changes(services.deps.recorder, pod, self.status, status)
+        services.statuses.decide(pod, status, may_run=not ended, soon=soon)
+        return status
+
+    # Resources.
+
+    @property
+    def allocated(self) -> Pod:
+        """The pod with the resources that were allocated to it, and the newest status."""
+        return structs.replace(self.resize.granted(self.pod), status=self.status)
+
+    def granted(self) -> Pod:
+        """The pod with the resources that it was granted; a changed spec is granted here, or not."""
+        pod = self.pod
+        if wanted(pod.spec) != self.resize.allocation:
+            refusal = self._services.refuse_resize(pod)
+            self.resize = self._services.resizer.grant(pod, self.resize, refusal)
+        elif self.resize.pending is not None:
+            self.resize = self._services.resizer.grant(pod, self.resize, None)
+        granted = self.resize.granted(pod)
+        taken = occupant(granted)
+        if taken != self.occupant:
+            self.occupant = taken
+            self._services.room_changed()
+        return granted
+
+    def resize_plan(self, granted: Pod) -> ResizePlan:
+        """What is left of a resize under way."""
+        if not self.resize.in_progress:
+            return ResizePlan()
+        return self._services.resizer.plan(granted, self.observed, self._memory_capacity)
+
+    async def carry_out_resize(self, granted: Pod) -> None:
+        """Bring what was granted to the running containers."""
+        resizer = self._services.resizer
+        self.resize = await resizer.carry_out(granted, self.observed, self.resize, self._memory_capacity)
+        if self.resize.error:
+            self.memory.retry(error_retry(clock.now()))
+        await self.observe()
+
+    @property
+    def resize_deferred(self) -> bool:
+        """The pod waits for room to grow."""
+        pending = self.resize.pending
+        return pending is not None and pending.reason == DEFERRED
+
+    def resize_order(self) -> tuple[bool, int, bool]:
+        """Where the pod stands among those that wait for room."""
+        return retry_order(self.pod, self.resize.allocation, qos_class(self.pod.spec))
+
+    @property
+    def _memory_capacity(self) -> int:
+        return self._services.node().memory_capacity
+
+    def tell(self, type_: str, reason: str, message: str) -> None:
+        """Tell of the pod in an event."""
+        self._services.deps.recorder.event(self.pod, type_, reason, message)

@@ -1,0 +1,307 @@
+"""Carries out a plan for one pod: kills, makes the sandbox, starts containers.
+
+The order is the plan's. What does not depend on each other overlaps: while the runtime makes the
+sandbox, volumes are set up and images looked up or pulled. A container that cannot be started does not
+keep the others from it; why it could not is noted for its status, and when to try again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from podling import clock, ids
+from podling.api.core_v1 import Container, Pod, PodStatus
+from podling.kubelet.backoff import backoff_key
+from podling.kubelet.containers.container_spec import Instance
+from podling.kubelet.containers.images import ImageUnavailable, Wanted
+from podling.kubelet.containers.runtime_class import missing_handler
+from podling.kubelet.containers.sandbox_spec import HostnameTooLong, sandbox_spec
+from podling.kubelet.containers.termination import Order
+from podling.kubelet.durations import go_duration
+from podling.kubelet.failures import StaleVolume, StartFailure, VolumeFailure, os_text, rpc_text
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pod_spec import ephemeral_target, field_path, pod_text
+from podling.kubelet.pods.actions import Held, PodPlan
+from podling.kubelet.pods.services import PodServices
+from podling.kubelet.status.container_statuses import WaitingReason, default_waiting
+from podling.kubelet.status.slow_calls import SlowCalls
+from podling.kubelet.status.worker_memory import PodMemory
+from podling.kubelet.volumes.base import VolumeFacts
+from podling.kubelet.volumes.manager import retry_seconds
+from podling.machinery.pods import is_sidecar
+from podling.runtime.base import ContainerState, Sandbox
+from podling.runtime.failures import NotFound, RuntimeFailure
+from podling.runtime.image_service import Image
+
+ERROR_BACKOFF_SECONDS = 10.0
+
+
+def error_retry(now: datetime) -> datetime:
+    """When to try again what failed for no known length of time: 10 to 15 s."""
+    return now + timedelta(seconds=ids.uniform(ERROR_BACKOFF_SECONDS, 1.5 * ERROR_BACKOFF_SECONDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What one pass over a pod starts from. ``progress`` is called when there is news to report."""
+
+    pod: Pod
+    observed: PodObservation
+    status: PodStatus
+    memory: PodMemory
+    progress: Callable[[], Coroutine[Any, Any, None]]
+
+
+class PodSync:
+    """Carries out plans on one node."""
+
+    def __init__(self, services: PodServices) -> None:
+        self._services = services
+        self._runtime = services.deps.runtime
+
+    async def apply(self, plan: PodPlan, current: Pass) -> bool:
+        """Do what the plan says, unless it ends the pod; True if the pod is to be planned anew at once.
+
+        Raises ``RuntimeFailure`` when killing fails.
+        """
+        pod, observed, memory = current.pod, current.observed, current.memory
+        killer = self._services.killer
+        if plan.reset_all:
+            await self._reset_all(pod, observed, memory)
+            return True
+        if plan.kill_pod:
+            text = "Pod sandbox changed, it will be killed and re-created."
+            self._services.deps.recorder.event(pod, "Normal", "SandboxChanged", text)
+            await killer.kill_pod(pod, observed)
+            await self._remove_init_containers(pod, observed)
+        if plan.kill:
+            containers = {found.id: found for found in observed.containers}
+            orders = [Order(containers[k.container_id], k.reason, k.message) for k in plan.kill]
+            await killer.kill(pod, orders, observed)
+        for held in plan.held:
+            self._note_held(pod, held, memory)
+        if plan.create_sandbox or plan.starts:
+            await self._start(plan, current)
+        # A sidecar that needs no startup probe lets the next container go at once.
+        return any(
+            is_sidecar(container) and container.startup_probe is None and container.name not in memory.waiting
+            for container in plan.start_init
+        )
+
+    async def _reset_all(self, pod: Pod, observed: PodObservation, memory: PodMemory) -> None:
+        """``RestartAllContainers``: everything is killed at once and removed; logs stay."""
+        for container in observed.running:
+            text = f"Stopping container {container.name}"
+            path = field_path(pod.spec, container.name)
+            self._services.deps.recorder.event(pod, "Normal", "Killing", text, field_path=path)
+            await self._runtime.stop_container(container.id, grace_seconds=0)
+        for container in observed.containers:
+            await self._remove(container.id)
+        memory.restarting_all = True
+        memory.waiting.clear()
+
+    async def _remove_init_containers(self, pod: Pod, observed: PodObservation) -> None:
+        """A new sandbox begins at the first init container: traces of old ones must not mislead."""
+        names = {container.name for container in pod.spec.init_containers}
+        for container in observed.containers:
+            if container.name in names:
+                await self._remove(container.id)
+
+    async def _remove(self, container_id: str) -> None:
+        with suppress(NotFound):
+            await self._runtime.remove_container(container_id)
+
+    def _note_held(self, pod: Pod, held: Held, memory: PodMemory) -> None:
+        """Each wait is told when it begins and about once a minute, however often the pod is looked at."""
+        name, now = held.container.name, clock.now()
+        until, told_at = memory.held_back.get(name, (None, now))
+        interval = timedelta(seconds=self._services.deps.config.sync_frequency)
+        if until != held.until or now - told_at >= interval:
+            memory.held_back[name] = held.until, now
+            path = field_path(pod.spec, name)
+            text = f"Back-off restarting failed container {name} in pod {pod_text(pod)}"
+            self._services.deps.recorder.event(pod, "Warning", "BackOff", text, field_path=path)
+        message = (
+            f"back-off {go_duration(held.seconds)} restarting failed container={name} pod={pod_text(pod)}"
+        )
+        memory.waiting[name] = WaitingReason("CrashLoopBackOff", message)
+
+    async def _start(self, plan: PodPlan, current: Pass) -> None:
+        pod, memory = current.pod, current.memory
+        ensure = self._services.images.ensure
+        volumes = {
+            name: asyncio.create_task(ensure(pod, wanted)) for name, wanted in Wanted.by_volumes(pod).items()
+        }
+        images = {
+            container.name: asyncio.create_task(ensure(pod, Wanted.by_container(pod, container)))
+            for container in plan.starts
+        }
+        tasks = (*volumes.values(), *images.values())
+        try:
+            sandbox = await self._prepare(plan, current)
+            if sandbox is None:
+                return
+            if not self._write_files(plan, sandbox, current):
+                return
+            if not all(task.done() for task in tasks):
+                await current.progress()
+            for position, container in enumerate(plan.starts):
+                if position:
+                    # Those already started are probed and reported while the others' images come.
+                    await current.progress()
+                await self._start_one(container, sandbox, images[container.name], volumes, current)
+            if memory.restarting_all and plan.start:
+                memory.restarting_all = False
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _write_files(self, plan: PodPlan, sandbox: Sandbox, current: Pass) -> bool:
+        """Whether the pod has its managed files; if not, they are tried again."""
+        pod, hostname = current.pod, self._services.node().hostname
+        addresses = _addresses(pod, sandbox, current)
+        try:
+            self._services.files.write(pod, addresses, hostname, new_sandbox=plan.create_sandbox)
+        except OSError as error:
+            text = f"error making pod data directories: {os_text(error)}"
+            self._services.deps.recorder.event(pod, "Warning", "FailedToMakePodDataDirectories", text)
+            current.memory.retry(error_retry(clock.now()))
+            return False
+        return True
+
+    async def _prepare(self, plan: PodPlan, current: Pass) -> Sandbox | None:
+        """Sandbox and volumes; None if one of them cannot be had now."""
+        volumes = asyncio.create_task(self.set_up_volumes(current))
+        try:
+            if plan.create_sandbox:
+                sandbox = await self._create_sandbox(plan, current)
+            else:
+                sandbox = current.observed.sandbox
+            ready = await volumes
+        finally:
+            volumes.cancel()
+        return sandbox if ready else None
+
+    async def set_up_volumes(self, current: Pass, *, refresh: bool = False) -> bool:
+        """Return whether all volumes are there; after a failure the time of the next try is noted."""
+        node, memory = self._services.node(), current.memory
+        facts = VolumeFacts(node.host_ips, node.allocatable)
+        try:
+            await self._services.volumes.set_up(current.pod, facts, refresh=refresh)
+        except StaleVolume:
+            memory.volume_failures += 1
+            memory.volumes_ready = True
+            return True
+        except VolumeFailure:
+            memory.volume_failures += 1
+            memory.retry(clock.now() + timedelta(seconds=retry_seconds(memory.volume_failures)))
+            memory.volumes_ready = False
+            return False
+        memory.volume_failures = 0
+        memory.volumes_ready = True
+        return True
+
+    async def _create_sandbox(self, plan: PodPlan, current: Pass) -> Sandbox | None:
+        services, pod = self._services, current.pod
+        if pod.spec.host_users is False:
+            self._sandbox_failed(current, "the runtime does not support user namespaces")
+            return None
+        lack = await missing_handler(services.deps, pod)
+        if lack:
+            self._sandbox_failed(current, lack)
+            return None
+        hostname = services.node().hostname
+        try:
+            spec = sandbox_spec(pod, plan.attempt, services.deps.config, services.directories, hostname)
+            async with self._calls(plan.starts, current).watch("RunPodSandbox"):
+                sandbox = await self._runtime.run_sandbox(spec)
+        except (RuntimeFailure, HostnameTooLong) as error:
+            self._sandbox_failed(current, rpc_text(error))
+            return None
+        for lack in sandbox.warnings:
+            services.deps.recorder.event(pod, "Warning", "UnsupportedByRuntime", lack)
+        return sandbox
+
+    def _calls(self, containers: Sequence[Container], current: Pass) -> SlowCalls:
+        names = [container.name for container in containers]
+        return SlowCalls(names, default_waiting(current.pod), current.memory, current.progress)
+
+    def _sandbox_failed(self, current: Pass, why: str) -> None:
+        text = f"Failed to create pod sandbox: {why}"
+        self._services.deps.recorder.event(current.pod, "Warning", "FailedCreatePodSandBox", text)
+        current.memory.retry(error_retry(clock.now()))
+
+    async def _start_one(
+        self,
+        container: Container,
+        sandbox: Sandbox,
+        image_task: asyncio.Task[Image],
+        volumes: Mapping[str, asyncio.Task[Image]],
+        current: Pass,
+    ) -> None:
+        """Start one container, or note why it could not be."""
+        pod, memory = current.pod, current.memory
+        now = clock.now()
+        try:
+            mounted = {m.name: await volumes[m.name] for m in container.volume_mounts if m.name in volumes}
+            image = await image_task
+            instance = await self._instance(container, image, mounted, sandbox, current)
+            ended = current.observed.newest_exited(container.name)
+            if ended is not None:
+                memory.backoff.advance(backoff_key(pod, container), ended.finished_at or now, now)
+            memory.attempts[container.name] = instance.attempt
+            services = await self._services.service_links(pod)
+            node, calls = self._services.node(), self._calls((container,), current)
+            await self._services.starter.start(sandbox.id, instance, node, services, calls)
+        except StartFailure as failure:
+            self._note_failure(container, failure, current)
+        else:
+            memory.waiting.pop(container.name, None)
+
+    def _note_failure(self, container: Container, failure: StartFailure, current: Pass) -> None:
+        current.memory.waiting[container.name] = WaitingReason(failure.reason, failure.message)
+        unavailable = isinstance(failure, ImageUnavailable)
+        if failure.reason != "PostStartHookError":
+            text = f"Error: {failure.reason if unavailable else failure.message}"
+            path = field_path(current.pod.spec, container.name)
+            self._services.deps.recorder.event(current.pod, "Warning", "Failed", text, field_path=path)
+        retry_at = failure.retry_at if isinstance(failure, ImageUnavailable) else None
+        current.memory.retry(retry_at or error_retry(clock.now()))
+
+    async def _instance(
+        self,
+        container: Container,
+        image: Image,
+        image_volumes: Mapping[str, Image],
+        sandbox: Sandbox,
+        current: Pass,
+    ) -> Instance:
+        pod, observed = current.pod, current.observed
+        newest = observed.newest(container.name)
+        if newest is not None and newest.state in (ContainerState.CREATED, ContainerState.UNKNOWN):
+            # What was left half done is replaced, not finished: nobody knows how it was meant.
+            await self._remove(newest.id)
+        target = observed.newest(ephemeral_target(pod.spec, container.name))
+        return Instance(
+            pod=pod,
+            container=container,
+            attempt=current.memory.next_attempt(
+                pod, container.name, current.status, self._services.directories
+            ),
+            image=image,
+            image_volumes=image_volumes,
+            pod_ips=_addresses(pod, sandbox, current),
+            process_target=target.id if target is not None else "",
+        )
+
+
+def _addresses(pod: Pod, sandbox: Sandbox, current: Pass) -> tuple[str, ...]:
+    if pod.spec.host_network:
+        return tuple(found.ip for found in current.status.host_ips)
+    return sandbox.ips

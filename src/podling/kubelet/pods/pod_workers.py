@@ -1,0 +1,266 @@
+"""The node's pods and their workers: which there are, what reaches them, and what room they take.
+
+Pods come from two sources: the API server, and files (static pods). The API's pictures of static pods
+are no pods of their own; they only take the status. A pod of the API is known by its UID, so a new pod
+under an old name has a worker of its own while the old one is still on its way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.core_v1 import Node, Pod
+from podling.client.base import Key, key_of
+from podling.kubelet.config import KubeletConfig
+from podling.kubelet.node.node_pressure import refuses
+from podling.kubelet.pods.admission import Occupant, Waiting, admit, occupant
+from podling.kubelet.pods.preemption import PREEMPTED, Candidate, victims
+from podling.kubelet.pods.resize import Pending, decide
+from podling.kubelet.pods.services import PodServices
+from podling.kubelet.pods.worker import PodWorker
+from podling.kubelet.pods.worker_state import Syncing
+from podling.kubelet.status.status import Verdict
+from podling.machinery.pods import (
+    MIRROR_ANNOTATION,
+    SOURCE_ANNOTATION,
+    is_critical,
+    is_mirror,
+    is_static,
+)
+from podling.supervisor import Supervisor
+
+PREEMPTION_GRACE_SECONDS = 0
+
+
+class PodWorkers(Mapping[str, PodWorker]):
+    """The workers of one node, by pod UID.
+
+    Args:
+        node: the node as it is now.
+        pressures: the pressures that it is under.
+    """
+
+    def __init__(
+        self,
+        config: KubeletConfig,
+        node: Callable[[], Node],
+        pressures: Callable[[], frozenset[str]],
+    ) -> None:
+        self._config = config
+        self._node = node
+        self._pressures = pressures
+        self._workers: dict[str, PodWorker] = {}
+        self._supervisor = Supervisor()
+        self._services: PodServices | None = None
+        self.static: Mapping[str, Pod] = {}
+        """The static pods that the node is to run, by UID."""
+        self._mirrors: dict[Key, Pod] = {}
+
+    def begin(self, services: PodServices) -> None:
+        """Workers made from now on work with these."""
+        self._services = services
+
+    def __getitem__(self, uid: str) -> PodWorker:
+        return self._workers[uid]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._workers))
+
+    def __len__(self) -> int:
+        return len(self._workers)
+
+    @property
+    def _bound(self) -> PodServices:
+        if self._services is None:
+            raise RuntimeError("the workers have nothing to work with yet")
+        return self._services
+
+    async def close(self) -> None:
+        """Stop the workers; containers run on."""
+        self.static = {}
+        await self._supervisor.close()
+        self._supervisor = Supervisor()
+        self._workers.clear()
+
+    # From the API server.
+
+    def added(self, pod: Pod) -> None:
+        if is_mirror(pod):
+            self._mirrors[key_of(pod)] = pod
+            self._match_mirror(key_of(pod))
+            return
+        self._bound.statuses.saw(pod)
+        pod = with_source(pod)
+        uid = pod.metadata.uid or ""
+        if uid in self._workers:
+            self._workers[uid].update(pod)
+        else:
+            self._start(pod, resumed=pod.metadata.deletion_timestamp is not None)
+
+    def updated(self, old: Pod, new: Pod) -> None:
+        worker = self._workers.get(new.metadata.uid or "")
+        if is_mirror(new) or worker is None:
+            self.added(new)
+            return
+        self._bound.statuses.saw(new)
+        if concerns_worker(old, new):
+            worker.update(with_source(new))
+        else:
+            worker.record.pod = with_source(new)
+
+    def removed(self, pod: Pod) -> None:
+        if is_mirror(pod):
+            self._mirrors.pop(key_of(pod), None)
+            return
+        uid = pod.metadata.uid or ""
+        self._bound.statuses.forget(uid)
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.removed()
+
+    def _match_mirror(self, key: Key) -> None:
+        """Let the mirror pod of this name take the status of the static pod that it mirrors.
+
+        The name counts as well as the hash: anybody who may create pods can write any hash.
+        """
+        mirror = self._mirrors.get(key)
+        if mirror is None:
+            return
+        uid = mirror.metadata.annotations[MIRROR_ANNOTATION]
+        worker = self._workers.get(uid)
+        if worker is not None and is_static(worker.record.pod) and key_of(worker.record.pod) == key:
+            self._bound.statuses.saw_mirror(uid, mirror)
+
+    # From files.
+
+    def set_static(self, pods: Mapping[str, Pod]) -> None:
+        """Run these static pods; those that are not among them end with their grace period."""
+        self.static = pods
+        for uid, worker in list(self._workers.items()):
+            if is_static(worker.record.pod) and uid not in pods:
+                self._end_static(worker)
+        self._start_static()
+
+    def _start_static(self) -> None:
+        """Start the static pods that do not run, each when the last one of its name has ended."""
+        running = {_full_name(worker.record.pod) for worker in self._workers.values()}
+        for pod in self.static.values():
+            if _full_name(pod) not in running:
+                self._start(pod, resumed=False)
+                self._match_mirror(key_of(pod))
+
+    def _end_static(self, worker: PodWorker) -> None:
+        pod = worker.record.pod
+        if pod.metadata.deletion_timestamp is not None:
+            return
+        grace = pod.spec.termination_grace_period_seconds
+        metadata = structs.replace(
+            pod.metadata, deletion_timestamp=clock.now(), deletion_grace_period_seconds=grace
+        )
+        worker.update(structs.replace(pod, metadata=metadata))
+        self._supervisor.keep_running("kubelet/static-pod", partial(_remove_ended, worker), worker.uid)
+
+    # Workers.
+
+    def _start(self, pod: Pod, *, resumed: bool) -> None:
+        uid = pod.metadata.uid or ""
+        worker = PodWorker(pod, self._bound, self._done, resumed=resumed)
+        self._workers[uid] = worker
+        name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+        self._supervisor.keep_running("kubelet/pod", worker.run, name)
+
+    def _done(self, worker: PodWorker) -> None:
+        self._workers.pop(worker.uid, None)
+        self._bound.statuses.forget(worker.uid)
+        if is_static(worker.record.pod):
+            self._start_static()
+
+    # Room.
+
+    def admit(self, pod: Pod) -> Verdict | Waiting | None:
+        """Whether the node takes ``pod`` in: None, or why not; or that others are making room for it."""
+        pressed = refuses(pod, self._pressures())
+        if pressed:
+            return Verdict("Evicted", f"Pod was rejected: {pressed}")
+        verdict = admit(pod, self._node(), self._others(pod), self._config)
+        if verdict is None or not verdict.reason.startswith("OutOf") or not is_critical(pod):
+            return verdict
+        return Waiting() if self._make_room(pod) else verdict
+
+    def _make_room(self, pod: Pod) -> bool:
+        """End what must go for a critical pod; whether that will do."""
+        workers = [w for w in self._workers.values() if w.uid != pod.metadata.uid and w.takes_room]
+        candidates = [Candidate(worker.record.pod, worker.record.occupant) for worker in workers]
+        chosen = victims(occupant(pod), self._node(), candidates)
+        for victim in chosen:
+            worker = self._workers[victim.metadata.uid or ""]
+            if isinstance(worker.state, Syncing):
+                worker.record.tell("Warning", PREEMPTED.reason, PREEMPTED.message)
+                worker.kill(PREEMPTED, PREEMPTION_GRACE_SECONDS)
+        return bool(chosen)
+
+    def refuse_resize(self, pod: Pod) -> Pending | None:
+        """Whether the node grants what ``pod`` wants now: None, or why not."""
+        return decide(pod, self._node(), self._others(pod))
+
+    def _others(self, pod: Pod) -> list[Occupant]:
+        workers = self._workers.values()
+        return [w.record.occupant for w in workers if w.uid != pod.metadata.uid and w.takes_room]
+
+    def room_changed(self) -> None:
+        """Let the pods that wait for room to grow ask again, in their order."""
+        for worker in self._workers.values():
+            if worker.waits_for_room:
+                worker.wake()
+        waiting = [worker for worker in self._workers.values() if worker.record.resize_deferred]
+        for worker in sorted(waiting, key=lambda worker: worker.record.resize_order()):
+            worker.wake()
+
+
+async def _remove_ended(worker: PodWorker) -> None:
+    """Tell the worker of a static pod that the pod is gone: the API server does not know of it."""
+    await worker.ended(None)
+    worker.removed()
+
+
+def with_source(pod: Pod) -> Pod:
+    """Return a pod of the API that does not pass for a static one, whatever its annotations say.
+
+    Kubernetes writes the source of every pod (``pkg/kubelet/config/config.go``): static pods are critical,
+    and tolerate every NoExecute taint.
+    """
+    if pod.metadata.annotations.get(SOURCE_ANNOTATION, "api") == "api":
+        return pod
+    annotations = {**pod.metadata.annotations, SOURCE_ANNOTATION: "api"}
+    return structs.replace(pod, metadata=structs.replace(pod.metadata, annotations=annotations))
+
+
+def concerns_worker(old: Pod, new: Pod) -> bool:
+    """Whether a change is more than the echo of the kubelet's own status."""
+    if old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
+        return True
+    before, after = old.metadata, new.metadata
+    if (
+        before.deletion_grace_period_seconds != after.deletion_grace_period_seconds
+        or before.labels != after.labels
+        or before.annotations != after.annotations
+        or before.generation != after.generation
+    ):
+        return True
+    gates = {gate.condition_type for gate in new.spec.readiness_gates}
+    if gates:
+        return _gated(old, gates) != _gated(new, gates)
+    return old.status.phase != new.status.phase
+
+
+def _full_name(pod: Pod) -> tuple[bool, str | None, str | None]:
+    """Return the name by which static pods replace one another, apart from the API's pods."""
+    return is_static(pod), pod.metadata.namespace, pod.metadata.name
+
+
+def _gated(pod: Pod, gates: set[str]) -> dict[str, str]:
+    return {found.type: found.status for found in pod.status.conditions if found.type in gates}

@@ -1,0 +1,73 @@
+"""Making room for a critical pod: which of the node's pods have to go. Pure.
+
+Only pods that are not critical themselves may be chosen: the less important first, then those that were
+promised least, then the largest. Nobody is chosen whose going would not be needed
+(``pkg/kubelet/preemption``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podling.api.core_v1 import Node, Pod, PodCondition
+from podling.kubelet.pods.admission import Occupant, shortage
+from podling.kubelet.status.conditions import DISRUPTION_TARGET
+from podling.kubelet.status.status import Verdict
+from podling.machinery.pods import BEST_EFFORT, BURSTABLE, GUARANTEED, is_critical, qos_class
+from podling.machinery.quantity import value
+
+REASON = "Preempting"
+MESSAGE = "Preempted in order to admit critical pod"
+_PROMISES = (BEST_EFFORT, BURSTABLE, GUARANTEED)
+
+PREEMPTED = Verdict(
+    REASON,
+    MESSAGE,
+    condition=PodCondition(
+        type=DISRUPTION_TARGET,
+        status="True",
+        reason="TerminationByKubelet",
+        message="Pod was preempted by Kubelet to accommodate a critical pod.",
+    ),
+)
+"""What the victims are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One of the node's pods, with what it takes."""
+
+    pod: Pod
+    occupant: Occupant
+
+
+def victims(own: Occupant, node: Node, others: Sequence[Candidate]) -> tuple[Pod, ...]:
+    """The pods whose going makes room for ``own``; none if nothing would, or nothing is needed."""
+    candidates = sorted((each for each in others if not is_critical(each.pod)), key=_order)
+    chosen: list[Candidate] = []
+    for candidate in candidates:
+        if _fits(own, node, others, chosen):
+            break
+        chosen.append(candidate)
+    if not _fits(own, node, others, chosen):
+        return ()
+    for candidate in list(chosen):
+        without = [each for each in chosen if each is not candidate]
+        if _fits(own, node, others, without):
+            chosen = without
+    return tuple(candidate.pod for candidate in chosen)
+
+
+def _fits(own: Occupant, node: Node, others: Sequence[Candidate], gone: Sequence[Candidate]) -> bool:
+    left = [each.occupant for each in others if not any(each is one for one in gone)]
+    if len(left) + 1 > value(node.status.allocatable.get("pods", "110")):
+        return False
+    return shortage(own.requests, node, left) is None
+
+
+def _order(candidate: Candidate) -> tuple[int, int, int]:
+    requests = candidate.occupant.requests
+    size = sum(requests[name].milli_value for name in ("cpu",) if name in requests)
+    priority = candidate.pod.spec.priority or 0
+    return (priority, _PROMISES.index(qos_class(candidate.pod.spec)), -size)

@@ -1,0 +1,188 @@
+"""In-place resize: which resources a pod has been granted, and what brings its containers there.
+
+Three things are told apart. The *spec* says what is wanted; the *allocation* is what the node has
+granted, and everything but the API's answer to "what is wanted" works with it; the *actual* resources are
+what the running containers' cgroups enforce. A change of the spec is granted, deferred (it would fit if
+others gave way) or refused for good; what was granted is then brought to the containers
+(``pkg/kubelet/allocation``, ``kuberuntime_manager.go`` doPodResizeAction). Pure.
+
+The allocation needs no file of its own: after a restart it is read from the pod's status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from podling.api.core_v1 import Container, Node, Pod, PodSpec, ResourceRequirements
+from podling.kubelet.config import KubeletConfig
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pods.admission import Occupant, shortage
+from podling.kubelet.resources import container_resources
+from podling.kubelet.status import conditions as rules
+from podling.machinery.pods import pod_requests
+from podling.machinery.quantity import parse
+from podling.runtime.base import Container as Observed
+from podling.runtime.base import ContainerState, LinuxResources
+
+Allocation = Mapping[str, ResourceRequirements]
+"""What each container has been granted, by name."""
+
+DEFERRED = "Deferred"
+INFEASIBLE = "Infeasible"
+
+
+def wanted(spec: PodSpec) -> Allocation:
+    """What the spec asks for."""
+    return {c.name: c.resources for c in (*spec.init_containers, *spec.containers)}
+
+
+def with_allocation(pod: Pod, allocation: Allocation) -> Pod:
+    """The pod as it has been granted."""
+    if wanted(pod.spec) == allocation:
+        return pod
+    spec = structs.replace(
+        pod.spec,
+        containers=tuple(_granted(c, allocation) for c in pod.spec.containers),
+        init_containers=tuple(_granted(c, allocation) for c in pod.spec.init_containers),
+    )
+    return structs.replace(pod, spec=spec)
+
+
+def _granted(container: Container, allocation: Allocation) -> Container:
+    granted = allocation.get(container.name)
+    return container if granted is None else structs.replace(container, resources=granted)
+
+
+def restored(pod: Pod) -> Allocation:
+    """The allocation of a pod that an earlier kubelet had granted, as its status tells it."""
+    progress = rules.condition_of(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
+    if progress is not None and progress.status == "True":
+        return wanted(pod.spec)
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    told = {
+        status.name: ResourceRequirements(
+            requests=status.allocated_resources,
+            limits=status.resources.limits,
+            claims=status.resources.claims,
+        )
+        for status in statuses
+        if status.resources is not None
+    }
+    return {**wanted(pod.spec), **told}
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A resize that is not granted: ``Deferred`` or ``Infeasible``, and why."""
+
+    reason: str
+    message: str
+
+
+def decide(pod: Pod, node: Node, others: Sequence[Occupant]) -> Pending | None:
+    """None if the pod may have what its spec wants, beside ``others``; else why not."""
+    zero = parse("0")
+    for name, amount in pod_requests(pod.spec).items():
+        capacity = parse(node.status.allocatable[name]) if name in node.status.allocatable else zero
+        if amount > capacity:
+            numbers = f"requested: {amount}, capacity: {capacity}"
+            return Pending(INFEASIBLE, f"Node didn't have enough capacity: {name}, {numbers}")
+    short = shortage(pod_requests(pod.spec), node, others)
+    return Pending(DEFERRED, short[1]) if short is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """New limits for one running container."""
+
+    name: str
+    container_id: str
+    resources: LinuxResources
+    grows: bool
+    """Whether no limit gets smaller: what shrinks goes first, to make room."""
+    memory_limit: int | None = None
+    """The new memory limit, if it is smaller than the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResizePlan:
+    """``restart``: containers that must be started over to change; ``updates``: in their order."""
+
+    restart: tuple[str, ...] = ()
+    updates: tuple[Update, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        return not self.restart and not self.updates
+
+
+def plan_resize(
+    pod: Pod, observed: PodObservation, config: KubeletConfig, memory_capacity: int
+) -> ResizePlan:
+    """What brings the running containers to what ``pod`` (as granted) gives them."""
+    restart: list[str] = []
+    updates: list[Update] = []
+    for container in (*pod.spec.init_containers, *pod.spec.containers):
+        found = observed.newest(container.name)
+        if found is None or found.state is not ContainerState.RUNNING or found.resources is None:
+            continue
+        target = container_resources(pod.spec, container, config, memory_capacity)
+        changed = changed_resources(found.resources, target)
+        if not changed:
+            continue
+        if _needs_restart(container, changed):
+            restart.append(container.name)
+        else:
+            updates.append(_update(found, target))
+    return ResizePlan(tuple(restart), tuple(sorted(updates, key=lambda update: update.grows)))
+
+
+def changed_resources(current: LinuxResources, target: LinuxResources) -> tuple[str, ...]:
+    """Which of cpu and memory differ."""
+    changed = []
+    if (current.cpu_shares, current.cpu_quota) != (target.cpu_shares, target.cpu_quota):
+        changed.append("cpu")
+    if current.memory_limit != target.memory_limit:
+        changed.append("memory")
+    return tuple(changed)
+
+
+def _needs_restart(container: Container, changed: Iterable[str]) -> bool:
+    policies = {policy.resource_name: policy.restart_policy for policy in container.resize_policy}
+    return any(policies.get(name) == "RestartContainer" for name in changed)
+
+
+def _update(found: Observed, target: LinuxResources) -> Update:
+    current = found.resources or LinuxResources()
+    shrinks_memory = _less(target.memory_limit, current.memory_limit)
+    shrinks_cpu = _less(target.cpu_quota, current.cpu_quota) or _less(target.cpu_shares, current.cpu_shares)
+    return Update(
+        name=found.name,
+        container_id=found.id,
+        resources=LinuxResources(
+            cpu_shares=target.cpu_shares,
+            cpu_quota=target.cpu_quota,
+            cpu_period=target.cpu_period,
+            memory_limit=target.memory_limit,
+            memory_swap_limit=target.memory_swap_limit,
+        ),
+        grows=not shrinks_memory and not shrinks_cpu,
+        memory_limit=target.memory_limit if shrinks_memory else None,
+    )
+
+
+def _less(new: int | None, old: int | None) -> bool:
+    """Whether a limit gets smaller; no limit is the largest."""
+    return new is not None and (old is None or new < old)
+
+
+def retry_order(pod: Pod, allocation: Allocation, qos: str) -> tuple[bool, int, bool]:
+    """Where a deferred resize stands among others: what asks for no more goes first, then the more
+    important, then Guaranteed before Burstable."""
+    granted = pod_requests(with_allocation(pod, allocation).spec)
+    zero = parse("0")
+    grows = any(amount > granted.get(name, zero) for name, amount in pod_requests(pod.spec).items())
+    return (grows, -(pod.spec.priority or 0), qos != "Guaranteed")

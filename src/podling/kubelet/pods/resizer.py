@@ -1,0 +1,157 @@
+"""Carries a resize through for one pod: grants it, brings it to the containers, and tells how it goes.
+
+What is not granted is asked for again every three minutes, and whenever another pod's going may have
+made room. What cannot be carried out now (memory in use above the new limit) is tried again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import msgspec
+
+from podling.api.core_v1 import Pod, PodCondition
+from podling.kubelet.deps import KubeletDeps
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pods.resize import (
+    DEFERRED,
+    Allocation,
+    Pending,
+    ResizePlan,
+    Update,
+    plan_resize,
+    restored,
+    wanted,
+    with_allocation,
+)
+from podling.kubelet.resources import pod_resources
+from podling.kubelet.status import conditions as rules
+from podling.runtime.base import UpdatesSandboxes
+from podling.runtime.failures import RuntimeFailure
+
+RETRY = timedelta(minutes=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """How far one pod's resize is. ``error``: why what was granted could not be carried out yet."""
+
+    allocation: Allocation
+    pending: Pending | None = None
+    in_progress: bool = False
+    error: str = ""
+
+    @classmethod
+    def of(cls, pod: Pod) -> Resize:
+        progress = rules.condition_of(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
+        return cls(restored(pod), in_progress=progress is not None and progress.status == "True")
+
+    def granted(self, pod: Pod) -> Pod:
+        return with_allocation(pod, self.allocation)
+
+    def conditions(self) -> tuple[PodCondition, ...]:
+        """What the pod's status tells of it."""
+        told = []
+        if self.pending is not None:
+            told.append(
+                PodCondition(
+                    type=rules.POD_RESIZE_PENDING,
+                    status="True",
+                    reason=self.pending.reason,
+                    message=self.pending.message,
+                )
+            )
+        if self.in_progress:
+            told.append(
+                PodCondition(
+                    type=rules.POD_RESIZE_IN_PROGRESS,
+                    status="True",
+                    reason="Error" if self.error else "",
+                    message=self.error,
+                )
+            )
+        return tuple(told)
+
+    def retry_at(self, now: datetime) -> datetime | None:
+        """When to ask again for what was deferred."""
+        return now + RETRY if self.pending is not None and self.pending.reason == DEFERRED else None
+
+
+class Resizer:
+    """Resizes the pods of one node."""
+
+    def __init__(self, deps: KubeletDeps) -> None:
+        self._deps = deps
+
+    def grant(self, pod: Pod, resize: Resize, refusal: Pending | None) -> Resize:
+        """Take a change of the spec in; ``refusal`` is why the node does not grant it, if it does not."""
+        if wanted(pod.spec) == resize.allocation:
+            return replace(resize, pending=None)
+        if refusal is not None:
+            if refusal != resize.pending:
+                self._tell(pod, "Warning", f"Resize{refusal.reason}", refusal.message)
+            return replace(resize, pending=refusal)
+        self._tell(pod, "Normal", "ResizeStarted", f"Pod resize started: {_summary(pod)}")
+        return Resize(wanted(pod.spec), in_progress=True)
+
+    def plan(self, pod: Pod, observed: PodObservation, memory_capacity: int) -> ResizePlan:
+        return plan_resize(pod, observed, self._deps.config, memory_capacity)
+
+    async def carry_out(
+        self, pod: Pod, observed: PodObservation, resize: Resize, memory_capacity: int
+    ) -> Resize:
+        """Bring what was granted to the running containers. ``pod`` is the pod as granted."""
+        plan = self.plan(pod, observed, memory_capacity)
+        try:
+            if plan.updates:
+                await self._update(pod, observed, plan)
+        except RuntimeFailure as error:
+            if str(error) != resize.error:
+                self._tell(pod, "Warning", "ResizeError", str(error))
+            return replace(resize, in_progress=True, error=str(error))
+        if plan.restart:
+            return replace(resize, error="")
+        self._tell(pod, "Normal", "ResizeCompleted", f"Pod resize completed: {_summary(pod)}")
+        return replace(resize, in_progress=False, error="")
+
+    async def _update(self, pod: Pod, observed: PodObservation, plan: ResizePlan) -> None:
+        """What shrinks goes first, then the pod as a whole changes, then what grows finds its room."""
+        await self._check_memory(plan.updates)
+        runtime = self._deps.runtime
+        for update in plan.updates:
+            if not update.grows:
+                await runtime.update_resources(update.container_id, update.resources)
+        if observed.sandbox is not None and isinstance(runtime, UpdatesSandboxes):
+            target = pod_resources(pod.spec, self._deps.config)
+            await runtime.update_sandbox_resources(observed.sandbox.id, target)
+        for update in plan.updates:
+            if update.grows:
+                await runtime.update_resources(update.container_id, update.resources)
+
+    async def _check_memory(self, updates: tuple[Update, ...]) -> None:
+        """A memory limit is never set below what is in use: that would kill the container."""
+        shrinking = {u.container_id: u for u in updates if u.memory_limit is not None}
+        if not shrinking:
+            return
+        for found in await self._deps.runtime.stats():
+            update = shrinking.get(found.container_id)
+            limit = update.memory_limit if update is not None else None
+            if limit is not None and found.memory_bytes > limit:
+                raise RuntimeFailure(
+                    f"attempting to set container memory limit ({limit}) below current usage "
+                    f"({found.memory_bytes})"
+                )
+
+    def _tell(self, pod: Pod, type_: str, reason: str, message: str) -> None:
+        self._deps.recorder.event(pod, type_, reason, message)
+
+
+def _summary(pod: Pod) -> str:
+    """The granted resources as the events' JSON."""
+    containers = [
+        {"name": c.name, "resources": msgspec.to_builtins(c.resources)}
+        for c in (*pod.spec.init_containers, *pod.spec.containers)
+    ]
+    summary = {"containers": containers, "generation": pod.metadata.generation}
+    return msgspec.json.encode(summary).decode()

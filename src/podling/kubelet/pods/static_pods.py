@@ -1,0 +1,194 @@
+"""Static pods: pods that a node runs from files of its own, with or without an API server.
+
+A file holds one pod, in YAML or JSON. The node's name is appended to its name, and its UID is a hash of
+the file's content, so a changed file is a new pod. Every file of the directory is a manifest, except
+those whose name begins with a dot. A manifest that cannot be used is logged and left out
+(``pkg/kubelet/config/file.go``, ``common.go``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import stat
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from podling import clock
+from podling.api.core_v1 import Pod, Toleration
+from podling.kubelet.blocking import blocking
+from podling.machinery.encoding.bodies import YAML, read_body
+from podling.machinery.encoding.intake import convert
+from podling.machinery.errors import ApiError
+from podling.machinery.pod_references import api_object_reference
+from podling.machinery.pods import SOURCE_ANNOTATION
+
+logger = logging.getLogger(__name__)
+
+HASH_ANNOTATION = "kubernetes.io/config.hash"
+SEEN_ANNOTATION = "kubernetes.io/config.seen"
+SCAN_SECONDS = 1.0
+"""The interval between two scans; only changed files are read."""
+MAX_BYTES = 10 * 1024 * 1024
+"""The size of the largest manifest (``maxConfigLength``)."""
+
+EVERY_NO_EXECUTE = Toleration(operator="Exists", effect="NoExecute")
+
+Completion = Callable[[Pod], Pod]
+"""Returns a pod with the API's defaults. Raises ``ValueError`` for a pod that the API would refuse."""
+
+
+class BadManifest(ValueError):
+    """The file holds no pod that could be run."""
+
+
+def read_manifest(data: bytes) -> Any:
+    """Return the plain data of a manifest. Raises ``BadManifest``."""
+    try:
+        return read_body(data, YAML).value
+    except ApiError as error:
+        raise BadManifest(str(error)) from error
+
+
+def static_pod(plain: Any, path: str, node_name: str, now: datetime, complete: Completion) -> Pod:
+    """Return the pod that a manifest describes, bound to this node. Raises ``BadManifest``."""
+    if not isinstance(plain, dict) or plain.get("kind") != "Pod":
+        raise BadManifest("not a Pod")
+    try:
+        pod, _ = convert(plain, Pod, "Ignore")
+    except ApiError as error:
+        raise BadManifest(str(error)) from error
+    if not pod.metadata.name:
+        raise BadManifest("invalid pod: name is needed for the pod")
+    try:
+        pod = complete(_with_identity(pod, _digest(plain, path, node_name), node_name, now))
+    except ValueError as error:
+        raise BadManifest(f"invalid pod: {error}") from error
+    resource = api_object_reference(pod)
+    if resource:
+        raise BadManifest(f"static pods may not reference {resource}")
+    return pod
+
+
+def _digest(plain: Any, path: str, node_name: str) -> str:
+    digest = hashlib.md5(usedforsecurity=False)
+    for part in (node_name.encode(), path.encode(), msgspec.json.encode(plain)):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _with_identity(pod: Pod, uid: str, node_name: str, now: datetime) -> Pod:
+    """Return the pod as this node knows it (``applyDefaults``)."""
+    annotations = {
+        **pod.metadata.annotations,
+        SOURCE_ANNOTATION: "file",
+        HASH_ANNOTATION: uid,
+        SEEN_ANNOTATION: now.isoformat(),
+    }
+    metadata = structs.replace(
+        pod.metadata,
+        name=f"{pod.metadata.name}-{node_name.lower()}",
+        namespace=pod.metadata.namespace or "default",
+        uid=uid,
+        annotations=annotations,
+        creation_timestamp=now,
+        generation=1,
+    )
+    tolerations = pod.spec.tolerations
+    if EVERY_NO_EXECUTE not in tolerations:
+        tolerations = (*tolerations, EVERY_NO_EXECUTE)
+    spec = structs.replace(pod.spec, node_name=node_name, tolerations=tolerations)
+    return structs.replace(pod, metadata=metadata, spec=spec)
+
+
+class StaticPods:
+    """The static pods of one directory, or of one file.
+
+    ``changed`` is called with all of them, by UID, whenever they changed.
+    """
+
+    def __init__(
+        self, path: Path, node_name: str, complete: Completion, changed: Callable[[Mapping[str, Pod]], None]
+    ) -> None:
+        self._path = path
+        self._node_name = node_name
+        self._complete = complete
+        self._changed = changed
+        self._read: dict[Path, tuple[tuple[int, int], Pod | None]] = {}
+        self._problem = ""
+        self.known = False
+        """The directory was read: the pods in it are all there are."""
+
+    async def run(self) -> None:
+        """Watch the directory until cancelled."""
+        while True:
+            try:
+                if await blocking(self._scan, clock.now()):
+                    self._changed(self._pods())
+                self.known, self._problem = True, ""
+            except OSError as error:
+                self._report(f"static pods in {self._path} cannot be read: {error}")
+            await clock.sleep(SCAN_SECONDS)
+
+    def _report(self, problem: str) -> None:
+        if problem != self._problem:
+            logger.warning(problem)
+        self._problem = problem
+
+    def _pods(self) -> dict[str, Pod]:
+        """Return the pods by UID; of several with one name only the first counts."""
+        names: dict[tuple[str | None, str | None], Pod] = {}
+        for path, (_, pod) in self._read.items():
+            if pod is None:
+                continue
+            name = pod.metadata.namespace, pod.metadata.name
+            if names.setdefault(name, pod) is not pod:
+                logger.warning("static pod %s is left out: another file has a pod of that name", path)
+        return {pod.metadata.uid or "": pod for pod in names.values()}
+
+    def _scan(self, now: datetime) -> bool:
+        """Read what is new and return whether anything changed. Raises ``OSError``."""
+        here = self._files()
+        before = self._read
+        read: dict[Path, tuple[tuple[int, int], Pod | None]] = {}
+        for path, stamp in here.items():
+            old = before.get(path)
+            read[path] = old if old is not None and old[0] == stamp else (stamp, self._load(path, now))
+        self._read = read
+        return read != before
+
+    def _files(self) -> dict[Path, tuple[int, int]]:
+        """Return the regular files and what tells one version of them from the next."""
+        try:
+            mode = self._path.stat().st_mode
+        except FileNotFoundError:
+            return {}
+        if stat.S_ISREG(mode):
+            paths = [self._path]
+        else:
+            paths = sorted(path for path in self._path.iterdir() if not path.name.startswith("."))
+        found = {}
+        for path in paths:
+            try:
+                status = path.stat()
+            except OSError:
+                continue  # removed meanwhile, or a link without a target
+            if stat.S_ISREG(status.st_mode):
+                found[path] = (status.st_mtime_ns, status.st_size)
+        return found
+
+    def _load(self, path: Path, now: datetime) -> Pod | None:
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+            if len(data) > MAX_BYTES:
+                raise BadManifest(f"larger than {MAX_BYTES} bytes")
+            return static_pod(read_manifest(data), str(path), self._node_name, now, self._complete)
+        except (OSError, BadManifest) as error:
+            logger.warning("static pod %s cannot be used: %s", path, error)
+            return None

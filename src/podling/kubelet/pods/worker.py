@@ -1,0 +1,366 @@
+"""One pod's worker: the task that walks it from first sight to the last trace on the node.
+
+The worker is woken when something may have changed (the pod, its containers, a probe, a delay that is
+over) and then makes one pass: look at the runtime, decide the status, plan, carry out, look again. A
+pass that no longer fits, because the pod is to end or to end sooner, is cut off and another one made.
+Passes of one pod never overlap, so nothing here needs a lock.
+
+A pass that fails is made again 10 to 15 s later; one that has nothing to do costs no writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from podling import clock, ids
+from podling.api.core_v1 import Pod
+from podling.client.base import Unreachable
+from podling.kubelet.pods.actions import PodPlan, plan_pod
+from podling.kubelet.pods.active_deadline import active_until, deadline_verdict
+from podling.kubelet.pods.admission import Waiting
+from podling.kubelet.pods.cleanup import give_back, remove_dead, remove_everything
+from podling.kubelet.pods.pod_record import PodRecord
+from podling.kubelet.pods.pod_sync import Pass, PodSync, error_retry
+from podling.kubelet.pods.services import PodServices
+from podling.kubelet.pods.worker_state import (
+    Demand,
+    Finished,
+    State,
+    Syncing,
+    Terminated,
+    Terminating,
+    advance,
+    remaining,
+)
+from podling.kubelet.status.phase import TERMINAL_PHASES
+from podling.kubelet.status.status import Verdict, rejected_status
+from podling.kubelet.volumes.manager import retry_seconds
+from podling.machinery.errors import ApiError
+from podling.machinery.pods import is_terminal
+from podling.runtime.failures import RuntimeFailure
+
+logger = logging.getLogger(__name__)
+
+
+class PodWorker:
+    """Walks one pod. ``run`` ends when the API has forgotten the pod and nothing of it is left.
+
+    Args:
+        resumed: the pod was ending already when this kubelet first saw it.
+    """
+
+    def __init__(
+        self, pod: Pod, services: PodServices, done: Callable[[PodWorker], None], *, resumed: bool = False
+    ) -> None:
+        self.record = PodRecord(pod, services)
+        self.uid = self.record.uid
+        self.state: State = Syncing()
+        self._services = services
+        self._done = done
+        self._resumed = resumed
+        self._demand = Demand()
+        self._sync = PodSync(services)
+        self._wake = asyncio.Event()
+        self._wake.set()
+        self._ended = asyncio.Event()
+        self._pass: asyncio.Task[None] | None = None
+        self._due: datetime | None = None
+        self._refresh_at: datetime | None = None
+        """When volumes are next compared with their sources; None: not since this worker began."""
+        self._ending_since: datetime | None = None
+        """When the end was first demanded: its grace period counts from then, not from the next pass."""
+        self._shown: tuple[Mapping[str, str], Mapping[str, str]] | None = None
+        self.admitted = False
+        """The node took the pod in: it counts against the node's resources."""
+        self.waits_for_room = False
+        """Others are making room for the pod: it is taken in when they are gone."""
+        self._rejected = False
+
+    # What others tell the worker.
+
+    def update(self, pod: Pod) -> None:
+        """The API holds the pod like this."""
+        self.record.pod = pod
+        self._press()
+
+    def removed(self) -> None:
+        """The API holds the pod no more."""
+        self._demand = replace(self._demand, gone=True)
+        self._press()
+
+    @property
+    def takes_room(self) -> bool:
+        """Whether the pod was taken in and still counts against the node's resources.
+
+        One that was removed by force does not: the API may have bound another in its place already.
+        """
+        if isinstance(self.state, Finished) or self._demand.gone or is_terminal(self.record.pod):
+            return False
+        return self.admitted or not isinstance(self.state, Syncing)
+
+    def kill(self, verdict: Verdict, grace_override: int | None = None) -> None:
+        """The kubelet decided against the pod (eviction, shutdown, preemption)."""
+        self.record.verdict = verdict
+        self._demand = replace(self._demand, verdict=verdict, grace_override=grace_override)
+        self._press()
+
+    async def ended(self, seconds: float | None) -> None:
+        """Wait until nothing of the pod runs or holds anything, at most ``seconds``."""
+        await clock.wait_for(self._ended, seconds)
+
+    def wake(self) -> None:
+        """Something may have changed."""
+        self._wake.set()
+
+    def probed(self) -> None:
+        """A probe has a new verdict: it is reported at once, also while a pass (or the end) takes long."""
+        ending = isinstance(self.state, Terminating) and not (self.state.gone or self._rejected)
+        if self._pass is not None and (ending or isinstance(self.state, Syncing)):
+            self.record.decide_status(soon=True)
+        self._wake.set()
+
+    def _press(self) -> None:
+        """Look again, and cut off a pass that no longer fits what is demanded."""
+        wanted = advance(self.state, self.record.pod, self._demand, clock.now())
+        if _supersedes(wanted, self.state):
+            if self._ending_since is None:
+                self._ending_since = clock.now()
+            if self._pass is not None:
+                self._pass.cancel()
+        self._wake.set()
+
+    # The walk.
+
+    async def run(self) -> None:
+        """Walk the pod to its end. Cancelling leaves its containers untouched."""
+        self._wake.set()
+        while not (isinstance(self.state, Finished) and self.state.gone):
+            await clock.wait_for(self._wake, self._seconds_to_wait())
+            self._wake.clear()
+            since = self._ending_since or clock.now()
+            self.state = advance(self.state, self.record.pod, self._demand, since, resumed=self._resumed)
+            self._resumed = False
+            await self._attempt()
+        self._services.prober.forget(self.uid)
+        self._done(self)
+
+    def _seconds_to_wait(self) -> float | None:
+        if self._due is None:
+            return None
+        return max(0.0, (self._due - clock.now()).total_seconds())
+
+    async def _attempt(self) -> None:
+        """One pass, with its failures turned into another try."""
+        self._due = None
+        task = self._pass = asyncio.create_task(self._step())
+        try:
+            await asyncio.wait([task])
+        except BaseException:
+            # Two passes of one pod must never run at once, whatever ends this wait.
+            task.cancel()
+            await asyncio.wait([task])
+            raise
+        finally:
+            self._pass = None
+        if task.cancelled():
+            self._wake.set()
+            return
+        error = task.exception()
+        if error is None:
+            return
+        expected = isinstance(error, RuntimeFailure | ApiError | Unreachable | OSError)
+        # A fault of our own in one pod must not take the node's other pods down: tell all, try again.
+        logger.log(
+            logging.WARNING if expected else logging.ERROR,
+            "pod %s/%s: %s",
+            self.record.pod.metadata.namespace,
+            self.record.pod.metadata.name,
+            error,
+            exc_info=None if expected else error,
+        )
+        if isinstance(self.state, Terminating):
+            text = f"error killing pod: {error}"
+            self.record.tell("Warning", "FailedKillPod", text)
+        self._due = error_retry(clock.now())
+
+    async def _step(self) -> None:
+        state = self.state
+        if isinstance(state, Syncing):
+            await self._sync_pod()
+        elif isinstance(state, Terminating):
+            await self._terminate(state)
+        elif isinstance(state, Terminated):
+            await self._clean_up(state)
+        else:
+            await self._after_end(state)
+
+    # Living.
+
+    async def _sync_pod(self) -> None:
+        memory, now = self.record.memory, clock.now()
+        await self._observe()
+        verdict = self._judge(now)
+        if verdict is not None:
+            self.record.verdict = verdict
+            self._demand = replace(self._demand, verdict=verdict)
+            self._wake.set()
+            return
+        if self.waits_for_room:
+            return
+        memory.retry_at = None
+        pod = self.record.granted()
+        status = self.record.decide_status(soon=True)
+        if status.phase in TERMINAL_PHASES:
+            self._demand = replace(self._demand, over=True)
+            self._wake.set()
+            return
+        probes = self._services.prober.view(self.uid)
+        resized = frozenset(self.record.resize_plan(pod).restart)
+        plan = plan_pod(pod, self.record.observed, memory.backoff.view(pod), now, probes, resized)
+        if plan.kill_pod and not plan.create_sandbox:
+            # Nothing is left to run or to be run: what still runs (sidecars) ends with the pod.
+            self._demand = replace(self._demand, over=True)
+            self._wake.set()
+            return
+        current = Pass(pod, self.record.observed, status, memory, self._report_progress)
+        due = self._volumes_are_due(now)
+        if not plan.idle or plan.held:
+            began = self._refresh_at
+            await self._carry_out(plan, current)
+            if began is None:
+                self._plan_refresh()
+            elif due:
+                await self._refresh_volumes(current)
+        else:
+            ready = memory.volumes_ready
+            if due:
+                await self._refresh_volumes(current)
+            if memory.volumes_ready == ready:
+                # Nothing changed: the status decided above is the pass' last word.
+                self._services.statuses.hurry(self.uid)
+            else:
+                self.record.decide_status()
+        if self.record.resize.in_progress:
+            await self.record.carry_out_resize(pod)
+            self.record.decide_status()
+        self._schedule(plan.wake_at, now)
+
+    async def _refresh_volumes(self, current: Pass) -> None:
+        await self._sync.set_up_volumes(current, refresh=True)
+        self._plan_refresh()
+
+    def _plan_refresh(self) -> None:
+        """Set when volumes are due again: after the sync period, or sooner after a failure."""
+        frequency = self._services.deps.config.sync_frequency
+        seconds = ids.uniform(frequency, 1.5 * frequency)
+        failures = self.record.memory.volume_failures
+        if failures:
+            seconds = min(seconds, retry_seconds(failures))
+        self._refresh_at = clock.now() + timedelta(seconds=seconds)
+
+    async def _carry_out(self, plan: PodPlan, current: Pass) -> None:
+        """Do what the plan says, report what came of it, and clear away what it left."""
+        again = await self._sync.apply(plan, current)
+        await self._observe()
+        status = self.record.decide_status()
+        if again or status.phase in TERMINAL_PHASES:
+            self._wake.set()
+        await remove_dead(self._services, current.pod, self.record.observed)
+
+    def _judge(self, now: datetime) -> Verdict | None:
+        """Why the pod must not live on, if anything says so."""
+        if not self.admitted:
+            if not self.record.observed.sandboxes and not self.record.status.start_time:
+                rejection = self._services.admit(self.record.pod)
+                self.waits_for_room = isinstance(rejection, Waiting)
+                if isinstance(rejection, Waiting):
+                    return None
+                if rejection is not None:
+                    self._reject(rejection, now)
+                    return rejection
+            self.admitted = True
+            # What runs already was prepared by the kubelet before this one.
+            self.record.memory.volumes_ready = bool(self.record.observed.containers)
+        verdict = deadline_verdict(self.record.pod, self.record.status, now)
+        if verdict is not None:
+            self.record.tell("Normal", verdict.reason, verdict.message)
+        return verdict
+
+    def _reject(self, rejection: Verdict, now: datetime) -> None:
+        self._rejected = True
+        self.record.tell("Warning", rejection.reason, rejection.message.removeprefix("Pod was rejected: "))
+        status = rejected_status(self.record.pod, self.record.pod.status, rejection, now)
+        self._services.statuses.decide(self.record.pod, status, may_run=False)
+
+    def _volumes_are_due(self, now: datetime) -> bool:
+        """Return whether volumes are missing, or may show something that has changed since."""
+        labels, annotations = self.record.pod.metadata.labels, self.record.pod.metadata.annotations
+        shown, self._shown = self._shown, (labels, annotations)
+        due = self._refresh_at is None or now >= self._refresh_at
+        return due or not self.record.memory.volumes_ready or shown not in (None, self._shown)
+
+    def _schedule(self, wake_at: datetime | None, now: datetime) -> None:
+        """Set when to look again without a reason from outside."""
+        until = active_until(self.record.pod, self.record.status)
+        deferred = self.record.resize.retry_at(now)
+        moments = (self._refresh_at, wake_at, self.record.memory.retry_at, until, deferred)
+        self._due = min(moment for moment in moments if moment is not None)
+
+    async def _report_progress(self) -> None:
+        """What a long pass has reached so far."""
+        await self._observe()
+        self.record.decide_status(soon=True)
+
+    # Ending.
+
+    async def _terminate(self, state: Terminating) -> None:
+        services, pod = self._services, self.record.pod
+        await self._observe()
+        if pod.status.phase in TERMINAL_PHASES and not self.record.observed.running:
+            # It was ended before this kubelet began: its last word has been said.
+            await services.killer.kill_pod(pod, self.record.observed)
+            self.state = Terminated(state.gone)
+            self._wake.set()
+            return
+        silent = state.gone or self._rejected
+        if not silent:
+            self.record.decide_status(soon=True)
+        services.prober.begin_termination(pod)
+        await services.killer.kill_pod(pod, self.record.observed, remaining(state, clock.now()))
+        services.prober.forget(self.uid)
+        await self._observe()
+        if self.record.observed.running:
+            names = ", ".join(found.name for found in self.record.observed.running)
+            raise RuntimeFailure(f"containers still run after they were killed: {names}")
+        if not silent:
+            self.record.decide_status(ended=True)
+        self.state = Terminated(state.gone)
+        self._wake.set()
+
+    async def _clean_up(self, state: Terminated) -> None:
+        await give_back(self._services, self.uid)
+        self._services.statuses.finish(self.uid)
+        self.state = Finished(state.gone)
+        self._ended.set()
+        self._services.room_changed()
+        self._wake.set()
+
+    async def _after_end(self, state: Finished) -> None:
+        if state.gone or self.record.pod.metadata.deletion_timestamp is not None:
+            await remove_everything(self._services, self.record.pod)
+
+    async def _observe(self) -> None:
+        await self.record.observe()
+        if isinstance(self.state, Syncing):
+            self.record.follow_probes(self.probed)
+
+
+def _supersedes(wanted: State, current: State) -> bool:
+    """Whether a pass made for ``current`` is to be cut off for ``wanted``."""
+    if isinstance(current, Terminating) and isinstance(wanted, Terminating):
+        return wanted.grace < current.grace
+    return isinstance(current, Syncing) and isinstance(wanted, Terminating)

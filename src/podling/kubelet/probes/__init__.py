@@ -1,0 +1,1 @@
+"""Probes: how they are sent, and how their results are counted."""

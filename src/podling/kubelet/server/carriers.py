@@ -1,0 +1,175 @@
+"""How one command's channels travel: as messages of a WebSocket, or as streams of a SPDY connection.
+
+A ``Carrier`` hides which it is. Channels have the WebSocket protocol's numbers in both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from podling.kubelet.server.channels import ERROR, RESIZE, STDERR, STDIN, STDOUT, ChannelReader, Channels
+from podling.streaming.spdy import Data, Frame, GoAway, Reset, SpdyError, SynReply, SynStream
+from podling.streaming.spdy_connection import SpdyConnection
+from podling.streaming.websocket_connection import WebSocket
+
+STREAMS_SECONDS = 30.0
+"""streamCreationTimeout: how long a SPDY client may take to open the streams it asked for."""
+EARLY_MAX = 256 * 1024
+"""Bytes that a SPDY client may send before it has opened all of its streams."""
+FRAME_COST = 256
+"""Bytes that a kept frame counts beside its content."""
+CLOSE_SECONDS = 5.0
+"""How long a client may take to make room for the last frames."""
+KINDS = {"error": ERROR, "stdin": STDIN, "stdout": STDOUT, "stderr": STDERR, "resize": RESIZE}
+
+
+class Carrier(Protocol):
+    """One client's channels."""
+
+    @property
+    def version(self) -> int:
+        """The version of the protocol, which decides what the error channel says."""
+        ...
+
+    async def open(self, channels: frozenset[int]) -> None:
+        """Make ``channels`` ready. Raises ``ConnectionError`` when the client does not go along."""
+        ...
+
+    def incoming(self) -> AsyncIterator[tuple[int, bytes | None]]:
+        """Channel and data as they come, until the client leaves; no data: it is done with the channel."""
+        ...
+
+    async def left(self) -> None:
+        """Wait until the client has gone, also while nothing is taken from ``incoming``."""
+        ...
+
+    async def send(self, channel: int, data: bytes) -> None:
+        """Raises ``ConnectionError`` when the client is gone."""
+        ...
+
+    async def close(self, status: bytes = b"") -> None:
+        """Send ``status`` on the error channel, if there is any, and end the connection."""
+        ...
+
+
+class WebSocketCarrier:
+    """Channels as the first byte of each message.
+
+    Args:
+        whole: channels whose messages must not be parted.
+    """
+
+    def __init__(
+        self, socket: WebSocket, protocol: Channels, whole: frozenset[int] = frozenset((RESIZE,))
+    ) -> None:
+        self._socket = socket
+        self._protocol = protocol
+        self._reader = ChannelReader(protocol, whole)
+
+    @property
+    def version(self) -> int:
+        return self._protocol.version
+
+    async def open(self, channels: frozenset[int]) -> None:
+        """Send an empty message on the lowest channel that we write to: the streams are open."""
+        await self.send(min(channels & {STDOUT, STDERR, ERROR}), b"")
+
+    async def left(self) -> None:
+        await self._socket.left()
+
+    async def send(self, channel: int, data: bytes) -> None:
+        await self._socket.send(self._protocol.encode(channel, data), text=self._protocol.base64)
+
+    async def incoming(self) -> AsyncIterator[tuple[int, bytes | None]]:
+        with suppress(ConnectionError):
+            while (part := await self._socket.receive()) is not None:
+                for channel, data in self._reader.read(part):
+                    yield channel, data
+
+    async def close(self, status: bytes = b"") -> None:
+        messages = [self._protocol.encode(ERROR, status)] if status else []
+        await self._socket.close(*messages, text=self._protocol.base64)
+
+
+class SpdyCarrier:
+    """Channels as streams that the client opens, each named by its ``streamtype`` header."""
+
+    def __init__(self, connection: SpdyConnection, version: int) -> None:
+        self._connection = connection
+        self._version = version
+        self._streams: dict[int, int] = {}
+        self._early: list[Data] = []
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    async def open(self, channels: frozenset[int]) -> None:
+        """Wait for the client to open them all; a little of what it sends meanwhile is kept."""
+        missing, kept = set(channels), 0
+        try:
+            async with asyncio.timeout(STREAMS_SECONDS):
+                while missing:
+                    for frame in await self._connection.receive():
+                        if isinstance(frame, SynStream):
+                            missing.discard(await self._accept(frame))
+                        elif isinstance(frame, GoAway):
+                            raise ConnectionResetError("the client leaves")
+                        elif isinstance(frame, Data) and frame.stream in self._streams:
+                            self._early.append(frame)
+                            kept += len(frame.content) + FRAME_COST
+                        if kept > EARLY_MAX:
+                            raise SpdyError("too much data before the streams are open")
+        except TimeoutError as error:
+            raise ConnectionError("the client did not open its streams in time") from error
+
+    async def left(self) -> None:
+        await self._connection.left()
+
+    async def send(self, channel: int, data: bytes) -> None:
+        if data and (stream := self._stream(channel)):
+            await self._connection.send(Data(stream, data))
+
+    async def incoming(self) -> AsyncIterator[tuple[int, bytes | None]]:
+        frames: Sequence[Frame] = self._early
+        with suppress(ConnectionError):
+            while True:
+                for frame in frames:
+                    if isinstance(frame, GoAway):
+                        return
+                    if not isinstance(frame, Data) or frame.stream not in self._streams:
+                        continue
+                    if frame.content:
+                        yield self._streams[frame.stream], frame.content
+                    if frame.fin:
+                        yield self._streams[frame.stream], None
+                frames = await self._connection.receive()
+
+    async def close(self, status: bytes = b"") -> None:
+        """End our halves of the streams: the client reads each of them to its end."""
+        streams = {channel: self._stream(channel) for channel in (STDOUT, STDERR, ERROR)}
+        ends = [Data(stream, b"", fin=True) for stream in streams.values() if stream]
+        if status and streams[ERROR]:
+            ends.insert(0, Data(streams[ERROR], status))
+        try:
+            with suppress(ConnectionError, TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await self._connection.send(*ends)
+        finally:
+            await self._connection.close()
+
+    def _stream(self, channel: int) -> int:
+        return next((stream for stream, carried in self._streams.items() if carried == channel), 0)
+
+    async def _accept(self, frame: SynStream) -> int:
+        """Take a stream in; returns its channel, or -1 where it has no meaning."""
+        channel = KINDS.get(frame.headers.get("streamtype", ""), -1)
+        if channel < 0 or self._stream(channel):
+            await self._connection.send(Reset(frame.stream))
+            return -1
+        self._streams[frame.stream] = channel
+        await self._connection.send(SynReply(frame.stream))
+        return channel

@@ -1,0 +1,172 @@
+"""The kubelet's HTTPS server: logs, exec, attach, port-forward and what the kubelet knows of its pods.
+
+Only the API server talks to it (``server_auth``); users come through the API server. The server listens
+before the kubelet has begun, because the node must name its port when it registers; until ``serve`` has
+told it whose pods to show, it answers 503.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from aiohttp import web
+
+from podling.api.core_v1 import PodList
+from podling.kubelet.file_watch import FileWatch
+from podling.kubelet.pods.pod_source import PodSource
+from podling.kubelet.server.image_api import image_routes
+from podling.kubelet.server.server_auth import peer_of, refusal
+from podling.kubelet.server.server_logs import serve_container_log
+from podling.kubelet.server.server_metrics import (
+    container_metrics_text,
+    metrics_text,
+    probe_metrics_text,
+    resource_metrics_text,
+)
+from podling.kubelet.server.server_stats import look, summary
+from podling.kubelet.server.server_streams import StreamHandlers
+from podling.machinery.encoding import codec
+from podling.machinery.errors import ApiError
+from podling.runtime.base import ContainerStats
+from podling.streaming.connection_table import Limits
+from podling.streaming.listener import Listener
+
+HOST = "127.0.0.1"
+PROMETHEUS = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+SHUTDOWN_SECONDS = 2.0
+"""How long connections may take to end once they are told to."""
+
+LIMITS = Limits(per_peer=4096, reserve=0.125)
+"""All connections come from the API server, and need descriptors when its clients have taken their share."""
+
+CLIENT_GONE = 499
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class KubeletServer:
+    """One node's server. ``port`` 0 takes any free one."""
+
+    def __init__(self, ssl_context: ssl.SSLContext, host: str = HOST, port: int = 0) -> None:
+        self._ssl_context = ssl_context
+        self._host = host
+        self._port = port
+        self._source: PodSource | None = None
+        self._watch = FileWatch()
+        self._runner: web.AppRunner | None = None
+        self._last_figures: dict[str, ContainerStats] = {}
+        self._requests: dict[asyncio.Task[object], None] = {}
+
+    async def listen(self) -> int:
+        """Open the port; returns its number. Raises ``OSError`` where it is taken."""
+        app = web.Application(middlewares=[self._authenticated])
+        streams = StreamHandlers(self._pods)
+        pod, container = "/{namespace}/{pod}", "/{namespace}/{pod}/{container}"
+        for path, handler in (
+            ("/healthz", self._healthz),
+            ("/pods", self._list_pods),
+            ("/pods/", self._list_pods),
+            ("/metrics", self._metrics),
+            ("/metrics/cadvisor", self._container_metrics),
+            ("/metrics/probes", self._probe_metrics),
+            ("/metrics/resource", self._resource_metrics),
+            ("/stats/summary", self._stats_summary),
+            ("/containerLogs" + container, self._container_log),
+        ):
+            app.router.add_get(path, handler)
+        with_uid = "/{namespace}/{pod}/{uid}"
+        for path, handler in (
+            ("/exec" + container, streams.exec),
+            ("/exec" + with_uid + "/{container}", streams.exec),
+            ("/attach" + container, streams.attach),
+            ("/attach" + with_uid + "/{container}", streams.attach),
+            ("/portForward" + pod, streams.port_forward),
+            ("/portForward" + with_uid, streams.port_forward),
+        ):
+            app.router.add_get(path, handler)
+            app.router.add_post(path, handler)  # how SPDY clients ask
+        app.router.add_routes(image_routes(lambda: self._pods().runtime.images))
+        # Handlers are cancelled when their client leaves: a followed log may be silent for days.
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS)
+        await self._runner.setup()
+        site = Listener(
+            self._runner,
+            self._host,
+            self._port,
+            ssl_context=self._ssl_context,
+            limits=LIMITS,
+            options={"access_log": None},
+        )
+        await site.start()
+        port: int = self._runner.addresses[0][1]
+        return port
+
+    def serve(self, source: PodSource) -> None:
+        """From now on, answer for these pods."""
+        self._source = source
+
+    async def close(self) -> None:
+        """Cut what is open, streams first: they would go on for as long as their clients like."""
+        for request in self._requests:
+            request.cancel()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+        self._watch.close()
+
+    def _pods(self) -> PodSource:
+        if self._source is None:
+            raise web.HTTPServiceUnavailable(text="the kubelet is starting")
+        return self._source
+
+    @web.middleware
+    async def _authenticated(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Let in who may ask, and turn errors into the plain texts that kubelets answer with."""
+        peer = peer_of(request.get_extra_info("peercert"))
+        refused = refusal(peer, request.method, request.path)
+        if refused is not None:
+            return web.Response(status=refused[0], text=refused[1])
+        task = asyncio.current_task()
+        assert task is not None
+        self._requests[task] = None
+        try:
+            return await handler(request)
+        except ApiError as error:
+            return web.Response(status=error.code, text=str(error))
+        except ConnectionError:  # the client left before its answer
+            return web.Response(status=CLIENT_GONE)
+        finally:
+            del self._requests[task]
+
+    async def _healthz(self, request: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def _list_pods(self, request: web.Request) -> web.Response:
+        body = codec.encode(PodList(items=tuple(self._pods().pods())))
+        return web.Response(body=body, content_type="application/json")
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        return web.Response(text=await metrics_text(self._pods()), headers=PROMETHEUS)
+
+    async def _container_metrics(self, request: web.Request) -> web.Response:
+        return web.Response(text=container_metrics_text(await look(self._pods())), headers=PROMETHEUS)
+
+    async def _probe_metrics(self, request: web.Request) -> web.Response:
+        return web.Response(text=probe_metrics_text(self._pods()), headers=PROMETHEUS)
+
+    async def _resource_metrics(self, request: web.Request) -> web.Response:
+        return web.Response(text=resource_metrics_text(await look(self._pods())), headers=PROMETHEUS)
+
+    async def _stats_summary(self, request: web.Request) -> web.Response:
+        source = self._pods()
+        now, before = await look(source), self._last_figures
+        self._last_figures = {container.id: figures for _, container, figures in now.running}
+        name = next((pod.spec.node_name for pod in source.pods()), None) or ""
+        body = msgspec.json.encode(summary(name, now, before))
+        return web.Response(body=body, content_type="application/json")
+
+    async def _container_log(self, request: web.Request) -> web.StreamResponse:
+        return await serve_container_log(request, self._pods(), self._watch)

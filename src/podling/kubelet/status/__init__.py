@@ -1,0 +1,1 @@
+"""The status of a pod: its computation, and its reports to the API server."""

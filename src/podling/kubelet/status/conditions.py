@@ -1,0 +1,154 @@
+"""A pod's conditions, as far as the kubelet owns them (``pkg/kubelet/status/generate.go``). Pure.
+
+Each function gives one condition without its transition time; ``with_transitions`` then carries times
+over from the conditions held before: a time moves only when the status changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from msgspec import structs
+
+from podling.api.core_v1 import Container, ContainerStatus, PodCondition, PodSpec
+from podling.clock import seconds_precision
+from podling.kubelet.status.phase import FAILED, SUCCEEDED
+from podling.machinery.pods import is_sidecar
+
+ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
+CONTAINERS_READY = "ContainersReady"
+DISRUPTION_TARGET = "DisruptionTarget"
+INITIALIZED = "Initialized"
+POD_READY_TO_START_CONTAINERS = "PodReadyToStartContainers"
+POD_RESIZE_IN_PROGRESS = "PodResizeInProgress"
+POD_RESIZE_PENDING = "PodResizePending"
+POD_SCHEDULED = "PodScheduled"
+READY = "Ready"
+
+KUBELET_OWNED = frozenset(
+    {
+        ALL_CONTAINERS_RESTARTING,
+        CONTAINERS_READY,
+        INITIALIZED,
+        POD_READY_TO_START_CONTAINERS,
+        POD_RESIZE_IN_PROGRESS,
+        POD_RESIZE_PENDING,
+        POD_SCHEDULED,
+        READY,
+    }
+)
+"""``DisruptionTarget`` is shared: others set it too."""
+
+Statuses = Mapping[str, ContainerStatus]
+
+
+def condition_of(conditions: Iterable[PodCondition], type_: str) -> PodCondition | None:
+    return next((found for found in conditions if found.type == type_), None)
+
+
+def initialized(spec: PodSpec, statuses: Statuses, phase: str, *, before: bool = False) -> PodCondition:
+    """``before``: the pod was initialised and its containers are being started over in place."""
+    if not statuses and spec.init_containers:
+        return PodCondition(type=INITIALIZED, status="False", reason="UnknownContainerStatuses")
+    unknown = [c.name for c in spec.init_containers if c.name not in statuses]
+    incomplete = [
+        c.name for c in spec.init_containers if c.name in statuses and not _init_done(c, statuses[c.name])
+    ]
+    if phase == SUCCEEDED and not unknown:
+        return PodCondition(type=INITIALIZED, status="True", reason="PodCompleted")
+    if before or any(_started(statuses.get(container.name)) for container in spec.containers):
+        return PodCondition(type=INITIALIZED, status="True")
+    message = _sentences(("incomplete", incomplete), ("unknown", unknown))
+    if message:
+        return PodCondition(
+            type=INITIALIZED, status="False", reason="ContainersNotInitialized", message=message
+        )
+    return PodCondition(type=INITIALIZED, status="True")
+
+
+def _init_done(container: Container, status: ContainerStatus) -> bool:
+    return bool(status.started) if is_sidecar(container) else status.ready
+
+
+def _started(status: ContainerStatus | None) -> bool:
+    return status is not None and bool(status.started)
+
+
+def _sentences(*parts: tuple[str, Sequence[str]]) -> str:
+    return ", ".join(f"containers with {what} status: [{' '.join(names)}]" for what, names in parts if names)
+
+
+def containers_ready(spec: PodSpec, statuses: Statuses, phase: str) -> PodCondition:
+    """Sidecars and regular containers all ready."""
+    if not statuses:
+        return PodCondition(type=CONTAINERS_READY, status="False", reason="UnknownContainerStatuses")
+    wanted = [c.name for c in spec.init_containers if is_sidecar(c)] + [c.name for c in spec.containers]
+    unknown = [name for name in wanted if name not in statuses]
+    unready = [name for name in wanted if name in statuses and not statuses[name].ready]
+    if phase == SUCCEEDED and not unknown:
+        return PodCondition(type=CONTAINERS_READY, status="False", reason="PodCompleted")
+    if phase == FAILED:
+        return PodCondition(type=CONTAINERS_READY, status="False", reason="PodFailed")
+    message = _sentences(("unknown", unknown), ("unready", unready))
+    if message:
+        return PodCondition(
+            type=CONTAINERS_READY, status="False", reason="ContainersNotReady", message=message
+        )
+    return PodCondition(type=CONTAINERS_READY, status="True")
+
+
+def ready(spec: PodSpec, conditions: Iterable[PodCondition], all_ready: PodCondition) -> PodCondition:
+    """Ready: the containers are, and so say the conditions that the pod's readiness gates name."""
+    if all_ready.status != "True":
+        return structs.replace(all_ready, type=READY)
+    held = {found.type: found for found in conditions}
+    messages = []
+    for gate in spec.readiness_gates:
+        found = held.get(gate.condition_type)
+        if found is None:
+            messages.append(
+                f'corresponding condition of pod readiness gate "{gate.condition_type}" does not exist.'
+            )
+        elif found.status != "True":
+            messages.append(
+                f'the status of pod readiness gate "{gate.condition_type}" is not "True", but {found.status}'
+            )
+    if messages:
+        return PodCondition(
+            type=READY, status="False", reason="ReadinessGatesNotReady", message=", ".join(messages)
+        )
+    return PodCondition(type=READY, status="True")
+
+
+def ready_to_start_containers(sandbox_ready: bool) -> PodCondition:
+    """Sandbox, network and volumes are there: containers may start."""
+    return PodCondition(type=POD_READY_TO_START_CONTAINERS, status="True" if sandbox_ready else "False")
+
+
+def scheduled() -> PodCondition:
+    return PodCondition(type=POD_SCHEDULED, status="True")
+
+
+def all_containers_restarting(restarting: bool, phase: str) -> PodCondition:
+    """Whether the pod is being started over in place by one of its restart rules."""
+    if restarting:
+        return PodCondition(
+            type=ALL_CONTAINERS_RESTARTING, status="True", reason="RestartAllContainersStarted"
+        )
+    reason = {SUCCEEDED: "PodCompleted", FAILED: "PodFailed"}.get(phase, "")
+    return PodCondition(type=ALL_CONTAINERS_RESTARTING, status="False", reason=reason)
+
+
+def with_transitions(
+    conditions: Iterable[PodCondition], before: Iterable[PodCondition], generation: int, now: datetime
+) -> tuple[PodCondition, ...]:
+    """Give each condition its transition time and the generation it speaks of."""
+    held = {found.type: found for found in before}
+    result = []
+    for condition in conditions:
+        old = held.get(condition.type)
+        same = old is not None and old.status == condition.status and old.last_transition_time is not None
+        moment = old.last_transition_time if same and old is not None else seconds_precision(now)
+        result.append(structs.replace(condition, last_transition_time=moment, observed_generation=generation))
+    return tuple(result)

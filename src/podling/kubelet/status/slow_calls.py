@@ -1,0 +1,89 @@
+"""Showing in a pod's status that the runtime does not answer: which call, and since when.
+
+Kubernetes shows nothing until the call's deadline of two minutes is over. Here a container that waits for
+the runtime says so after ten seconds, as the message of the reason with which it waits anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+from podling import clock
+from podling.kubelet.status.container_statuses import WaitingReason
+from podling.kubelet.status.worker_memory import PodMemory
+
+SLOW_SECONDS = 10.0
+"""How long the runtime may take before the pod's status tells of it."""
+
+_MESSAGE = re.compile(r"the container runtime has not answered (\w+) since (\S+)")
+
+
+def slow_message(verb: str, since: datetime) -> str:
+    """``verb`` is the call as CRI names it."""
+    return f"the container runtime has not answered {verb} since {since:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def slow_call(message: str) -> tuple[str, datetime] | None:
+    """The call and the moment that such a message names; None for any other message."""
+    found = _MESSAGE.search(message)
+    return (found[1], datetime.fromisoformat(found[2])) if found else None
+
+
+class SlowCalls:
+    """Watches the calls that are made for some of a pod's containers.
+
+    Args:
+        names: the containers that wait for the calls.
+        reason: with which they wait.
+        progress: reports the pod's status.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        reason: str,
+        memory: PodMemory,
+        progress: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._names = names
+        self._reason = reason
+        self._memory = memory
+        self._progress = progress
+
+    @asynccontextmanager
+    async def watch(self, verb: str) -> AsyncIterator[None]:
+        """Around one call: shown if it takes long, and no more once it is over."""
+        message = slow_message(verb, clock.now())
+        before: dict[str, WaitingReason | None] = {}
+        reports: list[asyncio.Task[None]] = []
+
+        def show() -> None:
+            for name in self._names:
+                old = before[name] = self._memory.waiting.get(name)
+                self._memory.waiting[name] = _beside(old, self._reason, message)
+            reports.append(asyncio.ensure_future(self._progress()))
+
+        timer = asyncio.get_running_loop().call_later(SLOW_SECONDS, show)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            for name, old in before.items():
+                self._memory.waiting.pop(name, None)
+                if old is not None:
+                    self._memory.waiting[name] = old
+            for report in reports:
+                report.cancel()
+            await asyncio.gather(*reports, return_exceptions=True)
+
+
+def _beside(old: WaitingReason | None, reason: str, message: str) -> WaitingReason:
+    """What failed the last time is still why the container waits, beside what it waits for now."""
+    if old is None:
+        return WaitingReason(reason, message)
+    return WaitingReason(old.reason, f"{old.message}; {message}" if old.message else message)

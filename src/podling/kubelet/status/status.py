@@ -1,0 +1,196 @@
+"""The status that the kubelet reports for a pod: phase, conditions, addresses, containers.
+
+Pure: spec, what was observed, probe results and the status before go in, the new status comes out.
+The rules that hold between two writes of a status (what may be sent while containers may still run)
+are the status manager's. The invariant kept here: a pod that was Succeeded or Failed stays so
+(``kubelet_pods.go`` generateAPIPodStatus).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from msgspec import structs
+
+from podling.api.core_v1 import ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodStatus
+from podling.clock import seconds_precision
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pod_spec import ContainerKind, ephemeral_containers
+from podling.kubelet.restart_policy import RESTART_ALL_CONTAINERS
+from podling.kubelet.status import conditions as rules
+from podling.kubelet.status.container_statuses import ContainerFacts, container_statuses
+from podling.kubelet.status.phase import FAILED, TERMINAL_PHASES, pod_phase
+from podling.kubelet.status.probe_view import ProbeView
+from podling.machinery.pods import is_static, qos_class
+from podling.runtime.base import ContainerState as RuntimeState
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision about the pod as a whole that overrides its phase: rejected, evicted, too late."""
+
+    reason: str
+    message: str
+    phase: str = FAILED
+    condition: PodCondition | None = None
+    """A ``DisruptionTarget`` to be reported with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What a status needs to know beside spec, runtime and probes.
+
+    ``terminal``: nothing of the pod will be started again. ``volumes_ready``: all volumes are there.
+    """
+
+    containers: ContainerFacts
+    host_ips: tuple[str, ...] = ()
+    terminal: bool = False
+    volumes_ready: bool = True
+    verdict: Verdict | None = None
+    resize: tuple[PodCondition, ...] = ()
+    """The conditions that tell of a resize under way."""
+
+
+def pod_status(
+    pod: Pod,
+    observed: PodObservation,
+    probes: ProbeView,
+    before: PodStatus,
+    facts: PodFacts,
+    now: datetime,
+) -> PodStatus:
+    """The status to report. ``before`` is the last one that was decided (or the API's)."""
+    regular, init, ephemeral = _all_statuses(pod, observed, probes, before, facts)
+    by_name = {status.name: status for status in (*init, *regular)}
+    phase = pod_phase(
+        pod.spec,
+        by_name,
+        initialized=_any_started(pod, observed),
+        terminal=facts.terminal,
+        static=is_static(pod),
+    )
+    reason, message = "", ""
+    if facts.verdict is not None:
+        phase, reason, message = facts.verdict.phase, facts.verdict.reason, facts.verdict.message
+    if before.phase in TERMINAL_PHASES:
+        phase, reason, message = before.phase, before.reason or "", before.message or ""
+    elif facts.verdict is None and phase == before.phase:
+        reason, message = before.reason or "", before.message or ""
+    generation = pod.metadata.generation
+    status = structs.replace(
+        before,
+        phase=phase,
+        reason=reason,
+        message=message,
+        start_time=before.start_time or seconds_precision(now),
+        qos_class=before.qos_class or qos_class(pod.spec),
+        container_statuses=tuple(sorted(regular, key=lambda found: found.name)),
+        init_container_statuses=init,
+        ephemeral_container_statuses=ephemeral,
+        observed_generation=generation,
+        conditions=_conditions(pod, by_name, observed, before, phase, facts, now),
+    )
+    return _with_addresses(pod, status, observed, facts)
+
+
+def _all_statuses(
+    pod: Pod, observed: PodObservation, probes: ProbeView, before: PodStatus, facts: PodFacts
+) -> tuple[tuple[ContainerStatus, ...], ...]:
+    lists = (
+        (ContainerKind.REGULAR, pod.spec.containers, before.container_statuses),
+        (ContainerKind.INIT, pod.spec.init_containers, before.init_container_statuses),
+        (ContainerKind.EPHEMERAL, ephemeral_containers(pod.spec), before.ephemeral_container_statuses),
+    )
+    return tuple(
+        container_statuses(
+            pod,
+            kind,
+            containers,
+            observed,
+            probes,
+            {status.name: status for status in old},
+            facts.containers,
+        )
+        for kind, containers, old in lists
+    )
+
+
+def _any_started(pod: Pod, observed: PodObservation) -> bool:
+    ran = (RuntimeState.RUNNING, RuntimeState.EXITED)
+    current = (observed.current(container.name) for container in pod.spec.containers)
+    return any(found is not None and found.state in ran for found in current)
+
+
+def _conditions(
+    pod: Pod,
+    statuses: dict[str, ContainerStatus],
+    observed: PodObservation,
+    before: PodStatus,
+    phase: str,
+    facts: PodFacts,
+    now: datetime,
+) -> tuple[PodCondition, ...]:
+    """Others' conditions first, as the API has them; then the kubelet's own, in Kubernetes' order."""
+    owned = (*rules.KUBELET_OWNED, rules.DISRUPTION_TARGET)
+    foreign = tuple(found for found in pod.status.conditions if found.type not in owned)
+    disruption = rules.condition_of((*before.conditions, *pod.status.conditions), rules.DISRUPTION_TARGET)
+    all_ready = rules.containers_ready(pod.spec, statuses, phase)
+    sandbox_ready = bool(observed.ready_sandboxes) and facts.volumes_ready and not facts.terminal
+    restarting = facts.containers.restarting_all
+    made = [
+        rules.ready_to_start_containers(sandbox_ready),
+        rules.initialized(pod.spec, statuses, phase, before=restarting),
+        rules.ready(pod.spec, foreign, all_ready),
+        all_ready,
+        rules.scheduled(),
+    ]
+    if _has_restart_all_rule(pod):
+        made.append(rules.all_containers_restarting(restarting, phase))
+    if facts.verdict is not None and facts.verdict.condition is not None:
+        made.insert(0, facts.verdict.condition)
+        disruption = None
+    generation = pod.metadata.generation
+    resize = facts.resize if phase not in TERMINAL_PHASES else ()
+    told = rules.with_transitions(resize, before.conditions, generation, now)
+    own = rules.with_transitions(made, before.conditions, generation, now)
+    return (*foreign, *told, *((disruption,) if disruption is not None else ()), *own)
+
+
+def _has_restart_all_rule(pod: Pod) -> bool:
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    return any(
+        rule.action == RESTART_ALL_CONTAINERS
+        for container in containers
+        for rule in container.restart_policy_rules
+    )
+
+
+def _with_addresses(pod: Pod, status: PodStatus, observed: PodObservation, facts: PodFacts) -> PodStatus:
+    host_ips = facts.host_ips
+    if host_ips:
+        status = structs.replace(
+            status, host_ip=host_ips[0], host_ips=tuple(HostIP(ip=address) for address in host_ips)
+        )
+    addresses = observed.sandbox.ips if observed.sandbox is not None else ()
+    if pod.spec.host_network:
+        addresses = host_ips if observed.sandbox is not None or status.pod_ip else ()
+    if addresses:
+        status = structs.replace(
+            status, pod_ip=addresses[0], pod_ips=tuple(PodIP(ip=address) for address in addresses)
+        )
+    return status
+
+
+def rejected_status(pod: Pod, before: PodStatus, verdict: Verdict, now: datetime) -> PodStatus:
+    """The status of a pod that the node never took in: failed, with nothing ever started."""
+    return structs.replace(
+        before,
+        phase=verdict.phase,
+        reason=verdict.reason,
+        message=verdict.message,
+        start_time=before.start_time or seconds_precision(now),
+        qos_class=before.qos_class or qos_class(pod.spec),
+        observed_generation=pod.metadata.generation,
+    )

@@ -1,0 +1,230 @@
+"""Reports statuses to the API server: the newest decided one, as few writes as possible, never lost.
+
+Each pod has at most one write under way. Decisions that come meanwhile replace one another, so the next
+write carries only the newest; statuses that are about to change again (a pod whose containers are just
+being started) wait a moment for the next. Writes are compare-and-swap on the revision last seen: who
+loses reads again and merges anew. What failed for other reasons is tried again until it succeeds or the
+pod is gone; what the API refuses as invalid only seldom, unless the pod or the decision changes: the same
+status will hardly be taken the next time. (Kubernetes logs it and tries at each sync, every 10 s.)
+
+A pod that is to be deleted, whose end is in the API and whose resources are given back, is removed here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from functools import partial
+
+from msgspec import structs
+
+from podling import clock
+from podling.api.core_v1 import Pod, PodStatus
+from podling.client.base import Client, Unreachable
+from podling.client.informer import revision_number
+from podling.kubelet.status.phase import TERMINAL_PHASES
+from podling.kubelet.status.status_merge import merge_status
+from podling.machinery.errors import ApiError, is_conflict, is_invalid, is_not_found
+from podling.machinery.pods import is_mirror
+from podling.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+GATHER_SECONDS = 0.05
+"""How long a status that is likely to change again at once waits for the next one."""
+RETRY_SECONDS = 1.0
+RETRY_SECONDS_MAX = 10.0
+REFUSED_SECONDS = 10.0
+REFUSED_SECONDS_MAX = 300.0
+
+
+def retry_seconds(failures: int, *, refused: bool) -> float:
+    """The wait after so many failed writes in a row; ``refused``: the status itself was found invalid."""
+    first, most = (REFUSED_SECONDS, REFUSED_SECONDS_MAX) if refused else (RETRY_SECONDS, RETRY_SECONDS_MAX)
+    return min(first * 2.0 ** min(failures - 1, 20), most)
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """One pod: the newest of it that is known of the API, and the status that it should have."""
+
+    pod: Pod
+    status: PodStatus
+    may_run: bool = True
+    finished: bool = False
+    version: int = 0
+    sent: int = 0
+    deleted: bool = False
+    answered: PodStatus | None = None
+    """What the API made of the last write."""
+    urgent: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def removable(self) -> bool:
+        """Whether nothing keeps the object in the API but the kubelet."""
+        return (
+            self.finished
+            and not self.deleted
+            and self.pod.metadata.deletion_timestamp is not None
+            and self.pod.status.phase in TERMINAL_PHASES
+            and not is_mirror(self.pod)
+        )
+
+
+class StatusManager:
+    """The statuses of one node's pods on their way to the API server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._supervisor = Supervisor()
+        self._entries: dict[str, _Entry] = {}
+
+    def status(self, uid: str) -> PodStatus | None:
+        """The newest status decided for a pod, sent or not."""
+        entry = self._entries.get(uid)
+        return entry.status if entry is not None and entry.version else None
+
+    def saw(self, pod: Pod) -> None:
+        """The API holds ``pod`` (as far as the informer knows)."""
+        entry = self._entries.get(pod.metadata.uid or "")
+        if entry is None:
+            self._entries[pod.metadata.uid or ""] = _Entry(pod, pod.status)
+        elif revision_number(pod) > revision_number(entry.pod):
+            entry.pod = pod
+            if entry.version and pod.status != entry.answered and self._merged(entry) != pod.status:
+                # Somebody else changed what is the kubelet's to say.
+                entry.version += 1
+            self._kick(entry)
+
+    def saw_mirror(self, uid: str, mirror: Pod) -> None:
+        """The API holds ``mirror`` as the picture of the static pod ``uid``, whose status it takes."""
+        entry = self._entries.get(uid)
+        if entry is None:
+            self._entries[uid] = _Entry(mirror, mirror.status)
+            return
+        if entry.pod.metadata.uid != mirror.metadata.uid:
+            entry.version += bool(entry.version)
+        entry.pod, entry.deleted = mirror, False
+        self._kick(entry)
+
+    def decide(self, pod: Pod, status: PodStatus, *, may_run: bool = True, soon: bool = False) -> None:
+        """The pod's status is to be ``status``.
+
+        Args:
+            may_run: containers of the pod may still be running.
+            soon: the status is likely to be replaced at once, so it may wait a moment.
+        """
+        uid = pod.metadata.uid or ""
+        entry = self._entries.get(uid)
+        if entry is None:
+            entry = self._entries[uid] = _Entry(pod, status)
+        if entry.version and entry.status == status and entry.may_run == may_run:
+            return
+        entry.status, entry.may_run = status, may_run
+        entry.version += 1
+        self._kick(entry, urgent=not soon)
+
+    def hurry(self, uid: str) -> None:
+        """The status last decided will not change again soon: do not let it wait."""
+        entry = self._entries.get(uid)
+        if entry is not None:
+            self._kick(entry)
+
+    def finish(self, uid: str) -> None:
+        """Everything that the pod held on this node was given back: its object may go."""
+        entry = self._entries.get(uid)
+        if entry is not None:
+            entry.finished = True
+            self._kick(entry)
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone from the API."""
+        entry = self._entries.pop(uid, None)
+        if entry is not None and entry.task is not None:
+            entry.task.cancel()
+
+    async def close(self) -> None:
+        await self._supervisor.close()
+        self._supervisor = Supervisor()
+        self._entries.clear()
+
+    def _kick(self, entry: _Entry, *, urgent: bool = True) -> None:
+        if urgent:
+            entry.urgent.set()
+        if entry.task is None and self._work_left(entry):
+            metadata = entry.pod.metadata
+            work, name = partial(self._write, entry), f"{metadata.namespace}/{metadata.name}"
+            entry.task = self._supervisor.keep_running("kubelet/status", work, name)
+
+    def _work_left(self, entry: _Entry) -> bool:
+        known = bool(entry.pod.metadata.resource_version)
+        return known and (entry.sent < entry.version or entry.removable)
+
+    def _merged(self, entry: _Entry) -> PodStatus:
+        return merge_status(entry.pod, entry.status, may_run=entry.may_run)
+
+    async def _write(self, entry: _Entry) -> None:
+        """Write until nothing is left to write. A failed task keeps its entry, and starts again."""
+        failures = 0
+        while self._work_left(entry):
+            if not entry.urgent.is_set():
+                await clock.wait_for(entry.urgent, GATHER_SECONDS)
+            entry.urgent.clear()
+            try:
+                await self._send(entry)
+                failures = 0
+                if entry.sent == entry.version and entry.removable:
+                    await self._remove(entry)
+            except (ApiError, Unreachable) as error:
+                if isinstance(error, ApiError) and is_not_found(error):
+                    break
+                failures += 1
+                logger.warning("status of pod %s: %s", entry.pod.metadata.name, error)
+                refused = is_invalid(error)
+                delay = retry_seconds(failures, refused=refused)
+                await (clock.wait_for(entry.urgent, delay) if refused else clock.sleep(delay))
+                entry.urgent.set()
+        entry.task = None
+
+    async def _send(self, entry: _Entry) -> None:
+        """One write, unless the API says the same already. Raises ``ApiError``, ``Unreachable``."""
+        version = entry.version
+        merged = self._merged(entry)
+        if merged != entry.pod.status:
+            try:
+                written = await self._client.update(
+                    structs.replace(entry.pod, status=merged), subresource="status"
+                )
+            except ApiError as error:
+                if not is_conflict(error):
+                    raise
+                await self._read_again(entry)
+                entry.urgent.set()
+                return
+            entry.answered = written.status
+            if revision_number(written) >= revision_number(entry.pod):
+                entry.pod = written
+        entry.sent = max(entry.sent, version)
+
+    async def _read_again(self, entry: _Entry) -> None:
+        metadata = entry.pod.metadata
+        found = await self._client.get(Pod, metadata.name or "", metadata.namespace)
+        if found.metadata.uid != metadata.uid:
+            self._entries.pop(metadata.uid or "", None)
+            entry.sent, entry.deleted = entry.version, True
+            return
+        entry.pod = found
+
+    async def _remove(self, entry: _Entry) -> None:
+        metadata = entry.pod.metadata
+        try:
+            await self._client.delete(
+                Pod, metadata.name or "", metadata.namespace, grace_seconds=0, uid=metadata.uid or ""
+            )
+        except ApiError as error:
+            # The name belongs to another pod by now: this one is gone.
+            if not is_conflict(error):
+                raise
+        entry.deleted = True

@@ -1,0 +1,58 @@
+"""What a pod's worker remembers of its pod between two passes.
+
+Everything here can be lost with the kubelet: it is either read again (termination messages, attempts)
+or begins anew as Kubernetes lets it (back-off, reasons of waiting).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from podling.api.core_v1 import Pod, PodStatus
+from podling.kubelet.backoff import BackoffTable
+from podling.kubelet.directories import Directories
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.status.container_statuses import WaitingReason
+
+
+@dataclass(slots=True)
+class PodMemory:
+    """``waiting`` says by container name why one could not be started; ``messages`` holds termination
+    messages by container id."""
+
+    backoff: BackoffTable
+    waiting: dict[str, WaitingReason] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
+    held_back: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
+    """By container name: until when it has to wait, and when that was last told."""
+    attempts: dict[str, int] = field(default_factory=dict)
+    """The highest attempt seen of each container, also of those removed since."""
+    restarting_all: bool = False
+    """A restart rule demanded that all containers start over, and not all have yet."""
+    volumes_ready: bool = False
+    volume_failures: int = 0
+    retry_at: datetime | None = None
+    """When something that failed is to be tried again."""
+
+    def retry(self, moment: datetime) -> None:
+        """Look at the pod again at ``moment``, or before."""
+        self.retry_at = moment if self.retry_at is None else min(self.retry_at, moment)
+
+    def saw(self, observed: PodObservation) -> None:
+        """Take in what the runtime shows."""
+        for container in observed.containers:
+            self.attempts[container.name] = max(self.attempts.get(container.name, 0), container.attempt)
+        ids = {container.id for container in observed.containers}
+        for container_id in [found for found in self.messages if found not in ids]:
+            del self.messages[container_id]
+
+    def next_attempt(self, pod: Pod, name: str, status: PodStatus, directories: Directories) -> int:
+        """The number of the container's next attempt; never one that was used before."""
+        if name in self.attempts:
+            used: int | None = self.attempts[name]
+        else:
+            used = directories.last_attempt(pod, name)
+        statuses = (*status.container_statuses, *status.init_container_statuses)
+        counted = max((found.restart_count for found in statuses if found.name == name), default=0)
+        return max(counted, used + 1 if used is not None else 0)

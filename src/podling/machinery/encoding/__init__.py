@@ -1,0 +1,1 @@
+"""Bytes into typed values and back: JSON, YAML, limits, unknown fields, custom resources."""

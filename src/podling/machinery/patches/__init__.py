@@ -1,0 +1,1 @@
+"""Patches and server-side apply: field sets, managers, strategic merge, JSON patch."""

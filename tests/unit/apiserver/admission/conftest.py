@@ -1,0 +1,45 @@
+"""A webhook and a server that asks it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podling.api.apiextensions_v1 import CustomResourceDefinition
+from podling.machinery.encoding.custom import is_established
+from podling.testing import ControlPlane, memory_cluster
+from tests.support.custom_resources import definition
+from tests.support.webhooks import Hook, serving_hook
+
+
+@pytest.fixture
+async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
+    async with serving_hook(tmp_path) as hook:
+        yield hook
+
+
+@pytest.fixture
+async def plane() -> AsyncIterator[ControlPlane]:
+    async with memory_cluster() as plane:
+        yield plane
+
+
+@pytest.fixture
+async def kinds(plane: ControlPlane) -> tuple[type[Any], type[Any]]:
+    """The types of a custom resource in two versions."""
+    versions = [
+        {"name": "v1", "served": True, "storage": True},
+        {"name": "v2", "served": True, "storage": False},
+    ]
+    made = await plane.client.create(definition(versions=versions))
+    revision = made.metadata.resource_version or ""
+    async for event in plane.client.watch(CustomResourceDefinition, resource_version=revision):
+        if is_established(event.object):
+            break
+    found = [plane.server.catalogue.by_path("example.com", each, "widgets") for each in ("v1", "v2")]
+    assert found[0] is not None
+    assert found[1] is not None
+    return found[0].type, found[1].type

@@ -1,0 +1,94 @@
+"""Approving and signing requests for certificates needs the right for the signer; nobody becomes a master."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podling.api.certificates_v1 import CertificateSigningRequest
+from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding
+from podling.client.local import User
+from podling.machinery.encoding import codec
+from podling.machinery.errors import ApiError
+from podling.testing import ControlPlane
+from tests.support.certificate_requests import CLIENT, manifest, request_pem
+
+CSR = CertificateSigningRequest
+JANE = User("jane", ("system:authenticated",))
+REFUSED = 'certificatesigningrequests.certificates.k8s.io "x" is forbidden: '
+
+
+async def allow(cluster: ControlPlane, *rules: tuple[str, str, str]) -> None:
+    """Rights for Jane: (verbs, resources, names), each separated by spaces."""
+    plain = [
+        {
+            "apiGroups": ["certificates.k8s.io"],
+            "verbs": verbs.split(),
+            "resources": resources.split(),
+            "resourceNames": names.split(),
+        }
+        for verbs, resources, names in rules
+    ]
+    role = {"metadata": {"name": "jane"}, "rules": plain}
+    await cluster.client.create(codec.from_plain(role, ClusterRole))
+    binding = {
+        "metadata": {"name": "jane"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "jane"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"}],
+    }
+    await cluster.client.create(codec.from_plain(binding, ClusterRoleBinding))
+
+
+async def change(cluster: ControlPlane, subresource: str, type_: str) -> None:
+    body = {"status": {"conditions": [{"type": type_, "status": "True", "reason": "r", "message": "m"}]}}
+    await cluster.client_for(JANE).patch(CSR, "x", body, subresource=subresource)
+
+
+def request(signer: str = CLIENT, groups: tuple[str, ...] = ()) -> Any:
+    return codec.from_plain(manifest("x", request_pem("x", groups), ["client auth"], signer), CSR)
+
+
+PARTS = "certificatesigningrequests/approval certificatesigningrequests/status"
+
+
+@pytest.mark.parametrize("name", ["example.com/a", "example.com/*"])
+@pytest.mark.parametrize(
+    ("verb", "subresource", "type_"), [("approve", "approval", "Approved"), ("sign", "status", "Failed")]
+)
+async def test_the_right_is_about_a_signer_or_its_domain(
+    cluster: ControlPlane, name: str, verb: str, subresource: str, type_: str
+) -> None:
+    await allow(cluster, ("patch", PARTS, ""), (verb, "signers", name))
+    await cluster.client.create(request("example.com/a"))
+    await change(cluster, subresource, type_)
+    assert [each.type for each in (await cluster.client.get(CSR, "x")).status.conditions] == [type_]
+
+
+@pytest.mark.parametrize(
+    ("verb", "subresource", "type_"), [("approve", "approval", "Approved"), ("sign", "status", "Failed")]
+)
+async def test_without_it_nothing_is_decided(
+    cluster: ControlPlane, verb: str, subresource: str, type_: str
+) -> None:
+    await allow(cluster, ("patch", PARTS, ""), ("approve sign", "signers", "example.com/b other.example/*"))
+    await cluster.client.create(request("example.com/a"))
+    with pytest.raises(ApiError) as refused:
+        await change(cluster, subresource, type_)
+    why = f'user not permitted to {verb} requests with signerName "example.com/a"'
+    assert str(refused.value) == f"{REFUSED}{why}"
+
+
+async def test_labels_need_no_right_to_sign(cluster: ControlPlane) -> None:
+    await allow(cluster, ("patch", PARTS, ""))
+    await cluster.client.create(request())
+    body = {"metadata": {"labels": {"a": "b"}}}
+    await cluster.client_for(JANE).patch(CSR, "x", body, subresource="status")
+
+
+async def test_nobody_becomes_a_master(cluster: ControlPlane) -> None:
+    with pytest.raises(ApiError) as refused:
+        await cluster.client.create(request(groups=("dev", "system:masters")))
+    why = f"use of {CLIENT} signer with system:masters group is not allowed"
+    assert str(refused.value) == f"{REFUSED}{why}"
+    await cluster.client.create(request("example.com/a", ("system:masters",)))

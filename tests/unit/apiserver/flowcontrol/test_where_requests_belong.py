@@ -1,0 +1,138 @@
+"""Every request belongs to a flow schema and its priority level, and its answer says to which."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.api.flowcontrol_v1 import FlowSchema, FlowSchemaSpec, PriorityLevelConfiguration
+from podling.api.flowcontrol_v1 import PriorityLevelConfigurationReference as Level
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.auth.rbac import Attributes
+from podling.apiserver.flowcontrol.bootstrap_controller import Keeping
+from podling.apiserver.flowcontrol.flows import Flows
+from podling.apiserver.flowcontrol.matching import first_match, in_order
+from podling.apiserver.kinds.flowcontrol.defaults import flow_schemas, priority_levels
+from podling.client.local import User
+from podling.machinery.errors import ApiError
+from podling.store.memory import MemoryStore
+from podling.testing import ControlPlane
+from tests.support.served_here import ServedHere
+
+KNOWN = "system:authenticated"
+MANAGER = User("system:kube-controller-manager", (KNOWN,))
+NODE = User("system:node:n1", ("system:nodes", KNOWN))
+OWN = "system:serviceaccounts:kube-system"
+OPERATOR = User("system:serviceaccount:default:op", ("system:serviceaccounts", KNOWN))
+COLLECTOR = User("system:serviceaccount:kube-system:gc", ("system:serviceaccounts", OWN, KNOWN))
+POD = Attributes("create", "", "pods", namespace="default")
+LEASE = Attributes("update", "coordination.k8s.io", "leases", namespace="kube-system", name="lock")
+
+
+@pytest.mark.parametrize(
+    ("user", "asked", "schema"),
+    [
+        (User("root", ("system:masters", KNOWN)), POD, "exempt"),
+        (User("probe", ("system:unauthenticated",)), Attributes("get", path="/readyz"), "probes"),
+        (User("probe", ("system:unauthenticated",)), Attributes("get", path="/readyz/x"), "global-default"),
+        (MANAGER, LEASE, "system-leader-election"),
+        (COLLECTOR, LEASE, "system-leader-election"),
+        (MANAGER, Attributes("update", "", "endpoints", namespace="default"), "endpoint-controller"),
+        (COLLECTOR, Attributes("get", "", "configmaps", namespace="a"), "workload-leader-election"),
+        (NODE, Attributes("patch", "", "nodes", "status", name="n1"), "system-node-high"),
+        (NODE, LEASE, "system-node-high"),
+        (NODE, Attributes("list", "", "pods"), "system-nodes"),
+        (MANAGER, POD, "kube-controller-manager"),
+        (User("system:kube-scheduler", (KNOWN,)), POD, "kube-scheduler"),
+        (COLLECTOR, POD, "kube-system-service-accounts"),
+        (OPERATOR, POD, "service-accounts"),
+        (OPERATOR, LEASE, "service-accounts"),
+        (User("ann", (KNOWN,)), POD, "global-default"),
+    ],
+)
+def test_who_asks_for_what_belongs_where(user: User, asked: Attributes, schema: str) -> None:
+    found = first_match(in_order(flow_schemas()), user, asked)
+    assert found is not None
+    assert found.metadata.name == schema
+
+
+def test_whoever_is_nobody_belongs_nowhere() -> None:
+    assert first_match(in_order(flow_schemas()), User("ghost"), POD) is None
+
+
+def test_every_schema_has_its_level() -> None:
+    levels = [each.metadata.name for each in priority_levels()]
+    assert {each.spec.priority_level_configuration.name for each in flow_schemas()} == set(levels)
+    found = list(flow_schemas())
+    assert (len(found), len(levels)) == (13, 8)
+    assert [each.metadata.name for each in in_order(found)] == [each.metadata.name for each in found]
+
+
+async def test_they_are_kept_and_nothing_more_is_written(cluster: ControlPlane) -> None:
+    keeping = Keeping(cluster.client, Flows(cluster.store))
+    await keeping.look()
+    before = cluster.store.revision
+    await keeping.look()
+    assert cluster.store.revision == before
+    own = await cluster.client.get(FlowSchema, "probes")
+    await cluster.client.patch(FlowSchema, "probes", {"spec": {"matchingPrecedence": 3}})
+    await cluster.client.delete(PriorityLevelConfiguration, "system")
+    await keeping.look()
+    assert (await cluster.client.get(FlowSchema, "probes")).spec == own.spec
+    assert (await cluster.client.get(PriorityLevelConfiguration, "system")).metadata.uid
+
+
+async def test_what_no_cluster_can_do_without_cannot_change(cluster: ControlPlane) -> None:
+    await Keeping(cluster.client, Flows(cluster.store)).look()
+    for kind, name, change, but in (
+        (FlowSchema, "exempt", {"rules": None}, ""),
+        (FlowSchema, "catch-all", {"matchingPrecedence": 9999}, ""),
+        (PriorityLevelConfiguration, "catch-all", {"limited": {"nominalConcurrencyShares": 6}}, ""),
+        (PriorityLevelConfiguration, "exempt", {"type": "Limited"}, " except the 'spec.exempt' field"),
+    ):
+        with pytest.raises(ApiError, match=f"spec of '{name}'{but} must equal the fixed value"):
+            await cluster.client.patch(kind, name, {"spec": change})
+    lends = {"spec": {"exempt": {"lendablePercent": 50}}}
+    await cluster.client.patch(PriorityLevelConfiguration, "exempt", lends)
+    await cluster.client.patch(FlowSchema, "exempt", {"metadata": {"labels": {"a": "b"}}})
+
+
+async def test_a_schema_whose_level_is_not_there_says_so(cluster: ControlPlane) -> None:
+    spec = FlowSchemaSpec(priority_level_configuration=Level(name="vip"), matching_precedence=7)
+    await cluster.client.create(FlowSchema(metadata=ObjectMeta(name="mine"), spec=spec))
+    await Keeping(cluster.client, Flows(cluster.store)).look()
+    (mine,) = (await cluster.client.get(FlowSchema, "mine")).status.conditions
+    assert (mine.type, mine.status, mine.reason) == ("Dangling", "True", "NotFound")
+    (own,) = (await cluster.client.get(FlowSchema, "probes")).status.conditions
+    assert (own.status, own.message) == (
+        "False",
+        'This FlowSchema references the PriorityLevelConfiguration object named "exempt" and it exists',
+    )
+
+
+async def memory() -> MemoryStore:
+    return MemoryStore()
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_answers_name_them() -> None:
+    async with ServedHere(memory) as served:
+        client = served.api.client()
+
+        async def named(path: str, **headers: str) -> tuple[str | None, str | None]:
+            async with served.session.get(served.url(path), headers=headers) as answer:
+                prefix = "X-Kubernetes-PF"
+                schema = answer.headers.get(f"{prefix}-FlowSchema-UID")
+                return schema, answer.headers.get(f"{prefix}-PriorityLevel-UID")
+
+        assert await named("/api/v1/pods") == (None, None), "there are none yet"
+        await Keeping(client, served.api.flows).look()
+        exempt = (await client.get(FlowSchema, "exempt")).metadata.uid
+        level = (await client.get(PriorityLevelConfiguration, "exempt")).metadata.uid
+        for path in ("/api/v1/pods", "/api/v1/pods/x/y", "/version", "/nowhere"):
+            assert await named(path) == (exempt, level)
+        everybody = (await client.get(FlowSchema, "global-default")).metadata.uid
+        other = await named("/api/v1/pods", **{"Impersonate-User": "ann", "Impersonate-Group": KNOWN})
+        assert other[0] == everybody, "who may not ask is told, too"
+        assert await named("/version", Authorization="Bearer wrong") == (None, None)
+        await client.delete(FlowSchema, "exempt")
+        assert await named("/api/v1/pods") == (None, None), "what changes counts at once"

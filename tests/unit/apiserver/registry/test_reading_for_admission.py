@@ -1,0 +1,60 @@
+"""Lists that admission asks for at every write: kept while nothing changes, and never out of date."""
+
+from __future__ import annotations
+
+from podling.api.core_v1 import LimitRange
+from podling.apiserver.registry.internal_reads import StoredObjects
+from podling.machinery.encoding import codec
+from podling.store.memory import MemoryStore
+
+PREFIX = "/registry/limitranges/"
+
+
+async def put(store: MemoryStore, where: str) -> None:
+    namespace, _, name = where.partition("/")
+    value = codec.encode(LimitRange()).replace(
+        b'"metadata":{}', f'"metadata":{{"namespace":"{namespace}","name":"{name}"}}'.encode()
+    )
+    current = store.peek(PREFIX + where)
+    await store.put(PREFIX + where, lambda _: value, expect=current.revision if current else 0)
+
+
+async def names(objects: StoredObjects, namespace: str = "") -> list[str]:
+    return [each.metadata.name or "" for each in await objects.list(LimitRange, namespace)]
+
+
+async def test_a_list_is_read_once_as_long_as_nothing_changes() -> None:
+    store = MemoryStore()
+    objects = StoredObjects(store)
+    await put(store, "a/one")
+    first = await objects.list(LimitRange, "a")
+    await store.put("/registry/pods/a/p", lambda _: b"", expect=0)
+    assert await objects.list(LimitRange, "a") is first
+    objects.close()
+
+
+async def test_every_change_is_seen_by_the_next_question() -> None:
+    store = MemoryStore()
+    objects = StoredObjects(store)
+    assert await names(objects, "a") == []
+    await put(store, "a/one")
+    assert await names(objects, "a") == ["one"]
+    await put(store, "b/two")
+    assert (await names(objects, "a"), await names(objects, "b")) == (["one"], ["two"])
+    await put(store, "a/one")
+    assert (await objects.list(LimitRange, "a"))[0].metadata.name == "one"
+    gone = store.peek(PREFIX + "a/one")
+    assert gone is not None
+    await store.delete(gone.key, expect=gone.revision)
+    assert (await names(objects, "a"), await names(objects)) == ([], ["two"])
+    objects.close()
+
+
+async def test_falling_too_far_behind_is_no_reason_to_answer_wrongly() -> None:
+    store = MemoryStore(watch_capacity=4)
+    objects = StoredObjects(store)
+    assert await names(objects, "a") == []
+    for number in range(20):
+        await put(store, f"a/l{number:02}")
+    assert len(await names(objects, "a")) == 20
+    objects.close()

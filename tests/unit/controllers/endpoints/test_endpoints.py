@@ -1,0 +1,132 @@
+"""Endpoints, for who does not know slices: made for services with a selector, mirrored for those without."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from podling.api.core_v1 import (
+    EndpointAddress,
+    EndpointPort,
+    Endpoints,
+    EndpointSubset,
+    Pod,
+    Service,
+    ServicePort,
+    ServiceSpec,
+)
+from podling.api.discovery_v1 import EndpointSlice
+from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.endpoints.endpoints import ADDRESSES_MAX, EndpointsController, shortened
+from podling.controllers.endpoints.endpointslice_mirroring import EndpointSliceMirroringController
+from podling.controllers.garbage_collector import GarbageCollectorController
+from podling.controllers.manager import ControllerManager
+from podling.testing import ControlPlane
+from tests.support.control_loops import pod, running
+
+
+@pytest.fixture
+async def manager(cluster: ControlPlane) -> AsyncIterator[ControllerManager]:
+    async with running(
+        cluster.client, EndpointsController, EndpointSliceMirroringController, GarbageCollectorController
+    ) as manager:
+        yield manager
+        assert all(counters.failures == 0 for counters in manager.counters.values())
+
+
+async def make_service(cluster: ControlPlane, **selector: str) -> None:
+    ports = (ServicePort(name="http", port=80, target_port=8080, protocol="TCP"),)
+    spec = ServiceSpec(selector=selector, ports=ports)
+    await cluster.client.create(Service(metadata=ObjectMeta(name="web", namespace="default"), spec=spec))
+    await cluster.advance(seconds=1)
+
+
+async def serve(cluster: ControlPlane, name: str, ip: str, *, ready: bool) -> None:
+    await cluster.client.create(pod(name, node="n1", labels={"app": "web"}))
+    conditions = [{"type": "Ready", "status": str(ready)}]
+    status = {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "conditions": conditions}
+    await cluster.client.patch(Pod, name, {"status": status}, "default", subresource="status")
+    await cluster.advance(seconds=1)
+
+
+async def slices(cluster: ControlPlane) -> list[EndpointSlice]:
+    selector = "kubernetes.io/service-name=web"
+    return list((await cluster.client.list(EndpointSlice, "default", label_selector=selector)).items)
+
+
+@pytest.mark.usefixtures("manager")
+async def test_a_service_with_a_selector_has_endpoints(cluster: ControlPlane) -> None:
+    await make_service(cluster, app="web")
+    await serve(cluster, "b", "10.0.0.2", ready=True)
+    await serve(cluster, "a", "10.0.0.1", ready=True)
+    await serve(cluster, "c", "10.0.0.3", ready=False)
+    held = await cluster.client.get(Endpoints, "web", "default")
+    (subset,) = held.subsets
+    assert [each.ip for each in subset.addresses] == ["10.0.0.1", "10.0.0.2"]
+    assert [each.ip for each in subset.not_ready_addresses] == ["10.0.0.3"]
+    assert [(each.name, each.port) for each in subset.ports] == [("http", 8080)]
+    assert held.metadata.labels["endpoints.kubernetes.io/managed-by"] == "endpoint-controller"
+    assert await slices(cluster) == [], "what a controller keeps is not mirrored"
+
+
+@pytest.mark.usefixtures("manager")
+async def test_they_go_with_their_service_and_come_back_when_deleted(cluster: ControlPlane) -> None:
+    await make_service(cluster, app="web")
+    await cluster.client.delete(Endpoints, "web", "default")
+    await cluster.advance(seconds=1)
+    await cluster.client.get(Endpoints, "web", "default")
+    await cluster.client.delete(Service, "web", "default")
+    await cluster.advance(seconds=1)
+    names = [each.metadata.name for each in (await cluster.client.list(Endpoints, "default")).items]
+    assert "web" not in names
+
+
+def by_hand(*ips: str) -> Endpoints:
+    subset = EndpointSubset(
+        addresses=tuple(EndpointAddress(ip=ip) for ip in ips), ports=(EndpointPort(name="http", port=8080),)
+    )
+    return Endpoints(metadata=ObjectMeta(name="web", namespace="default"), subsets=(subset,))
+
+
+@pytest.mark.usefixtures("manager")
+async def test_endpoints_written_by_hand_are_mirrored(cluster: ControlPlane) -> None:
+    await make_service(cluster)
+    await cluster.client.create(by_hand("192.0.2.1", "192.0.2.2"))
+    await cluster.advance(seconds=1)
+    (held,) = await slices(cluster)
+    assert [each.addresses for each in held.endpoints] == [("192.0.2.1",), ("192.0.2.2",)]
+    assert held.metadata.labels["endpointslice.kubernetes.io/managed-by"] == (
+        "endpointslicemirroring-controller.k8s.io"
+    )
+    patch = {"subsets": [{"addresses": [{"ip": "192.0.2.9"}], "ports": [{"name": "http", "port": 8080}]}]}
+    await cluster.client.patch(Endpoints, "web", patch, "default")
+    await cluster.advance(seconds=1)
+    (held,) = await slices(cluster)
+    assert [each.addresses for each in held.endpoints] == [("192.0.2.9",)]
+    await cluster.client.delete(Endpoints, "web", "default")
+    await cluster.advance(seconds=1)
+    assert await slices(cluster) == []
+
+
+@pytest.mark.usefixtures("manager")
+async def test_who_asks_not_to_be_mirrored_is_not(cluster: ControlPlane) -> None:
+    from msgspec import structs
+
+    await make_service(cluster)
+    held = by_hand("192.0.2.1")
+    labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
+    await cluster.client.create(structs.replace(held, metadata=structs.replace(held.metadata, labels=labels)))
+    await cluster.advance(seconds=1)
+    assert await slices(cluster) == []
+
+
+def test_a_thousand_addresses_are_enough() -> None:
+    def addresses(count: int, network: int) -> tuple[EndpointAddress, ...]:
+        return tuple(EndpointAddress(ip=f"10.{network}.{n // 250}.{n % 250}") for n in range(count))
+
+    subset = EndpointSubset(addresses=addresses(900, 0), not_ready_addresses=addresses(900, 1))
+    (short,) = shortened((subset,))
+    assert (len(short.addresses), len(short.not_ready_addresses)) == (900, ADDRESSES_MAX - 900)
+    small = (EndpointSubset(addresses=addresses(5, 0)),)
+    assert shortened(small) is small

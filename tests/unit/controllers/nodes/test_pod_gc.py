@@ -1,0 +1,150 @@
+"""Pods that nobody looks after any more are removed, for the right reasons and not too early."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from msgspec import structs
+
+from podling.api.core_v1 import Node, Pod, PodSpec, PodStatus, Taint
+from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.conditions import find
+from podling.controllers.manager import ControllerManager
+from podling.controllers.nodes.pod_gc import PodGCController, missing_nodes, surplus
+from podling.sim.loop import EPOCH
+from podling.testing import ControlPlane
+from tests.support.control_loops import add_node, pod, running, set_phase
+
+
+def ended(name: str, age: int, phase: str = "Succeeded", reason: str = "") -> Pod:
+    created = EPOCH - timedelta(seconds=age)
+    return Pod(
+        metadata=ObjectMeta(name=name, namespace="default", creation_timestamp=created),
+        status=PodStatus(phase=phase, reason=reason),
+    )
+
+
+def test_the_oldest_go_first_but_evicted_ones_before_all() -> None:
+    pods = [
+        ended("young", 10),
+        ended("old", 100),
+        ended("evicted", 1, "Failed", "Evicted"),
+        ended("busy", 500, "Running"),
+        ended("middle", 50),
+    ]
+    assert [each.metadata.name for each in surplus(pods, 2)] == ["evicted", "old"]
+    assert surplus(pods, 4) == []
+    assert surplus(pods, 0) == []
+
+
+def test_a_node_is_missed_from_when_it_was_first_missed() -> None:
+    bound = Pod(spec=PodSpec(node_name="gone"))
+    first = missing_nodes([bound], {}, {}, EPOCH)
+    assert (dict(first.since), first.overdue) == ({"gone": EPOCH}, ())
+    later = missing_nodes([bound], {}, first.since, EPOCH + timedelta(seconds=40))
+    assert later.overdue == ("gone",)
+    back = missing_nodes([bound], {"gone": Node()}, later.since, EPOCH + timedelta(seconds=60))
+    assert dict(back.since) == {}
+
+
+@pytest.fixture
+async def manager(cluster: ControlPlane) -> AsyncIterator[ControllerManager]:
+    async with running(cluster.client, PodGCController) as manager:
+        yield manager
+
+
+async def names(cluster: ControlPlane) -> list[str]:
+    return [each.metadata.name or "" for each in (await cluster.client.list(Pod, "default")).items]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_orphaned_pods_go_after_their_node_was_missed_for_a_while(cluster: ControlPlane) -> None:
+    await add_node(cluster.client, "n1")
+    await cluster.client.create(pod("orphan", node="n1"))
+    await cluster.client.create(pod("unbound"))
+    await cluster.advance(minutes=2)
+    await cluster.client.delete(Node, "n1")
+    await cluster.advance(seconds=39)
+    assert await names(cluster) == ["orphan", "unbound"]
+    await cluster.advance(seconds=25)
+    assert await names(cluster) == ["unbound"]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_an_orphan_is_failed_and_told_why_before_it_goes(cluster: ControlPlane) -> None:
+    """Seen through its own finalizer, which keeps it from going."""
+    held = pod("orphan", node="never-was")
+    metadata = structs.replace(held.metadata, finalizers=("example.com/hold",))
+    await cluster.client.create(structs.replace(held, metadata=metadata))
+    await cluster.advance(minutes=2)
+    orphan = await cluster.client.get(Pod, "orphan", "default")
+    target = find(orphan.status.conditions, "DisruptionTarget")
+    assert orphan.status.phase == "Failed"
+    assert target is not None
+    assert (target.reason, target.message) == ("DeletionByPodGC", "PodGC: node no longer exists")
+    assert orphan.metadata.deletion_timestamp is not None
+
+
+@pytest.mark.usefixtures("manager")
+async def test_a_node_that_comes_back_keeps_its_pods(cluster: ControlPlane) -> None:
+    await cluster.client.create(pod("p", node="n1"))
+    await cluster.advance(seconds=30)
+    await add_node(cluster.client, "n1")
+    await cluster.advance(minutes=5)
+    assert await names(cluster) == ["p"]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_terminating_pods_of_a_node_out_of_service_go_without_their_kubelet(
+    cluster: ControlPlane,
+) -> None:
+    await add_node(cluster.client, "n1", ready="False")
+    await cluster.client.create(pod("stuck", node="n1"))
+    await cluster.client.delete(Pod, "stuck", "default")
+    await cluster.advance(minutes=5)
+    assert await names(cluster) == ["stuck"]
+    taint = Taint(key="node.kubernetes.io/out-of-service", value="nodeshutdown", effect="NoExecute")
+    patch = {"spec": {"taints": [{"key": taint.key, "value": taint.value, "effect": taint.effect}]}}
+    await cluster.client.patch(Node, "n1", patch)
+    await cluster.advance(seconds=21)
+    assert await names(cluster) == []
+
+
+@pytest.mark.usefixtures("manager")
+async def test_terminating_pods_of_a_ready_node_wait_for_their_kubelet(cluster: ControlPlane) -> None:
+    await add_node(cluster.client, "n1")
+    taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+    await cluster.client.patch(Node, "n1", {"spec": {"taints": [taint]}})
+    await cluster.client.create(pod("stuck", node="n1"))
+    await cluster.client.delete(Pod, "stuck", "default")
+    await cluster.advance(minutes=5)
+    assert await names(cluster) == ["stuck"]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_terminating_pods_that_were_never_bound_are_failed_and_removed(cluster: ControlPlane) -> None:
+    """A finalizer keeps the pod when it is deleted; without one the API server removes it at once."""
+    held = pod("unbound")
+    metadata = structs.replace(held.metadata, finalizers=("example.com/hold",))
+    await cluster.client.create(structs.replace(held, metadata=metadata))
+    await cluster.client.create(pod("wanted"))
+    await cluster.client.delete(Pod, "unbound", "default")
+    await cluster.advance(seconds=21)
+    assert (await cluster.client.get(Pod, "unbound", "default")).status.phase == "Failed"
+    assert (await cluster.client.get(Pod, "wanted", "default")).status.phase == "Pending"
+    await cluster.client.patch(Pod, "unbound", {"metadata": {"finalizers": None}}, "default")
+    await cluster.advance(seconds=21)
+    assert await names(cluster) == ["wanted"]
+
+
+async def test_terminated_pods_beyond_the_limit_go(cluster: ControlPlane) -> None:
+    for number in range(4):
+        await cluster.client.create(pod(f"p{number}"))
+        await cluster.advance(seconds=1)
+    for number in range(3):
+        await set_phase(cluster.client, f"p{number}", "Succeeded")
+    async with running(cluster.client, lambda context: PodGCController(context, terminated_max=1)):
+        await cluster.advance(seconds=1)
+        assert await names(cluster) == ["p2", "p3"]

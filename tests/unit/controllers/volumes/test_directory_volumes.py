@@ -1,0 +1,140 @@
+"""A claim gets a volume without anybody's help, and the volume's folder goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from podling.api.core_v1 import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    VolumeResourceRequirements,
+)
+from podling.api.meta_v1 import ObjectMeta
+from podling.api.storage_v1 import StorageClass
+from podling.controllers.base import ControllerContext
+from podling.controllers.manager import ControllerManager
+from podling.controllers.volumes.directory_provisioner import DirectoryProvisionerController
+from podling.controllers.volumes.volume_binder import VolumeBinderController
+from podling.controllers.volumes.volume_folders import NoFolders, VolumeFolders
+from podling.controllers.volumes.volume_protection import VolumeProtectionController
+from podling.testing import ControlPlane
+from tests.support.control_loops import running, told
+
+
+class Noted(NoFolders):
+    """Folders of which only the names are kept."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("/volumes"))
+        self.names: set[str] = set()
+
+    async def make(self, name: str) -> None:
+        self.names.add(name)
+
+    async def remove(self, name: str) -> None:
+        self.names.discard(name)
+
+
+@pytest.fixture
+def folders() -> Noted:
+    return Noted()
+
+
+@pytest.fixture
+async def manager(cluster: ControlPlane, folders: Noted) -> AsyncIterator[ControllerManager]:
+    def provisioner(context: ControllerContext) -> DirectoryProvisionerController:
+        return DirectoryProvisionerController(context, folders)
+
+    async with running(
+        cluster.client, VolumeBinderController, VolumeProtectionController, provisioner
+    ) as manager:
+        await cluster.advance(seconds=1)
+        yield manager
+        assert all(counters.failures == 0 for counters in manager.counters.values())
+
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def claim(storage_class: str | None = None) -> PersistentVolumeClaim:
+    resources = VolumeResourceRequirements(requests={"storage": "2Gi"})
+    spec = PersistentVolumeClaimSpec(
+        access_modes=("ReadWriteOnce",), resources=resources, storage_class_name=storage_class
+    )
+    return PersistentVolumeClaim(metadata=ObjectMeta(name="data", namespace="default"), spec=spec)
+
+
+async def volumes(cluster: ControlPlane) -> list[PersistentVolume]:
+    await cluster.advance(seconds=1)
+    return list((await cluster.client.list(PersistentVolume)).items)
+
+
+async def test_a_claim_of_the_default_class_is_bound_to_a_folder(
+    cluster: ControlPlane, folders: Noted
+) -> None:
+    created = await cluster.client.create(claim())
+    assert created.spec.storage_class_name == "standard"
+    (made,) = await volumes(cluster)
+    assert made.metadata.name == f"pvc-{created.metadata.uid}"
+    assert (made.status.phase, made.spec.capacity) == ("Bound", {"storage": "2Gi"})
+    assert made.spec.host_path is not None
+    assert made.spec.host_path.path == f"/volumes/{made.metadata.name}"
+    assert folders.names == {made.metadata.name}
+    held = await cluster.client.get(PersistentVolumeClaim, "data", "default")
+    assert (held.status.phase, held.spec.volume_name) == ("Bound", made.metadata.name)
+    lines = await told(cluster.client)
+    assert f"Normal ProvisioningSucceeded data: Successfully provisioned volume {made.metadata.name}" in lines
+
+
+async def test_the_folder_goes_with_the_claim(cluster: ControlPlane, folders: Noted) -> None:
+    await cluster.client.create(claim())
+    await cluster.advance(seconds=1)
+    await cluster.client.delete(PersistentVolumeClaim, "data", "default")
+    assert await volumes(cluster) == []
+    assert folders.names == set()
+
+
+async def test_what_is_to_be_retained_is_retained(cluster: ControlPlane, folders: Noted) -> None:
+    await cluster.client.create(
+        StorageClass(
+            metadata=ObjectMeta(name="precious"),
+            provisioner="podling.local/directory",
+            reclaim_policy="Retain",
+        )
+    )
+    await cluster.client.create(claim("precious"))
+    await cluster.advance(seconds=1)
+    await cluster.client.delete(PersistentVolumeClaim, "data", "default")
+    (kept,) = await volumes(cluster)
+    assert kept.status.phase == "Released"
+    assert folders.names == {kept.metadata.name}
+
+
+async def test_the_class_is_there_and_may_be_taken_away(cluster: ControlPlane) -> None:
+    (made,) = (await cluster.client.list(StorageClass)).items
+    assert made.metadata.annotations == {"storageclass.kubernetes.io/is-default-class": "true"}
+    await cluster.client.delete(StorageClass, "standard")
+    await cluster.advance(minutes=10)
+    assert (await cluster.client.list(StorageClass)).items == ()
+
+
+@pytest.mark.asyncio(loop_factories=["real"])
+async def test_folders_are_made_and_removed_and_nothing_else(tmp_path: Path) -> None:
+    folders = VolumeFolders(tmp_path / "volumes")
+    await folders.make("pvc-1")
+    assert (tmp_path / "volumes/pvc-1").stat().st_mode & 0o777 == 0o777
+    (tmp_path / "volumes/pvc-1/file").write_text("data")
+    await folders.remove("pvc-1")
+    await folders.remove("pvc-1")
+    assert list((tmp_path / "volumes").iterdir()) == []
+    (tmp_path / "other").mkdir()
+    (tmp_path / "volumes/pvc-2").symlink_to(tmp_path / "other")
+    await folders.remove("pvc-2")
+    assert (tmp_path / "other").exists()
+    for name in ("", "..", "../other", "/etc"):
+        with pytest.raises(ValueError, match="not the name of a volume"):
+            folders.path(name)

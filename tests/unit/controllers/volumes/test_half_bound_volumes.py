@@ -1,0 +1,255 @@
+"""What a try to bind left half done, or two tries did twice, is finished or taken back at the next look."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
+
+import pytest
+from msgspec import structs
+
+from podling import clock
+from podling.api.core_v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
+from podling.api.meta_v1 import ObjectMeta
+from podling.client.base import Client, WatchEvent
+from podling.controllers.volumes import volume_rules as rules
+from podling.controllers.volumes.volume_binder import VolumeBinderController
+from podling.testing import ControlPlane
+from tests.support.control_loops import running
+from tests.support.workloads import claim, volume
+
+BY_CONTROLLER = {rules.BOUND_BY_CONTROLLER: "yes"}
+PROVISIONED = {rules.PROVISIONED_BY: "disks.example.com"}
+DONE = {rules.BIND_COMPLETED: "yes", **BY_CONTROLLER}
+
+Made = Callable[[PersistentVolumeClaim], PersistentVolume]
+Shown = tuple[str | None, str, dict[str, str]]
+"""Of a volume: its phase, which claim it names, and its annotations."""
+
+
+T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
+
+
+def with_annotations(obj: T, annotations: dict[str, str]) -> T:
+    return structs.replace(obj, metadata=structs.replace(obj.metadata, annotations=annotations))
+
+
+def wanted(name: str | None = None) -> PersistentVolumeClaim:
+    """A claim; if it names its volume, as the binder would have written it."""
+    return with_annotations(claim(volume_name=name), DONE) if name else claim()
+
+
+def free(name: str) -> Made:
+    return lambda claim: volume(name)
+
+
+def reserved(name: str, annotations: dict[str, str], policy: str = "Retain") -> Made:
+    """A volume that names the very claim."""
+
+    def make(claim: PersistentVolumeClaim) -> PersistentVolume:
+        ref = rules.claim_reference(claim)
+        made = volume(name, claim_ref=ref, persistent_volume_reclaim_policy=policy)
+        return with_annotations(made, annotations)
+
+    return make
+
+
+def stranger(name: str, of: str) -> Made:
+    """A volume of a claim that is gone."""
+    ref = ObjectReference(namespace="default", name=of, uid="of-one-that-is-gone")
+    return lambda claim: with_annotations(volume(name, claim_ref=ref), BY_CONTROLLER)
+
+
+def whose(held: PersistentVolume, claim: PersistentVolumeClaim) -> str:
+    ref = held.spec.claim_ref
+    if ref is None:
+        return "nobody's"
+    if not ref.uid:
+        return f"for any {ref.name}"
+    return "its" if ref.uid == claim.metadata.uid else "another's"
+
+
+BOUND: Shown = ("Bound", "its", BY_CONTROLLER)
+FREE: Shown = ("Available", "nobody's", {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "made", "volumes", "phase"),
+    [
+        pytest.param(
+            wanted("v"),
+            [reserved("v", BY_CONTROLLER), reserved("w", BY_CONTROLLER)],
+            {"v": BOUND, "w": FREE},
+            "Bound",
+            id="two were reserved, and the claim has named one",
+        ),
+        pytest.param(
+            wanted(),
+            [reserved("v", BY_CONTROLLER), reserved("w", BY_CONTROLLER)],
+            {"v": BOUND, "w": FREE},
+            "Bound",
+            id="two were reserved, and the claim has named none yet",
+        ),
+        pytest.param(
+            wanted("v"),
+            [reserved("v", BY_CONTROLLER), reserved("w", {})],
+            {"v": BOUND, "w": ("Available", "for any data", {})},
+            "Bound",
+            id="what somebody else reserved stays so for the next claim of the name",
+        ),
+        pytest.param(
+            wanted("v"),
+            [reserved("v", BY_CONTROLLER), reserved("w", PROVISIONED, "Delete")],
+            {"v": BOUND, "w": ("Released", "its", PROVISIONED)},
+            "Bound",
+            id="what was made for the claim is not needed",
+        ),
+        pytest.param(
+            wanted("v"),
+            [reserved("v", BY_CONTROLLER), reserved("w", PROVISIONED)],
+            {"v": BOUND, "w": ("Available", "for any data", PROVISIONED)},
+            "Bound",
+            id="what was made for the claim is to be retained",
+        ),
+        pytest.param(
+            wanted(), [reserved("v", BY_CONTROLLER)], {"v": BOUND}, "Bound", id="only the volume says so"
+        ),
+        pytest.param(wanted("v"), [free("v")], {"v": BOUND}, "Bound", id="only the claim says so"),
+        pytest.param(
+            wanted(),
+            [stranger("v", of="data")],
+            {"v": ("Released", "another's", BY_CONTROLLER)},
+            "Pending",
+            id="of an earlier claim of the same name",
+        ),
+        pytest.param(
+            wanted(),
+            [stranger("v", of="gone"), free("w")],
+            {"v": ("Released", "another's", BY_CONTROLLER), "w": BOUND},
+            "Bound",
+            id="of a claim that is gone",
+        ),
+    ],
+)
+async def test_what_was_left(
+    cluster: ControlPlane,
+    asked: PersistentVolumeClaim,
+    made: list[Made],
+    volumes: dict[str, Shown],
+    phase: str,
+) -> None:
+    created = await cluster.client.create(asked)
+    for make in made:
+        await cluster.client.create(make(created))
+    async with running(cluster.client, VolumeBinderController):
+        await cluster.advance(seconds=1)
+    shown = {
+        held.metadata.name: (held.status.phase, whose(held, created), held.metadata.annotations)
+        for held in (await cluster.client.list(PersistentVolume)).items
+    }
+    assert shown == volumes
+    held = await cluster.client.get(PersistentVolumeClaim, "data", "default")
+    assert held.status.phase == phase
+    assert (held.spec.volume_name in volumes) == (phase == "Bound")
+
+
+async def test_a_volume_is_free_again_as_soon_as_its_claim_gets_another(cluster: ControlPlane) -> None:
+    async with running(cluster.client, VolumeBinderController):
+        created = await cluster.client.create(claim(size="5Gi"))
+        await cluster.client.create(reserved("small", BY_CONTROLLER)(created))
+        await cluster.advance(seconds=1)
+        assert (await cluster.client.get(PersistentVolume, "small")).spec.claim_ref is not None
+        await cluster.client.create(volume("big", "5Gi"))
+        await cluster.advance(seconds=1)
+        small = await cluster.client.get(PersistentVolume, "small")
+        assert (small.status.phase, small.spec.claim_ref) == ("Available", None)
+
+
+async def test_a_bound_claim_has_its_volume_back_that_somebody_freed(cluster: ControlPlane) -> None:
+    async with running(cluster.client, VolumeBinderController):
+        created = await cluster.client.create(claim())
+        await cluster.client.create(volume("v"))
+        await cluster.advance(seconds=1)
+        await cluster.client.patch(PersistentVolume, "v", {"spec": {"claimRef": None}})
+        await cluster.advance(seconds=1)
+        held = await cluster.client.get(PersistentVolume, "v")
+        assert (held.status.phase, whose(held, created)) == ("Bound", "its")
+
+
+class HearsOfNoClaims:
+    """A client whose watch of claims brings nothing: its copy of them stays as it was at the start."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def watch(self, kind: type[Any], *args: Any, **options: Any) -> AsyncIterator[WatchEvent[Any]]:
+        if kind is PersistentVolumeClaim:
+            await clock.sleep(3600)
+        async for event in self._client.watch(kind, *args, **options):
+            yield event
+
+
+async def test_a_claim_that_is_not_seen_yet_is_not_gone(cluster: ControlPlane) -> None:
+    client: Any = HearsOfNoClaims(cluster.client)
+    async with running(client, VolumeBinderController):
+        created = await cluster.client.create(claim())
+        await cluster.client.create(reserved("its", {}, "Delete")(created))
+        await cluster.client.create(stranger("old", of="data")(created))
+        await cluster.advance(seconds=1)
+        phases = [each.status.phase for each in (await cluster.client.list(PersistentVolume)).items]
+        assert phases == ["Pending", "Released"]
+
+
+REF = ObjectReference(namespace="default", name="data")
+OTHER = ObjectReference(namespace="default", name="data", uid="another")
+LIVE = structs.replace(claim(), metadata=ObjectMeta(name="data", namespace="default", uid="this"))
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "refusal"),
+    [
+        pytest.param(volume("v"), None, id="free"),
+        pytest.param(volume("v", "1Mi", claim_ref=REF), None, id="meant for it, however small"),
+        pytest.param(
+            volume("v", claim_ref=OTHER),
+            ("FailedBinding", 'volume "v" already bound to a different claim.'),
+            id="another's",
+        ),
+        pytest.param(
+            volume("v", "1Mi"),
+            ("VolumeMismatch", 'Cannot bind to requested volume "v": requested PV is too small'),
+            id="too small",
+        ),
+    ],
+)
+def test_whether_a_claim_gets_the_volume_that_it_names(
+    asked_for: PersistentVolume, refusal: tuple[str, str] | None
+) -> None:
+    assert rules.refusal(asked_for, LIVE) == refusal
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "reason"),
+    [
+        pytest.param("v", volume("v"), None, id="the volume has come unbound"),
+        pytest.param("v", volume("v", claim_ref=REF), None, id="the volume is reserved for it"),
+        pytest.param("v", volume("v", claim_ref=OTHER), "ClaimMisbound", id="the volume is another's"),
+        pytest.param("v", None, "ClaimLost", id="no such volume"),
+        pytest.param(None, None, "ClaimLost", id="it names none any more"),
+    ],
+)
+def test_when_a_bound_claim_is_lost(
+    name: str | None, held: PersistentVolume | None, reason: str | None
+) -> None:
+    bound = structs.replace(LIVE, spec=structs.replace(LIVE.spec, volume_name=name))
+    loss = rules.loss(held, bound)
+    assert (loss[0] if loss else None) == reason
+
+
+def test_a_reservation_counts_more_than_the_class() -> None:
+    named = volume("v", claim_ref=REF, storage_class_name="fast")
+    assert rules.reserved(LIVE, [volume("w"), named]) is named
+    assert rules.reserved(LIVE, [volume("v", "1Mi", claim_ref=REF)]) is None

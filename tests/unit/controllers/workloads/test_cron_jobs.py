@@ -1,0 +1,239 @@
+"""Cron jobs start their jobs on time, once, and clear up after them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podling import clock
+from podling.api.batch_v1 import CronJob, CronJobSpec, CronJobStatus, Job, JobSpec, JobTemplateSpec
+from podling.api.core_v1 import PodSpec, PodTemplateSpec
+from podling.api.meta_v1 import ObjectMeta, OwnerReference
+from podling.controllers.manager import ControllerManager
+from podling.controllers.workloads.cronjob import CronJobController
+from podling.controllers.workloads.cronjob_rules import Due, due
+from podling.machinery.cron import parse
+from podling.machinery.encoding import codec
+from podling.machinery.scheme import resource_of
+from podling.sim.loop import EPOCH
+from podling.testing import ControlPlane
+from tests.support.control_loops import pod, running, told
+
+
+def cron_job(schedule: str = "*/10 * * * *", **spec: Any) -> CronJob:
+    spec.setdefault("concurrency_policy", "Allow")
+    spec.setdefault("successful_jobs_history_limit", 3)
+    spec.setdefault("failed_jobs_history_limit", 1)
+    template = PodTemplateSpec(spec=PodSpec(containers=pod("x").spec.containers, restart_policy="Never"))
+    wanted = JobTemplateSpec(metadata=ObjectMeta(labels={"from": "cron"}), spec=JobSpec(template=template))
+    return CronJob(
+        metadata=ObjectMeta(name="report", namespace="default"),
+        spec=CronJobSpec(schedule=schedule, job_template=wanted, **spec),
+    )
+
+
+@pytest.fixture
+async def manager(cluster: ControlPlane) -> AsyncIterator[ControllerManager]:
+    """Time starts at midnight, on the minute."""
+    async with running(cluster.client, CronJobController) as manager:
+        yield manager
+        assert all(counters.failures == 0 for counters in manager.counters.values())
+
+
+async def jobs(cluster: ControlPlane) -> list[str]:
+    """When the jobs that are here were scheduled, in minutes since midnight."""
+    found = (await cluster.client.list(Job, "default")).items
+    minutes = [
+        int((each.metadata.name or "").rpartition("-")[2]) - int(EPOCH.timestamp()) // 60 for each in found
+    ]
+    return [f"{number // 60:02}:{number % 60:02}" for number in sorted(minutes)]
+
+
+async def finish(cluster: ControlPlane, *, failed: bool = False) -> None:
+    """Every job that runs ends now."""
+    now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    pairs = [("FailureTarget", "Failed"), ("SuccessCriteriaMet", "Complete")]
+    for each in (await cluster.client.list(Job, "default")).items:
+        if each.status.conditions:
+            continue
+        conditions = [
+            {"type": type_, "status": "True", "reason": "Test", "lastTransitionTime": now}
+            for type_ in pairs[not failed]
+        ]
+        status: dict[str, Any] = {"conditions": conditions, "startTime": now}
+        if not failed:
+            status["completionTime"] = now
+        await cluster.client.patch(
+            Job, each.metadata.name or "", {"status": status}, "default", subresource="status"
+        )
+
+
+async def current(cluster: ControlPlane) -> CronJob:
+    return await cluster.client.get(CronJob, "report", "default")
+
+
+@pytest.mark.usefixtures("manager")
+async def test_each_run_is_a_job_named_by_its_minute(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job())
+    await cluster.advance(minutes=9)
+    assert await jobs(cluster) == []
+    await cluster.advance(minutes=12)
+    assert await jobs(cluster) == ["00:10", "00:20"]
+    (first, *_) = (await cluster.client.list(Job, "default")).items
+    assert first.metadata.labels["from"] == "cron"
+    assert first.metadata.annotations["batch.kubernetes.io/cronjob-scheduled-timestamp"] == (
+        "2026-01-01T00:10:00Z"
+    )
+    held = await current(cluster)
+    assert [each.name for each in held.status.active] == [
+        f"report-{int(EPOCH.timestamp()) // 60 + minute}" for minute in (10, 20)
+    ]
+    assert held.status.last_schedule_time == EPOCH + timedelta(minutes=20)
+    assert (await told(cluster.client))[
+        0
+    ] == f"Normal SuccessfulCreate report: Created job {first.metadata.name}"
+
+
+@pytest.mark.usefixtures("manager")
+async def test_finished_jobs_leave_the_list_and_old_ones_go(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job())
+    for _ in range(5):
+        await cluster.advance(minutes=10)
+        await cluster.advance(seconds=1)
+        await finish(cluster)
+        await cluster.advance(seconds=1)
+    assert await jobs(cluster) == ["00:30", "00:40", "00:50"]
+    held = await current(cluster)
+    assert held.status.active == ()
+    assert held.status.last_successful_time is not None
+    assert sum("SawCompletedJob" in line for line in await told(cluster.client)) == 5
+    assert sum("SuccessfulDelete" in line for line in await told(cluster.client)) == 2
+
+
+@pytest.mark.usefixtures("manager")
+async def test_failed_jobs_have_a_history_of_their_own(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job())
+    for _ in range(3):
+        await cluster.advance(seconds=601)
+        await finish(cluster, failed=True)
+    await cluster.advance(seconds=1)
+    assert await jobs(cluster) == ["00:30"]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_forbidding_concurrency_skips_runs(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job(concurrency_policy="Forbid"))
+    await cluster.advance(minutes=31)
+    assert await jobs(cluster) == ["00:10"]
+    assert any("JobAlreadyActive" in line for line in await told(cluster.client))
+    await finish(cluster)
+    await cluster.advance(minutes=10)
+    assert (await jobs(cluster))[-1] in ("00:30", "00:40")
+
+
+@pytest.mark.usefixtures("manager")
+async def test_replacing_ends_the_run_before(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job(concurrency_policy="Replace"))
+    await cluster.advance(minutes=31)
+    assert await jobs(cluster) == ["00:30"]
+    assert len((await current(cluster)).status.active) == 1
+
+
+@pytest.mark.usefixtures("manager")
+async def test_a_suspended_cron_job_starts_nothing(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job(suspend=True, starting_deadline_seconds=30))
+    await cluster.advance(hours=1)
+    assert await jobs(cluster) == []
+    await cluster.client.patch(CronJob, "report", {"spec": {"suspend": False}}, "default")
+    await cluster.advance(minutes=1)
+    assert await jobs(cluster) == ["01:00"]
+
+
+async def test_of_missed_runs_only_the_last_is_made_up(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job())
+    await cluster.advance(minutes=55)
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(seconds=1)
+        assert await jobs(cluster) == ["00:50"]
+
+
+async def test_time_zone_in_stored_schedule_is_heeded_with_a_warning(cluster: ControlPlane) -> None:
+    """The API takes no such schedule any more; what is stored already goes on."""
+    created = await cluster.client.create(cron_job())
+    schedule = "TZ=Asia/Kolkata 40 5 * * *"  # 00:10 in UTC
+    stored = structs.replace(created, spec=structs.replace(created.spec, schedule=schedule))
+    await cluster.store.put(
+        resource_of(CronJob).key("default", "report"),
+        lambda revision: codec.encode(stored),
+        expect=int(created.metadata.resource_version or 0),
+    )
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(minutes=11)
+        assert await jobs(cluster) == ["00:10"]
+        assert (
+            "Warning UnsupportedSchedule report: CRON_TZ or TZ used in schedule "
+            f'"{schedule}" is not officially supported, see '
+            "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+        ) in await told(cluster.client)
+
+
+async def test_a_run_that_is_too_late_is_missed(cluster: ControlPlane) -> None:
+    await cluster.client.create(cron_job(starting_deadline_seconds=60))
+    await cluster.advance(minutes=55)
+    async with running(cluster.client, CronJobController):
+        await cluster.advance(seconds=1)
+        assert await jobs(cluster) == []
+        await cluster.advance(minutes=6)
+        assert await jobs(cluster) == ["01:00"]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_a_job_that_vanished_and_one_that_nobody_started(cluster: ControlPlane) -> None:
+    created = await cluster.client.create(cron_job())
+    await cluster.advance(minutes=11)
+    (first,) = (await cluster.client.list(Job, "default")).items
+    await cluster.client.delete(Job, first.metadata.name or "", "default", propagation="Background")
+    await cluster.advance(seconds=1)
+    assert (await current(cluster)).status.active == ()
+    owner = OwnerReference(
+        api_version="batch/v1",
+        kind="CronJob",
+        name="report",
+        uid=created.metadata.uid or "",
+        controller=True,
+    )
+    metadata = ObjectMeta(name="report-by-hand", namespace="default", owner_references=(owner,))
+    await cluster.client.create(Job(metadata=metadata, spec=created.spec.job_template.spec))
+    await cluster.advance(seconds=1)
+    lines = await told(cluster.client)
+    assert f"Normal MissingJob report: Active job went missing: {first.metadata.name}" in lines
+    assert (
+        "Warning UnexpectedJob report: Saw a job that the controller did not create or forgot: report-by-hand"
+        in lines
+    )
+
+
+@pytest.mark.parametrize(
+    ("last", "now", "expected"),
+    [
+        (0, 5, Due(None)),
+        (0, 10, Due(EPOCH + timedelta(minutes=10), 1)),
+        (10, 19, Due(None)),
+        (10, 45, Due(EPOCH + timedelta(minutes=40), 3)),
+        (0, 2000, Due(EPOCH + timedelta(minutes=2000), 200)),
+    ],
+)
+def test_which_run_is_due(last: int, now: int, expected: Due) -> None:
+    held = CronJob(
+        metadata=ObjectMeta(creation_timestamp=EPOCH),
+        status=CronJobStatus(last_schedule_time=minute(last) if last else None),
+    )
+    assert due(held, parse("*/10 * * * *"), minute(now)) == expected
+
+
+def minute(number: int) -> datetime:
+    return EPOCH + timedelta(minutes=number)

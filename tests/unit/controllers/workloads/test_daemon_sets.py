@@ -1,0 +1,381 @@
+"""One pod on every node that should have it: placed, kept, replaced."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podling.api.apps_v1 import (
+    ControllerRevision,
+    DaemonSet,
+    DaemonSetSpec,
+    DaemonSetStatus,
+    DaemonSetUpdateStrategy,
+    RollingUpdateDaemonSet,
+)
+from podling.api.core_v1 import (
+    Affinity,
+    Container,
+    Node,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    NodeSpec,
+    Pod,
+    PodCondition,
+    PodSpec,
+    PodStatus,
+    PodTemplateSpec,
+    Taint,
+    Toleration,
+)
+from podling.api.meta_v1 import LabelSelector, ObjectMeta
+from podling.client.base import Key
+from podling.controllers.manager import ControllerManager
+from podling.controllers.workloads.daemonset import DaemonSetController, FailureBackoff
+from podling.controllers.workloads.daemonset_rules import (
+    Belongs,
+    belongs,
+    by_node,
+    node_of,
+    plan,
+    pod_for,
+    status_of,
+)
+from podling.testing import ControlPlane
+from tests.support.control_loops import add_node, make_ready, running, set_phase, told
+
+
+def daemon_set(
+    image: str = "agent:1", strategy: DaemonSetUpdateStrategy | None = None, **pod: Any
+) -> DaemonSet:
+    template = PodTemplateSpec(
+        metadata=ObjectMeta(labels={"app": "agent"}),
+        spec=PodSpec(containers=(Container(name="main", image="agent:1"),), restart_policy="Always", **pod),
+    )
+    return DaemonSet(
+        metadata=ObjectMeta(name="agent", namespace="default"),
+        spec=DaemonSetSpec(
+            selector=LabelSelector(match_labels={"app": "agent"}),
+            template=template,
+            update_strategy=strategy or rolling(max_unavailable=1),
+        ),
+    )
+
+
+def rolling(**update: Any) -> DaemonSetUpdateStrategy:
+    return DaemonSetUpdateStrategy(type="RollingUpdate", rolling_update=RollingUpdateDaemonSet(**update))
+
+
+def node(*taints: Taint, **labels: str) -> Node:
+    return Node(metadata=ObjectMeta(name="n1", labels=labels), spec=NodeSpec(taints=taints))
+
+
+def requires(*terms: NodeSelectorTerm) -> Affinity:
+    selector = NodeSelector(node_selector_terms=terms)
+    return Affinity(node_affinity=NodeAffinity(required_during_scheduling_ignored_during_execution=selector))
+
+
+SSD = {"disk": "ssd"}
+DISK = NodeSelectorTerm(
+    match_expressions=(NodeSelectorRequirement(key="disk", operator="In", values=("ssd", "nvme")),)
+)
+NAMED = NodeSelectorTerm(
+    match_fields=(NodeSelectorRequirement(key="metadata.name", operator="NotIn", values=("n1",)),)
+)
+
+
+@pytest.mark.parametrize(
+    ("pod", "where", "expected"),
+    [
+        pytest.param({}, node(), Belongs(True, True), id="any node"),
+        pytest.param({"node_selector": {"disk": "ssd"}}, node(), Belongs(False, False), id="not selected"),
+        pytest.param(
+            {"node_selector": {"disk": "ssd"}}, node(disk="ssd"), Belongs(True, True), id="selected"
+        ),
+        pytest.param({"affinity": requires(DISK)}, node(disk="nvme"), Belongs(True, True), id="affine"),
+        pytest.param({"affinity": requires(DISK)}, node(disk="hdd"), Belongs(False, False), id="not affine"),
+        pytest.param({"affinity": requires(NAMED)}, node(), Belongs(False, False), id="not by name"),
+        pytest.param({"affinity": requires(DISK, NAMED)}, node(disk="ssd"), Belongs(True, True), id="either"),
+        pytest.param(
+            {"affinity": requires(NodeSelectorTerm())}, node(), Belongs(False, False), id="an empty term"
+        ),
+        pytest.param({"node_name": "n2"}, node(), Belongs(False, False), id="meant for another"),
+        pytest.param(
+            {}, node(Taint(key="gpu", effect="NoSchedule")), Belongs(False, True), id="may stay, not come"
+        ),
+        pytest.param({}, node(Taint(key="gpu", effect="NoExecute")), Belongs(False, False), id="must leave"),
+        pytest.param(
+            {}, node(Taint(key="gpu", effect="PreferNoSchedule")), Belongs(True, True), id="only a wish"
+        ),
+        pytest.param(
+            {"tolerations": (Toleration(operator="Exists"),)},
+            node(Taint(key="gpu", effect="NoExecute")),
+            Belongs(True, True),
+            id="tolerates everything",
+        ),
+        pytest.param(
+            {},
+            node(
+                Taint(key="node.kubernetes.io/unreachable", effect="NoExecute"),
+                Taint(key="node.kubernetes.io/disk-pressure", effect="NoSchedule"),
+                Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"),
+            ),
+            Belongs(True, True),
+            id="daemons stand what their nodes suffer",
+        ),
+        pytest.param(
+            {},
+            node(Taint(key="node.kubernetes.io/network-unavailable", effect="NoSchedule")),
+            Belongs(False, True),
+            id="no network",
+        ),
+        pytest.param(
+            {"host_network": True},
+            node(Taint(key="node.kubernetes.io/network-unavailable", effect="NoSchedule")),
+            Belongs(True, True),
+            id="no network needed",
+        ),
+    ],
+)
+def test_where_the_pod_belongs(pod: dict[str, Any], where: Node, expected: Belongs) -> None:
+    assert belongs(daemon_set(**pod), where) == expected
+
+
+def test_a_pod_is_meant_for_its_node_before_it_is_bound() -> None:
+    made = pod_for(daemon_set(affinity=requires(DISK)), "n7", "abc")
+    assert made.spec.node_name == ""
+    assert node_of(made) == "n7"
+    assert made.metadata.labels == {"app": "agent", "controller-revision-hash": "abc"}
+
+
+def test_failures_wait_longer_and_longer() -> None:
+    backoff, key, now = FailureBackoff(), Key("default", "agent"), 0.0
+    waits = []
+    for _ in range(12):
+        now += backoff.seconds_left(key, "n1", now)
+        backoff.failed(key, "n1", now)
+        waits.append(backoff.seconds_left(key, "n1", now))
+    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
+    assert backoff.seconds_left(key, "n2", now) == 0
+    backoff.failed(key, "n1", now + timedelta(hours=1).total_seconds())
+    assert backoff.seconds_left(key, "n1", now + 3600) == 1
+
+
+@pytest.fixture
+async def manager(cluster: ControlPlane) -> AsyncIterator[ControllerManager]:
+    for name in ("n1", "n2", "n3"):
+        await add_node(cluster.client, name)
+    async with running(cluster.client, DaemonSetController) as manager:
+        yield manager
+        assert all(counters.failures == 0 for counters in manager.counters.values())
+
+
+async def start(cluster: ControlPlane, wanted: DaemonSet) -> None:
+    await cluster.client.create(wanted)
+    await cluster.advance(seconds=1)
+
+
+async def status(cluster: ControlPlane) -> DaemonSetStatus:
+    return (await cluster.client.get(DaemonSet, "agent", "default")).status
+
+
+async def pods(cluster: ControlPlane) -> list[tuple[str, str]]:
+    """Where pods are or are meant for, with their images."""
+    found = (await cluster.client.list(Pod, "default")).items
+    return sorted((node_of(each), each.spec.containers[0].image or "") for each in found)
+
+
+async def use(cluster: ControlPlane, image: str) -> None:
+    held = await cluster.client.get(DaemonSet, "agent", "default")
+    container = structs.replace(held.spec.template.spec.containers[0], image=image)
+    spec = structs.replace(held.spec.template.spec, containers=(container,))
+    template = structs.replace(held.spec.template, spec=spec)
+    await cluster.client.update(structs.replace(held, spec=structs.replace(held.spec, template=template)))
+    await cluster.advance(seconds=1)
+
+
+ON_EVERY_NODE = [("n1", "agent:1"), ("n2", "agent:1"), ("n3", "agent:1")]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_every_node_gets_one_pod(cluster: ControlPlane) -> None:
+    await start(cluster, daemon_set())
+    assert await pods(cluster) == ON_EVERY_NODE
+    await make_ready(cluster.client)
+    await cluster.advance(seconds=1)
+    now = await status(cluster)
+    assert (now.desired_number_scheduled, now.current_number_scheduled, now.number_ready) == (3, 3, 3)
+    assert (now.updated_number_scheduled, now.number_available, now.number_unavailable) == (3, 3, 0)
+
+
+@pytest.mark.usefixtures("manager")
+async def test_pods_come_and_go_with_nodes(cluster: ControlPlane) -> None:
+    await start(cluster, daemon_set())
+    await add_node(cluster.client, "n4")
+    await cluster.advance(seconds=1)
+    assert ("n4", "agent:1") in await pods(cluster)
+    await cluster.client.delete(Node, "n4")
+    await cluster.advance(seconds=1)
+    assert await pods(cluster) == ON_EVERY_NODE
+
+
+@pytest.mark.usefixtures("manager")
+async def test_a_label_decides(cluster: ControlPlane) -> None:
+    await start(cluster, daemon_set(node_selector={"disk": "ssd"}))
+    assert await pods(cluster) == []
+    await cluster.client.patch(Node, "n2", {"metadata": {"labels": {"disk": "ssd"}}})
+    await cluster.advance(seconds=1)
+    assert await pods(cluster) == [("n2", "agent:1")]
+    await cluster.client.patch(Node, "n2", {"metadata": {"labels": {"disk": None}}})
+    await cluster.advance(seconds=1)
+    assert await pods(cluster) == []
+    assert (await status(cluster)).desired_number_scheduled == 0
+
+
+@pytest.mark.usefixtures("manager")
+async def test_a_pod_that_failed_is_replaced_and_told_of(cluster: ControlPlane) -> None:
+    await start(cluster, daemon_set())
+    failed = (await cluster.client.list(Pod, "default")).items[0]
+    await set_phase(cluster.client, failed.metadata.name or "", "Failed")
+    await cluster.advance(seconds=1)
+    assert await pods(cluster) == ON_EVERY_NODE
+    what = f"default/{failed.metadata.name} on node {node_of(failed)}"
+    text = f"Found failed daemon pod {what}, will try to kill it"
+    assert f"Warning FailedDaemonPod agent: {text}" in await told(cluster.client)
+
+
+@pytest.mark.usefixtures("manager")
+async def test_an_update_replaces_one_after_the_other(cluster: ControlPlane) -> None:
+    await start(cluster, daemon_set())
+    await make_ready(cluster.client)
+    await cluster.advance(seconds=1)
+    await use(cluster, "agent:2")
+    counts = []
+    for _ in range(4):
+        counts.append([image for _, image in await pods(cluster)].count("agent:2"))
+        await make_ready(cluster.client)
+        await cluster.advance(seconds=1)
+    assert counts == [1, 2, 3, 3]
+    assert (await status(cluster)).updated_number_scheduled == 3
+
+
+@pytest.mark.usefixtures("manager")
+async def test_an_update_that_is_broken_stops_at_the_first_node(cluster: ControlPlane) -> None:
+    await start(cluster, daemon_set())
+    await make_ready(cluster.client)
+    await cluster.advance(seconds=1)
+    await use(cluster, "agent:broken")
+    await cluster.advance(minutes=10)
+    assert sorted(image for _, image in await pods(cluster)) == ["agent:1", "agent:1", "agent:broken"]
+
+
+@pytest.mark.usefixtures("manager")
+async def test_with_a_surge_the_new_pod_comes_first(cluster: ControlPlane) -> None:
+    await start(cluster, daemon_set(strategy=rolling(max_surge=1, max_unavailable=0)))
+    await make_ready(cluster.client)
+    await cluster.advance(seconds=1)
+    await use(cluster, "agent:2")
+    assert len(await pods(cluster)) == 4
+    for _ in range(6):
+        await make_ready(cluster.client)
+        await cluster.advance(seconds=1)
+        ready = (await status(cluster)).number_ready
+        assert ready == 3, "no node is ever without a ready pod"
+    assert [image for _, image in await pods(cluster)] == ["agent:2"] * 3
+
+
+@pytest.mark.usefixtures("manager")
+async def test_on_delete_waits_for_somebody_to_delete(cluster: ControlPlane) -> None:
+    await start(cluster, daemon_set(strategy=DaemonSetUpdateStrategy(type="OnDelete")))
+    await make_ready(cluster.client)
+    await use(cluster, "agent:2")
+    await cluster.advance(minutes=5)
+    assert await pods(cluster) == ON_EVERY_NODE
+    first = (await cluster.client.list(Pod, "default")).items[0]
+    await cluster.client.delete(Pod, first.metadata.name or "", "default")
+    await cluster.advance(seconds=1)
+    assert [image for _, image in await pods(cluster)].count("agent:2") == 1
+
+
+async def revisions(cluster: ControlPlane) -> list[ControllerRevision]:
+    found = (await cluster.client.list(ControllerRevision, "default")).items
+    return sorted(found, key=lambda each: each.revision)
+
+
+@pytest.mark.usefixtures("manager")
+async def test_revision_names_its_hash_and_the_cause_of_the_change(cluster: ControlPlane) -> None:
+    wanted = daemon_set()
+    cause = {"kubernetes.io/change-cause": "first roll-out"}
+    metadata = structs.replace(wanted.metadata, annotations=cause)
+    await cluster.client.create(structs.replace(wanted, metadata=metadata))
+    await cluster.advance(seconds=1)
+    made = (await revisions(cluster))[0].metadata
+    pod = (await cluster.client.list(Pod, "default")).items[0]
+    digest = pod.metadata.labels["controller-revision-hash"]
+    assert made.labels == {"app": "agent", "controller-revision-hash": digest}
+    generation = {"deprecated.daemonset.template.generation": "1"}
+    assert (made.name, made.annotations) == (f"agent-{digest}", {**cause, **generation})
+
+
+@pytest.mark.usefixtures("manager")
+async def test_revision_of_an_earlier_release_gets_its_label_and_pods_stay(cluster: ControlPlane) -> None:
+    """Earlier releases wrote the hash under the label of stateful sets."""
+    await cluster.client.create(daemon_set())
+    await cluster.advance(seconds=1)
+    before = (await cluster.client.list(Pod, "default")).items[0].metadata
+    made = (await revisions(cluster))[0].metadata
+    digest = made.labels["controller-revision-hash"]
+    labels = {"controller-revision-hash": None, "controller.kubernetes.io/hash": digest}
+    await cluster.client.patch(
+        ControllerRevision, made.name or "", {"metadata": {"labels": labels}}, "default"
+    )
+    await cluster.advance(seconds=1)
+    assert (await revisions(cluster))[0].metadata.labels["controller-revision-hash"] == digest
+    assert (await cluster.client.list(Pod, "default")).items[0].metadata.uid == before.uid
+
+
+def surging_pods(*states: tuple[str, bool]) -> list[Pod]:
+    """Pods of one node, the oldest first, each with its revision and whether it is ready."""
+    surging = daemon_set(strategy=rolling(max_surge=1))
+    pods = []
+    for number, (revision, ready) in enumerate(states):
+        made = pod_for(surging, "n1", revision)
+        created = datetime(2026, 1, 1, 0, number, tzinfo=UTC)
+        metadata = structs.replace(made.metadata, name=f"p{number}", creation_timestamp=created)
+        condition = PodCondition(type="Ready", status="True" if ready else "False")
+        status = PodStatus(phase="Running", conditions=(condition,))
+        pods.append(structs.replace(made, metadata=metadata, status=status))
+    return pods
+
+
+SURGE: list[tuple[list[tuple[str, bool]], list[str], list[str]]] = [
+    ([], ["n1"], []),
+    ([("old", True)], [], []),
+    ([("old", True), ("new", False)], [], []),
+    ([("old", False), ("new", False)], [], ["p0"]),
+    ([("old", False), ("new", True)], [], ["p0"]),
+    ([("old", True), ("old", True), ("new", False), ("new", True)], [], ["p1", "p3"]),
+]
+
+
+@pytest.mark.parametrize(("states", "create", "delete"), SURGE)
+def test_surge_allows_an_old_and_a_new_pod_while_the_old_one_is_ready(
+    states: list[tuple[str, bool]], create: list[str], delete: list[str]
+) -> None:
+    surging = daemon_set(strategy=rolling(max_surge=1))
+    where = Node(metadata=ObjectMeta(name="n1"))
+    made = plan(surging, [where], by_node(surging_pods(*states)), "new")
+    assert (made.create, [pod.metadata.name for pod in made.delete]) == (create, delete)
+
+
+def test_status_counts_the_oldest_pod_of_a_node() -> None:
+    where = Node(metadata=ObjectMeta(name="n1"))
+    pods = by_node(surging_pods(("old", False), ("new", True)))
+    status = status_of(daemon_set(), [where], pods, "new", 0, datetime(2026, 1, 1, tzinfo=UTC))
+    assert (status.number_ready, status.updated_number_scheduled, status.number_unavailable) == (0, 0, 1)

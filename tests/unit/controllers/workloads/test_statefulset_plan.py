@@ -1,0 +1,253 @@
+"""The plan of a stateful set: which pod is next, which has to wait, and how much one run does."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from podling.api.apps_v1 import (
+    ControllerRevision,
+    StatefulSet,
+    StatefulSetPersistentVolumeClaimRetentionPolicy,
+)
+from podling.api.core_v1 import PersistentVolumeClaim, Pod, PodCondition, PodStatus
+from podling.api.meta_v1 import ObjectMeta, OwnerReference
+from podling.controllers.workloads.statefulset_plan import BURST, Create, Delete, Relabel, UpdateClaims, plan
+from podling.controllers.workloads.statefulset_rules import View, member
+from tests.support.workloads import rolling_stateful, stateful_set
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+INT32_MAX = 2**31 - 1
+
+
+def revision(name: str) -> ControllerRevision:
+    return ControllerRevision(metadata=ObjectMeta(name=name), data={}, revision=1)
+
+
+def pod(stateful: StatefulSet, ordinal: int, state: str) -> Pod:
+    """A member in one of the states ``ready``, ``waiting``, ``young``, ``pending``, ``failed``; a ``!`` after
+    it says that it is being deleted, an ``o`` that it is of the old revision."""
+    word = state.rstrip("!o")
+    phases = {
+        "ready": "Running",
+        "young": "Running",
+        "waiting": "Running",
+        "pending": "Pending",
+        "failed": "Failed",
+    }
+    since = NOW if word == "young" else NOW - timedelta(hours=1)
+    status = "True" if word in ("ready", "young") else "False"
+    condition = PodCondition(type="Ready", status=status, last_transition_time=since)
+    made = member(stateful, stateful.spec.template, "old" if "o" in state[len(word) :] else "new", ordinal)
+    metadata = structs.replace(
+        made.metadata, uid=f"uid-{ordinal}", deletion_timestamp=NOW if state.endswith("!") else None
+    )
+    return structs.replace(
+        made, metadata=metadata, status=PodStatus(phase=phases[word], conditions=(condition,))
+    )
+
+
+def view(replicas: int, pods: dict[int, str], **more: Any) -> View:
+    claims = more.pop("claims", {})
+    stateful = stateful_set(replicas, **more)
+    stateful = structs.replace(
+        stateful,
+        metadata=structs.replace(stateful.metadata, uid="set"),
+        status=structs.replace(stateful.status, current_revision="old", update_revision="new"),
+    )
+    return View(
+        stateful,
+        [pod(stateful, ordinal, state) for ordinal, state in pods.items()],
+        revision("old"),
+        revision("new"),
+        NOW,
+        claims,
+    )
+
+
+def words_of(seen: View) -> list[str]:
+    """The plan as words, in order."""
+    words = []
+    for step in plan(seen):
+        for action in step:
+            match action:
+                case Create(ordinal=ordinal):
+                    words.append(f"create {ordinal}")
+                case Delete(pod=gone):
+                    words.append(f"delete {gone.metadata.name}")
+                case Relabel(ordinal=ordinal):
+                    words.append(f"relabel {ordinal}")
+                case UpdateClaims(ordinal=ordinal):
+                    words.append(f"claims {ordinal}")
+    return words
+
+
+SCALE_DOWN: list[tuple[str, dict[int, str], list[str]]] = [
+    ("the highest goes first", {0: "ready", 1: "ready", 2: "ready"}, ["delete db-2"]),
+    ("one that goes is waited for", {0: "ready", 1: "ready", 2: "ready!"}, []),
+    ("an unhealthy one waits for a lower unhealthy one", {0: "ready", 1: "waiting", 2: "waiting"}, []),
+    ("the lowest unhealthy one may go", {0: "ready", 1: "ready", 2: "waiting"}, ["delete db-2"]),
+    ("a healthy one goes though a lower one is not", {0: "ready", 1: "waiting", 2: "ready"}, ["delete db-2"]),
+    ("one that goes below counts as unhealthy", {0: "ready", 1: "ready!", 2: "pending"}, []),
+    ("one that has ended waits as well", {0: "ready", 1: "failed", 2: "failed"}, []),
+    ("an unhealthy member stops all of it", {0: "waiting", 1: "ready", 2: "ready"}, []),
+    ("a missing member comes first", {1: "ready", 2: "ready"}, ["create 0"]),
+]
+
+
+@pytest.mark.parametrize(("why", "pods", "words"), SCALE_DOWN)
+def test_ordered_scale_down_stops_at_unhealthy_pods(why: str, pods: dict[int, str], words: list[str]) -> None:
+    assert words_of(view(1, pods)) == words, why
+
+
+def test_ordered_scale_down_waits_until_pods_are_available() -> None:
+    states = {0: "ready", 1: "young", 2: "young"}
+    assert words_of(view(1, states, min_ready_seconds=30)) == []
+    assert words_of(view(1, {0: "ready", 1: "ready", 2: "young"}, min_ready_seconds=30)) == ["delete db-2"]
+    assert words_of(view(1, states)) == ["delete db-2"]
+
+
+PARALLEL: list[tuple[str, int, dict[int, str], list[str]]] = [
+    ("all that is missing at once", 3, {}, ["create 0", "create 1", "create 2"]),
+    (
+        "all that is too much at once",
+        1,
+        {0: "waiting", 1: "pending", 2: "ready"},
+        ["delete db-2", "delete db-1"],
+    ),
+    ("what goes already is left alone", 0, {0: "ready!", 1: "ready"}, ["delete db-1"]),
+    (
+        "an ended pod does not stop the rest",
+        2,
+        {0: "failed", 2: "ready"},
+        ["delete db-0", "create 1", "delete db-2"],
+    ),
+    ("an update from the last one down", 2, {0: "readyo", 1: "readyo"}, ["delete db-1"]),
+    ("an update takes a broken pod", 2, {0: "readyo", 1: "waitingo"}, ["delete db-1"]),
+    ("an update waits for each", 2, {0: "readyo", 1: "waiting"}, []),
+]
+
+
+@pytest.mark.parametrize(("why", "replicas", "pods", "words"), PARALLEL)
+def test_parallel_sets_do_everything_at_once(
+    why: str, replicas: int, pods: dict[int, str], words: list[str]
+) -> None:
+    assert words_of(view(replicas, pods, pod_management_policy="Parallel")) == words, why
+
+
+def test_update_within_max_unavailable_counts_those_that_are_down() -> None:
+    more = {
+        "pod_management_policy": "Parallel",
+        "update_strategy": rolling_stateful(partition=0, max_unavailable=2),
+    }
+    assert words_of(view(4, dict.fromkeys(range(4), "readyo"), **more)) == ["delete db-3", "delete db-2"]
+    assert words_of(view(4, {0: "readyo", 1: "readyo", 2: "readyo", 3: "waiting"}, **more)) == ["delete db-2"]
+    assert words_of(view(4, {0: "readyo", 1: "readyo", 2: "waiting", 3: "waiting"}, **more)) == []
+
+
+@pytest.mark.parametrize("replicas", [100_000, INT32_MAX])
+@pytest.mark.parametrize("policy", ["Parallel", "OrderedReady"])
+@pytest.mark.parametrize("unavailable", [None, 2, "100%"])
+def test_one_run_does_a_bounded_amount_of_work(replicas: int, policy: str, unavailable: Any) -> None:
+    strategy = rolling_stateful(partition=0, max_unavailable=unavailable)
+    present = dict.fromkeys(range(3), "readyo")
+    seen = view(replicas, present, pod_management_policy=policy, update_strategy=strategy)
+    actions = [action for step in plan(seen) for action in step]
+    assert 1 <= len(actions) <= 2 * BURST
+    assert sum(isinstance(action, Create) for action in actions) == (BURST if policy == "Parallel" else 1)
+
+
+def test_scaling_away_many_pods_takes_several_runs() -> None:
+    seen = view(0, dict.fromkeys(range(BURST + 100), "ready"), pod_management_policy="Parallel")
+    words = words_of(seen)
+    assert len(words) == BURST
+    assert words[0] == f"delete db-{BURST + 99}"
+
+
+NAMES = ["db-00", "db-2147483648", "db-+1", "other-0", "db", "db-"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pods_with_other_names_are_no_members(name: str) -> None:
+    seen = view(1, {0: "ready"})
+    odd = pod(seen.stateful, 7, "ready")
+    odd = structs.replace(odd, metadata=structs.replace(odd.metadata, name=name))
+    assert words_of(with_pods(seen, odd)) == []
+
+
+def with_pods(seen: View, *more: Pod) -> View:
+    """The same with more pods."""
+    return View(seen.stateful, [*more, *seen.pods], seen.current, seen.update, seen.now, seen.claims)
+
+
+# Claims
+
+
+def claim(name: str, *owners: tuple[str, str, str]) -> PersistentVolumeClaim:
+    references = tuple(
+        OwnerReference(
+            api_version="v1", kind=kind, name=of, uid=uid, controller=True, block_owner_deletion=True
+        )
+        for kind, of, uid in owners
+    )
+    return PersistentVolumeClaim(metadata=ObjectMeta(name=name, owner_references=references))
+
+
+TEMPLATES = (PersistentVolumeClaim(metadata=ObjectMeta(name="data")),)
+SET, FIRST, SECOND = ("StatefulSet", "db", "set"), ("Pod", "db-0", "uid-0"), ("Pod", "db-1", "uid-1")
+OTHER = ("Backup", "nightly", "other")
+
+RETENTION: list[tuple[str, str, list[tuple[str, str, str]], list[tuple[str, str, str]], list[str]]] = [
+    ("Retain", "Retain", [], [], ["delete db-1"]),
+    ("Retain", "Retain", [SET], [], ["claims 0"]),
+    ("Retain", "Retain", [], [SECOND], ["claims 1", "delete db-1"]),
+    ("Delete", "Retain", [SET], [SET], ["delete db-1"]),
+    ("Delete", "Retain", [], [SET], ["claims 0", "delete db-1"]),
+    ("Retain", "Delete", [], [SECOND], ["delete db-1"]),
+    ("Retain", "Delete", [], [], ["claims 1", "delete db-1"]),
+    ("Delete", "Delete", [SET], [SECOND], ["delete db-1"]),
+    ("Delete", "Delete", [SET], [SET], ["claims 1", "delete db-1"]),
+    ("Delete", "Delete", [OTHER], [OTHER], ["delete db-1"]),
+]
+
+
+@pytest.mark.parametrize(("deleted", "scaled", "first", "second", "words"), RETENTION)
+def test_claims_follow_the_retention_policy_when_it_changes(
+    deleted: str,
+    scaled: str,
+    first: list[tuple[str, str, str]],
+    second: list[tuple[str, str, str]],
+    words: list[str],
+) -> None:
+    policy = StatefulSetPersistentVolumeClaimRetentionPolicy(when_deleted=deleted, when_scaled=scaled)
+    claims = {"data-db-0": claim("data-db-0", *first), "data-db-1": claim("data-db-1", *second)}
+    seen = view(
+        1,
+        {0: "ready", 1: "ready"},
+        volume_claim_templates=TEMPLATES,
+        persistent_volume_claim_retention_policy=policy,
+        claims=claims,
+    )
+    expected = [*words, "delete db-1"] if words == ["claims 0"] else words
+    assert words_of(seen) == expected
+
+
+def test_pending_pod_gets_its_missing_claims_again() -> None:
+    assert words_of(view(1, {0: "pending"}, volume_claim_templates=TEMPLATES)) == ["claims 0"]
+    assert words_of(view(1, {0: "ready"}, volume_claim_templates=TEMPLATES)) == []
+
+
+@pytest.mark.parametrize("policy", ["Parallel", "OrderedReady"])
+def test_pod_waits_for_the_end_of_a_claim_of_an_earlier_pod(policy: str) -> None:
+    gone = StatefulSetPersistentVolumeClaimRetentionPolicy(when_deleted="Retain", when_scaled="Delete")
+    more = {
+        "pod_management_policy": policy,
+        "volume_claim_templates": TEMPLATES,
+        "persistent_volume_claim_retention_policy": gone,
+    }
+    stale = {"data-db-0": claim("data-db-0", ("Pod", "db-0", "earlier"))}
+    assert words_of(view(1, {}, claims=stale, **more)) == []
+    assert words_of(view(1, {}, claims={"data-db-0": claim("data-db-0")}, **more)) == ["create 0"]

@@ -1,0 +1,54 @@
+"""Finished jobs go when their time has come."""
+
+from __future__ import annotations
+
+from podling import clock
+from podling.api.batch_v1 import Job, JobSpec
+from podling.api.core_v1 import PodSpec, PodTemplateSpec
+from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.workloads.ttl_after_finished import TTLAfterFinishedController
+from podling.testing import ControlPlane
+from tests.support.control_loops import pod, running
+
+
+async def finished_job(cluster: ControlPlane, name: str, ttl: int | None) -> None:
+    template = PodTemplateSpec(spec=PodSpec(containers=pod("x").spec.containers, restart_policy="Never"))
+    spec = JobSpec(ttl_seconds_after_finished=ttl, template=template)
+    await cluster.client.create(Job(metadata=ObjectMeta(name=name, namespace="default"), spec=spec))
+    now = clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    both = [
+        {"type": type_, "status": "True", "reason": "CompletionsReached", "lastTransitionTime": now}
+        for type_ in ("SuccessCriteriaMet", "Complete")
+    ]
+    patch = {"status": {"conditions": both, "startTime": now, "completionTime": now}}
+    await cluster.client.patch(Job, name, patch, "default", subresource="status")
+
+
+async def left(cluster: ControlPlane) -> list[str]:
+    """Jobs that nobody has asked to go."""
+    found = (await cluster.client.list(Job, "default")).items
+    return [each.metadata.name or "" for each in found if each.metadata.deletion_timestamp is None]
+
+
+async def test_a_finished_job_goes_after_its_time(cluster: ControlPlane) -> None:
+    async with running(cluster.client, TTLAfterFinishedController):
+        await finished_job(cluster, "short", 60)
+        await finished_job(cluster, "long", 600)
+        await finished_job(cluster, "keep", None)
+        await cluster.advance(seconds=59)
+        assert await left(cluster) == ["keep", "long", "short"]
+        await cluster.advance(seconds=2)
+        assert await left(cluster) == ["keep", "long"]
+        await cluster.advance(minutes=10)
+        assert await left(cluster) == ["keep"]
+
+
+async def test_a_time_that_was_extended_is_obeyed(cluster: ControlPlane) -> None:
+    async with running(cluster.client, TTLAfterFinishedController):
+        await finished_job(cluster, "job", 60)
+        await cluster.advance(seconds=50)
+        await cluster.client.patch(Job, "job", {"spec": {"ttlSecondsAfterFinished": 120}}, "default")
+        await cluster.advance(seconds=50)
+        assert await left(cluster) == ["job"]
+        await cluster.advance(seconds=30)
+        assert await left(cluster) == []

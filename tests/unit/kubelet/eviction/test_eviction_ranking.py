@@ -1,0 +1,181 @@
+"""Which pod is evicted first, and its message, as tables.
+
+The cases named after usage and priority are upstream's (``pkg/kubelet/eviction/helpers_test.go``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podling.api.core_v1 import Pod
+from podling.kubelet.eviction.eviction_ranking import ContainerUse, PodUse, message, pod_request, rank
+from podling.kubelet.node.node_pressure import Observation, Threshold
+from podling.machinery.pods import qos_class_of
+
+MI = 1 << 20
+MEMORY, DISK, PIDS = "memory.available", "nodefs.available", "pid.available"
+LOW, HIGH = -1, 1
+
+
+def container(name: str = "app", **requests: str) -> dict[str, Any]:
+    named = {key.replace("_", "-"): amount for key, amount in requests.items()}
+    return {"name": name, "resources": {"requests": named}}
+
+
+def sidecar(name: str = "proxy", **requests: str) -> dict[str, Any]:
+    return {**container(name, **requests), "restartPolicy": "Always"}
+
+
+def make_pod(name: str = "web", status: Any = None, **spec: Any) -> Pod:
+    plain = {
+        "metadata": {"name": name},
+        "spec": {"containers": [container()], **spec},
+        "status": status or {},
+    }
+    return msgspec.convert(plain, Pod)
+
+
+def use(name: str, used: int, request: str = "", priority: int = 0) -> PodUse:
+    """Return a pod that uses ``used`` MiB of memory and of disk, and as many processes."""
+    requests = {"memory": request, "ephemeral_storage": request} if request else {}
+    subject = make_pod(name, priority=priority, containers=[container(**requests)])
+    return PodUse(subject, (ContainerUse("app", memory=used * MI, disk=used * MI, processes=used),))
+
+
+RELATIVE = [
+    use("burstable-high", 800, "100Mi"),
+    use("best-effort-high", 500),
+    use("best-effort-low", 300),
+    use("burstable-low", 300, "100Mi"),
+    use("guaranteed-high", 800, "1Gi"),
+    use("guaranteed-low", 200, "1Gi"),
+]
+BY_PRIORITY = [
+    use("above-low-priority-high-usage", 500, priority=LOW),
+    use("above-low-priority-low-usage", 50, priority=LOW),
+    use("above-high-priority-high-usage", 600, "100Mi", HIGH),
+    use("above-high-priority-low-usage", 150, "100Mi", HIGH),
+    use("below-low-priority-high-usage", 800, "1Gi", LOW),
+    use("below-low-priority-low-usage", 200, "1Gi", LOW),
+    use("below-high-priority-high-usage", 800, "1Gi", HIGH),
+    use("below-high-priority-low-usage", 200, "1Gi", HIGH),
+]
+
+
+@pytest.mark.parametrize("signal", [MEMORY, DISK])
+@pytest.mark.parametrize(
+    "expected",
+    [
+        [use("exceeds", 101, "100Mi", HIGH), use("below", 199, "200Mi", LOW)],
+        [use("low", 1, priority=-134), use("medium", 1, priority=1), use("high", 1, priority=12534)],
+        RELATIVE,
+        BY_PRIORITY,
+        [PodUse(make_pod("unmeasured", priority=HIGH)), use("measured", 500, priority=LOW)],
+    ],
+)
+def test_order_of_eviction(signal: str, expected: list[PodUse]) -> None:
+    assert list(rank(expected[::-1], signal)) == expected
+
+
+def test_order_of_the_classes_of_service_at_equal_use() -> None:
+    """Requests decide, not the class: pods below their requests are candidates too, and come last."""
+    best_effort = use("best-effort", 150)
+    burstable = use("burstable", 150, "100Mi")
+    limited = {"requests": {"memory": "200Mi", "cpu": "1"}, "limits": {"memory": "200Mi", "cpu": "1"}}
+    containers = [{"name": "app", "resources": limited}]
+    guaranteed = PodUse(make_pod("guaranteed", containers=containers), use("x", 150).containers)
+    expected = [best_effort, burstable, guaranteed]
+    assert [qos_class_of(each.pod) for each in expected] == ["BestEffort", "Burstable", "Guaranteed"]
+    assert list(rank(expected[::-1], MEMORY)) == expected
+
+
+def test_order_by_processes() -> None:
+    expected = [
+        use("low-priority-high-usage", 20, priority=LOW),
+        use("low-priority-low-usage", 6, priority=LOW),
+        use("high-priority-high-usage", 20, priority=HIGH),
+        use("high-priority-low-usage", 5, priority=HIGH),
+    ]
+    assert list(rank(expected[::-1], PIDS)) == expected
+
+
+def test_local_volumes_count_as_disk() -> None:
+    first = PodUse(make_pod("volumes"), (ContainerUse("app"),), volumes_disk=2 * MI)
+    assert rank([use("layers", 1), first], DISK)[0] is first
+    assert rank([use("layers", 1), first], MEMORY)[1] is first
+
+
+def test_critical_pods_are_never_evicted() -> None:
+    assert rank([use("critical", 90, priority=2_000_000_000)], MEMORY) == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "resource", "request_text"),
+    [
+        ({"containers": [container(memory="1Gi"), container("b", memory="1Gi")]}, "memory", "2Gi"),
+        ({"initContainers": [sidecar(memory="1Gi")]}, "memory", "1Gi"),
+        ({"initContainers": [container("setup", memory="3Gi")]}, "memory", "3Gi"),
+        (
+            {
+                "containers": [container(memory="1Gi")],
+                "initContainers": [sidecar(memory="1Gi"), container("setup", memory="3Gi")],
+            },
+            "memory",
+            "4Gi",
+        ),
+        (
+            {"containers": [container(memory="1Gi")], "resources": {"requests": {"memory": "5Gi"}}},
+            "memory",
+            "5Gi",
+        ),
+        (
+            {
+                "containers": [container(ephemeral_storage="1Gi")],
+                "resources": {"requests": {"memory": "5Gi"}},
+            },
+            "ephemeral-storage",
+            "0",
+        ),
+        ({"containers": [container(memory="1Gi")], "overhead": {"memory": "1Gi"}}, "memory", "2Gi"),
+        ({"overhead": {"memory": "1Gi"}}, "memory", "0"),
+        ({"containers": [container(memory="1Gi")]}, "inodes", "0"),
+    ],
+)
+def test_request_of_a_pod(spec: dict[str, Any], resource: str, request_text: str) -> None:
+    assert str(pod_request(make_pod(**spec), resource)) == request_text
+
+
+HARD = Threshold(MEMORY, "100Mi")
+LOW_ON_MEMORY = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
+
+
+def told(spec: dict[str, Any], *uses: ContainerUse, status: Any = None) -> str:
+    subject = PodUse(make_pod(status=status, **spec), uses)
+    return message(subject, HARD, Observation(50 * MI, 2000 * MI))
+
+
+def test_message_lists_regular_init_and_sidecar_containers() -> None:
+    spec = {
+        "containers": [container(memory="100M")],
+        "initContainers": [container("setup", memory="1Gi"), sidecar(memory="1Mi")],
+        "ephemeralContainers": [{"name": "debug"}],
+    }
+    uses = [ContainerUse(name, memory=300 * MI + 1) for name in ("app", "proxy", "setup", "debug")]
+    assert told(spec, *uses) == (
+        LOW_ON_MEMORY
+        + "Container app was using 314572801, request is 100M, has larger consumption of memory. "
+        "Container proxy was using 314572801, request is 1Mi, has larger consumption of memory. "
+    )
+
+
+def test_message_compares_with_what_was_allocated() -> None:
+    allocated = {"containerStatuses": [{"name": "app", "allocatedResources": {"memory": "1Gi"}}]}
+    spec = {"containers": [container(memory="1Mi")]}
+    assert told(spec, ContainerUse("app", memory=MI * 2), status=allocated) == LOW_ON_MEMORY
+
+
+def test_message_without_measurements() -> None:
+    assert told({}) == LOW_ON_MEMORY

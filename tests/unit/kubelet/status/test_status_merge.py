@@ -1,0 +1,191 @@
+"""What of a decided status may be sent, given what the API holds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from podling.api.core_v1 import ContainerStatus, Pod, PodStatus
+from podling.kubelet.observation import PodObservation
+from podling.kubelet.pod_spec import ContainerKind
+from podling.kubelet.status.container_statuses import ContainerFacts, container_statuses
+from podling.kubelet.status.probe_view import NO_PROBES
+from podling.kubelet.status.status import PodFacts, pod_status
+from podling.kubelet.status.status_merge import merge_status, terminated_status
+from podling.runtime.base import Container
+from podling.runtime.base import ContainerState as RuntimeState
+
+RUNNING: dict[str, Any] = {"running": {}}
+
+
+def pod(status: dict[str, Any], **spec: Any) -> Pod:
+    plain = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "app"}], **spec}, "status": status}
+    return msgspec.convert(plain, Pod)
+
+
+def status(**fields: Any) -> PodStatus:
+    return msgspec.convert(fields, PodStatus)
+
+
+def condition(type_: str, value: str, **more: Any) -> dict[str, Any]:
+    return {"type": type_, "status": value, **more}
+
+
+def conditions(found: PodStatus) -> list[str]:
+    return [f"{held.type}={held.status} {held.reason or ''}".strip() for held in found.conditions]
+
+
+@pytest.mark.parametrize(("phase", "reason"), [("Running", "Noted"), ("Pending", "")])
+def test_reason_and_message_stay_while_the_phase_stays(phase: str, reason: str) -> None:
+    subject = pod({}, containers=[{"name": "app"}])
+    made = datetime(2026, 1, 1, tzinfo=UTC)
+    app = Container(
+        id="1", sandbox_id="s", name="app", attempt=0, state=RuntimeState.RUNNING, created_at=made
+    )
+    before = status(phase=phase, reason="Noted", message="in words")
+    observed = PodObservation("u", containers=(app,))
+    found = pod_status(subject, observed, NO_PROBES, before, PodFacts(ContainerFacts("sim")), made)
+    assert (found.phase, found.reason, found.message) == ("Running", reason, "in words" if reason else "")
+
+
+def test_a_terminal_phase_waits_until_nothing_runs() -> None:
+    held = pod({"phase": "Running"})
+    decided = status(phase="Failed", reason="Evicted", message="too much")
+    waiting = merge_status(held, decided, may_run=True)
+    assert (waiting.phase, waiting.reason, waiting.message) == ("Running", "", "")
+    sent = merge_status(held, decided, may_run=False)
+    assert (sent.phase, sent.reason, sent.message) == ("Failed", "Evicted", "too much")
+
+
+def test_what_is_over_stays_over() -> None:
+    held = pod({"phase": "Succeeded", "reason": "Done"})
+    sent = merge_status(held, status(phase="Running"), may_run=True)
+    assert (sent.phase, sent.reason) == ("Succeeded", "Done")
+
+
+@pytest.mark.parametrize(("phase", "reason"), [("Failed", "PodFailed"), ("Succeeded", "PodCompleted")])
+def test_what_is_over_is_not_ready(phase: str, reason: str) -> None:
+    decided = status(
+        phase=phase, conditions=[condition("Ready", "True"), condition("ContainersReady", "True")]
+    )
+    sent = merge_status(pod({}), decided, may_run=False)
+    assert conditions(sent) == [f"Ready=False {reason}", f"ContainersReady=False {reason}"]
+
+
+def test_conditions_of_others_are_kept_as_they_are() -> None:
+    held = pod({"conditions": [condition("example.com/gate", "True"), condition("Ready", "False")]})
+    decided = status(conditions=[condition("example.com/gate", "False"), condition("Ready", "True")])
+    assert conditions(merge_status(held, decided, may_run=True)) == ["example.com/gate=True", "Ready=True"]
+
+
+def test_a_disruption_is_told_together_with_the_end() -> None:
+    held = pod({"phase": "Running"})
+    mark = condition("DisruptionTarget", "True", reason="TerminationByKubelet")
+    decided = status(phase="Failed", conditions=[mark])
+    assert conditions(merge_status(held, decided, may_run=True)) == []
+    assert conditions(merge_status(held, decided, may_run=False)) == [
+        "DisruptionTarget=True TerminationByKubelet"
+    ]
+
+
+def test_what_was_said_first_is_kept() -> None:
+    held = pod({"startTime": "2026-01-01T00:00:00Z", "observedGeneration": 7, "qosClass": "Burstable"})
+    decided = status(startTime="2026-02-02T00:00:00Z", observedGeneration=3, qosClass="BestEffort")
+    sent = merge_status(held, decided, may_run=True)
+    assert sent.start_time is not None
+    assert (sent.start_time.month, sent.observed_generation, sent.qos_class) == (1, 7, "Burstable")
+
+
+@pytest.mark.parametrize(
+    ("policy", "exit_code", "shown"),
+    [
+        ("Always", 0, "running"),
+        ("OnFailure", 1, "running"),
+        ("OnFailure", 0, "ended"),
+        ("Never", 1, "ended"),
+    ],
+)
+def test_who_ended_for_good_is_not_shown_alive_again(policy: str, exit_code: int, shown: str) -> None:
+    ended = {"name": "setup", "state": {"terminated": {"exitCode": exit_code}}}
+    held = pod({"initContainerStatuses": [ended]}, restartPolicy=policy, initContainers=[{"name": "setup"}])
+    decided = status(initContainerStatuses=[{"name": "setup", "state": RUNNING}])
+    (found,) = merge_status(held, decided, may_run=True).init_container_statuses
+    assert ("running" if found.state.running is not None else "ended") == shown
+
+
+def test_an_ended_pod_has_no_container_that_looks_alive() -> None:
+    subject = pod({}, containers=[{"name": "app"}, {"name": "late"}])
+    decided = status(
+        phase="Running",
+        containerStatuses=[
+            {"name": "app", "state": {"terminated": {"exitCode": 3}}},
+            {"name": "late", "state": {"waiting": {"reason": "ContainerCreating"}}},
+        ],
+    )
+    found = terminated_status(subject, decided)
+    assert found.phase == "Failed"
+    codes = [held.state.terminated.exit_code for held in found.container_statuses if held.state.terminated]
+    assert codes == [3, 137]
+    late = found.container_statuses[1].state.terminated
+    assert late is not None
+    assert late.reason == "ContainerStatusUnknown"
+
+
+def test_a_pod_that_ended_before_its_init_containers_did_was_never_begun() -> None:
+    subject = pod({}, initContainers=[{"name": "setup"}])
+    decided = status(
+        phase="Pending",
+        initContainerStatuses=[{"name": "setup", "state": {"waiting": {"reason": "PodInitializing"}}}],
+        containerStatuses=[{"name": "app", "state": {"waiting": {"reason": "PodInitializing"}}}],
+    )
+    found = terminated_status(subject, decided)
+    assert found.phase == "Failed"
+    assert all(held.state.waiting is not None for held in found.container_statuses)
+
+
+def shown(state: RuntimeState, attempt: int, before: dict[str, Any]) -> ContainerStatus:
+    """What is shown of a container that the runtime has in ``state``."""
+    subject = pod({}, containers=[{"name": "app"}])
+    made = datetime(2026, 1, 1, tzinfo=UTC)
+    found = Container(id="1", sandbox_id="s", name="app", attempt=attempt, state=state, created_at=made)
+    (result,) = container_statuses(
+        subject,
+        ContainerKind.REGULAR,
+        subject.spec.containers,
+        PodObservation("u", containers=(found,)),
+        NO_PROBES,
+        {"app": msgspec.convert({"name": "app", **before}, ContainerStatus)},
+        ContainerFacts("sim"),
+    )
+    return result
+
+
+ENDED: dict[str, Any] = {"terminated": {"exitCode": 1}}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "before", "count"),
+    [
+        (3, {"restartCount": 2, "state": ENDED}, 3),
+        (3, {"restartCount": 3, "state": RUNNING}, 3),
+        (0, {"restartCount": 3, "state": RUNNING}, 3),
+        (0, {"restartCount": 3, "state": ENDED}, 4),
+        (0, {"restartCount": 0, "state": ENDED}, 1),
+        (1, {"restartCount": 1, "state": {"waiting": {}}}, 1),
+    ],
+)
+def test_restarts_are_counted_even_where_the_runtime_forgot_some(
+    attempt: int, before: dict[str, Any], count: int
+) -> None:
+    assert shown(RuntimeState.RUNNING, attempt, before).restart_count == count
+
+
+def test_a_container_in_a_state_that_nobody_knows_has_ended() -> None:
+    found = shown(RuntimeState.UNKNOWN, 2, {"restartCount": 2, "state": RUNNING})
+    ended = found.state.terminated
+    assert ended is not None
+    assert (ended.reason, ended.exit_code, found.restart_count) == ("ContainerStatusUnknown", 137, 3)
+    assert ended.message == "The container could not be located when the pod was terminated"

@@ -1,0 +1,300 @@
+"""Bodies of requests: JSON and YAML to plain data; what is malformed or hostile is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from podling import clock
+from podling.machinery.encoding import jsonscan
+from podling.machinery.encoding.bodies import Body, read_body
+from podling.machinery.errors import ApiError
+from tests.support.held_loop import CountedCalls
+
+YAML = "application/yaml"
+
+
+def refused(data: bytes, media_type: str = "application/json", kind: str = "") -> str:
+    with pytest.raises(ApiError) as caught:
+        read_body(data, media_type, kind)
+    assert caught.value.code == 400
+    assert caught.value.reason == "BadRequest"
+    return str(caught.value)
+
+
+GO_COMPLAINTS = {
+    "": "unexpected end of JSON input",
+    '{"a":': "unexpected end of JSON input",
+    '"abc': "unexpected end of JSON input",
+    "x": "invalid character 'x' looking for beginning of value",
+    "{a:1}": "invalid character 'a' looking for beginning of object key string",
+    '{"a":1,}': "invalid character '}' looking for beginning of object key string",
+    '{"a" 1}': "invalid character '1' after object key",
+    '{"a":1 "b"}': "invalid character '\"' after object key:value pair",
+    "[1 2]": "invalid character '2' after array element",
+    "[1,]": "invalid character ']' looking for beginning of value",
+    "{}}": "invalid character '}' after top-level value",
+    "nulx": "invalid character 'x' in literal null (expecting 'l')",
+    "-a": "invalid character 'a' in numeric literal",
+    "1.x": "invalid character 'x' after decimal point in numeric literal",
+    "1ex": "invalid character 'x' in exponent of numeric literal",
+    '"a\nb"': r"invalid character '\n' in string literal",
+    r'"\x"': "invalid character 'x' in string escape code",
+    r'"\u12g4"': r"invalid character 'g' in \u hexadecimal character escape",
+    "[NaN]": "invalid character 'N' looking for beginning of value",
+}
+
+
+@pytest.mark.parametrize(("text", "complaint"), GO_COMPLAINTS.items())
+def test_malformed_json_is_refused_in_gos_words(text: str, complaint: str) -> None:
+    assert refused(text.encode()) == f"couldn't get version/kind; json parse error: {complaint}"
+
+
+def test_the_refusal_shows_how_the_body_begins() -> None:
+    start = (
+        "the object provided is unrecognized (must be of type Pod): "
+        "couldn't get version/kind; json parse error: "
+    )
+    end = "unexpected end of JSON input"
+    assert refused(b"", kind="Pod") == f"{start}{end} (<empty>)"
+    assert refused(b'{"kind":"Pod"', kind="Pod") == f'{start}{end} ({{"kind":"Pod")'
+    assert refused(b"[" * 40, kind="Pod") == f"{start}{end} ({'5b' * 30} ...)"
+
+
+def test_half_a_character_is_replaced_as_go_does() -> None:
+    assert read_body(rb'{"a":["\ud800","\ude00x"],"\ud83d\ude00":"\uD83D\uDE00"}').value == {
+        "a": ["\ufffd", "\ufffdx"],
+        "\U0001f600": "\U0001f600",
+    }
+
+
+def test_bytes_that_are_no_text_are_replaced_too() -> None:
+    assert read_body(b'{"a":"\xff"}').value == {"a": "\ufffd"}
+
+
+def test_an_object_must_be_an_object_but_a_patch_may_be_a_list() -> None:
+    assert "json: cannot unmarshal array into Go value of type struct" in refused(b"[1]", kind="Pod")
+    assert read_body(b"[1]", "application/json-patch+json") == Body([1])
+
+
+def test_a_key_that_comes_twice_is_found_with_its_path() -> None:
+    body = read_body(b'{"a":[{"b":1},{"b":1,"c":{"d":2,"d":3},"b":4}],"a":5,"a":6}')
+    assert body.value == {"a": 6}
+    assert body.duplicates == (
+        'duplicate field "a[1].c.d"',
+        'duplicate field "a[1].b"',
+        'duplicate field "a"',
+    )
+
+
+def test_the_same_key_in_two_objects_is_no_duplicate() -> None:
+    assert read_body(b'[{"a":1},{"a":1}]').duplicates == ()
+
+
+@pytest.mark.parametrize("opener", [b"[", b'{"a":', b'[{"a":'])
+def test_deep_nesting_is_refused_not_survived_by_luck(opener: bytes) -> None:
+    closers = {b"[": b"]", b'{"a":': b"}", b'[{"a":': b"}]"}
+    for depth in (600, 20_000):
+        data = opener * depth + b"1" + closers[opener] * depth
+        assert refused(data).endswith("exceeded max depth")
+        assert "max depth" in refused(data, YAML)
+
+
+def test_a_large_flat_body_is_not_deep() -> None:
+    data = json.dumps([{"a": [n]} for n in range(2000)]).encode()
+    assert len(read_body(data).value) == 2000
+
+
+def test_unknown_media_types_are_refused() -> None:
+    with pytest.raises(ApiError) as caught:
+        read_body(b"{}", "text/plain")
+    assert caught.value.code == 415
+    assert str(caught.value) == (
+        "the body of the request was in an unknown format - "
+        "accepted media types include: application/json, application/yaml"
+    )
+
+
+@pytest.mark.parametrize(
+    "media_type", ["", "application/json", "application/json; charset=utf-8", "Application/JSON"]
+)
+def test_media_types_are_read_leniently(media_type: str) -> None:
+    assert read_body(b'{"a":1}', media_type).value == {"a": 1}
+
+
+SCALARS: dict[str, Any] = {
+    "text": "text", "'1'": "1", '"yes"': "yes", "yes": True, "No": False, "on": True, "y": True, "null": None,
+    "~": None, "": None, "12": 12, "-3": -3, "+3": 3, "1_000": 1000, "0x1F": 31, "0b11": 3, "0o17": 15,
+    "017": 15, "089": 89, "1.5": 1.5, "1.0": 1, "1e3": 1000, ".5": 0.5, "1.25-alpine": "1.25-alpine",
+    "2020-01-01": "2020-01-01", "2020-01-01T00:00:00Z": "2020-01-01T00:00:00Z", "10:30": "10:30",
+    "10.0.0.1": "10.0.0.1", "-": None, "!!str 5": "5", "!!int '5'": 5, "500m": "500m", "1Gi": "1Gi",
+    "-x": "-x", "-.": "-.", "0x": "0x",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "value"), [item for item in SCALARS.items() if item[0] != "-"])
+def test_yaml_scalars(text: str, value: Any) -> None:
+    read = read_body(f"a: {text}".encode(), YAML).value["a"]
+    assert (read, type(read)) == (value, type(value))
+
+
+def test_yaml_structures() -> None:
+    manifest = b"""
+metadata: {name: web, labels: {tier: "1"}}
+spec:
+  containers:
+  - &first
+    name: a
+    args: [x, 2]
+    env: []
+  - <<: *first
+    name: b
+text: |
+  two
+  lines
+---
+ignored: true
+"""
+    assert read_body(manifest, YAML).value == {
+        "metadata": {"name": "web", "labels": {"tier": "1"}},
+        "spec": {
+            "containers": [
+                {"name": "a", "args": ["x", 2], "env": []},
+                {"name": "b", "args": ["x", 2], "env": []},
+            ]
+        },
+        "text": "two\nlines\n",
+    }
+
+
+def test_an_alias_is_a_copy() -> None:
+    value = read_body(b"a: &x {list: [1]}\nb: *x", YAML).value
+    value["a"]["list"].append(2)
+    assert value["b"] == {"list": [1]}
+
+
+def test_repeated_yaml_keys_are_told_with_their_lines() -> None:
+    body = read_body(b"a: 1\nb:\n  c: 1\n  c: 2\na: 3\n", YAML)
+    assert body.value == {"a": 3, "b": {"c": 2}}
+    assert body.duplicates == (
+        'yaml: unmarshal errors:\n  line 4: key "c" already set in map\n  line 5: key "a" already set in map',
+    )
+
+
+def test_yaml_keys_become_strings() -> None:
+    assert read_body(b"1: a\ntrue: b\n~: c", YAML).value == {"1": "a", "true": "b", "null": "c"}
+
+
+def test_an_alias_bomb_is_refused() -> None:
+    layers = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
+    layers += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    assert refused("\n".join(layers).encode(), YAML).endswith("document contains excessive aliasing")
+
+
+def test_anchors_cost_no_more_than_what_they_name() -> None:
+    depth, leaves = 400, 5_000
+    text = b"a: " + b"".join(b"&a%d [" % level for level in range(depth)) + b"1," * leaves + b"]" * depth
+    with CountedCalls() as calls:
+        asyncio.run(_read(text))
+    assert calls.most < 40 * (depth + leaves)
+
+
+async def _read(text: bytes) -> None:
+    asyncio.get_running_loop().call_soon(read_body, text, "application/yaml")
+    await clock.sleep(0)
+
+
+def test_merged_mappings_count_as_aliases() -> None:
+    keys = b",".join(b"k%d: 1" % number for number in range(1000))
+    nested = b"a: " + b"{<<: " * 200 + b"{" + keys + b"}" + b"}" * 200
+    with pytest.raises(ApiError, match="excessive aliasing"):
+        read_body(nested, "application/yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (b"a: [1", "yaml: line 1: did not find expected ',' or ']'"),
+        (b"a: 1\n b: 2\n", "yaml: line 2: mapping values are not allowed in this context"),
+        (b"a: 1\nb:\n- c\nd\n", "yaml: line 4: could not find expected ':'"),
+        (b"a: *nothing", "yaml: unknown anchor 'nothing' referenced"),
+        (b"a: .inf", "json: unsupported value: inf"),
+        (b"? [1]\n: 2", "yaml: line 1: mapping keys must be scalars"),
+        (b"<<: 1", "map merge requires map or sequence of maps as the value"),
+    ],
+)
+def test_unacceptable_yaml(text: bytes, part: str) -> None:
+    assert part in refused(text, YAML)
+
+
+def test_yaml_that_is_no_object_is_refused_where_an_object_is_wanted() -> None:
+    assert "json: cannot unmarshal string into Go value" in refused(b"just text", YAML, "Pod")
+
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+@given(plain, st.sampled_from([json.dumps, compact, lambda value: compact(value) + "\n"]))
+def test_json_is_read_as_it_was_written(value: Any, write: Callable[[Any], str]) -> None:
+    found = read_body(write(value).encode(errors="replace")).value
+    assert repr(found) == repr(json.loads(write(value).encode(errors="replace"))), "types are told apart, too"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", '":', "\\"]), plain), max_size=4))
+def test_a_key_that_comes_twice_is_found_in_compact_json(pairs: list[tuple[str, Any]]) -> None:
+    text = "{" + ",".join(f"{compact(key)}:{compact(value)}" for key, value in pairs) + "}"
+    body = read_body(text.encode(errors="replace"))
+    repeated = {key for key, _ in pairs if [each for each, _ in pairs].count(key) > 1}
+    assert len(body.duplicates) == len(repeated)
+    assert list(body.value) == list(dict.fromkeys(key for key, _ in pairs))
+
+
+@given(plain)
+def test_the_slow_scanner_accepts_all_json(value: Any) -> None:
+    assert jsonscan.complaint(json.dumps(value)) == ""
+    assert jsonscan.strict_reports(json.dumps(value, indent=1)) == []
+
+
+# libyaml, in C as in Go, knows no surrogate pairs and no keys beyond 1024 characters.
+short_text = st.text(st.characters(max_codepoint=0xD7FF), max_size=20)
+small_plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | short_text,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(short_text, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(short_text, small_plain, max_size=4))
+@example({"<<": []})
+def test_json_is_yaml(value: Any) -> None:
+    # A document marker keeps the YAML reader from taking the short way.
+    data = b"--- " + json.dumps(value, ensure_ascii=True).encode()
+    assert read_body(data, YAML).value == json.loads(json.dumps(value))
+
+
+@given(st.text(alphabet='{}[]",:0123456789.eE+-tfnul\\ a'))
+def test_both_json_readers_agree_on_what_is_json(text: str) -> None:
+    try:
+        json.loads(text)
+        good = True
+    except ValueError:
+        good = False
+    assert (jsonscan.complaint(text) == "") == good
