@@ -26,10 +26,12 @@ from tests.support.remains import remains
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
 
 SERVE = "trap 'exit 0' TERM; while true; do sleep 0.1; done"
-WRAPPER = """#!/bin/sh
+SECONDS = 50_000 + os.getpid() % 9_999
+"""Tells the programs that hang here from those of other runs."""
+WRAPPER = f"""#!/bin/sh
 # The real one's work, until it is told to hang.
-if [ -e {flag} ]; then exec sleep 5555; fi
-exec {engine} "$@"
+if [ -e {{flag}} ]; then exec sleep {SECONDS}; fi
+exec {{engine}} "$@"
 """
 
 
@@ -77,7 +79,7 @@ def left(cluster: RealCluster) -> list[str]:
 
 
 def hanging_processes() -> list[str]:
-    found = subprocess.run(["pgrep", "-f", "sleep 5555"], capture_output=True, text=True, check=False)
+    found = subprocess.run(["pgrep", "-f", f"^sleep {SECONDS}"], capture_output=True, text=True, check=False)
     return found.stdout.split()
 
 

@@ -98,6 +98,7 @@ def test_locks_of_an_earlier_version_are_closed_to_others(own_cluster: RealClust
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # the child makes system calls only
 def test_another_user_cannot_hold_the_lock(own_cluster: RealCluster) -> None:
     own_cluster.up()
     own_cluster.directory.parent.chmod(0o755)

@@ -89,6 +89,7 @@ def test_many_entries_are_removed_in_batches(tree: Path) -> None:
     assert not tree.exists()
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # the child makes system calls only
 def test_hostile_permissions_do_not_keep_a_tree(tree: Path) -> None:
     (tree / "a" / "b").mkdir(parents=True)
     (tree / "a" / "b" / "file").write_text("x")
