@@ -6,6 +6,8 @@ Budgets are a ratchet: an exception is listed with its present size, which may o
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +66,10 @@ STARTS_TASKS = {
 """Files that start tasks without a supervisor, because a caller waits for their end."""
 
 TASK_STARTERS = {"create_task", "ensure_future", "TaskGroup"}
+
+AIOHTTP_INTERNALS = "streaming/aiohttp_internals.py"
+PRIVATE = re.compile(r"\b_[a-z]\w*")
+AIOHTTP_DOCUMENTED = {"aiohttp", "aiohttp.web", "aiohttp.abc"}
 
 BANNED = {
     "FIX" + "ME": "finish it, or say openly in docs/ what is missing",
@@ -174,6 +180,53 @@ def test_only_supervisors_start_background_tasks(trees: dict[str, ast.Module]) -
     }
     assert starting - STARTS_TASKS.keys() == set(), "use podling.supervisor, or list the file with a reason"
     assert STARTS_TASKS.keys() - starting == set(), "these start no tasks any more: take them off the list"
+
+
+def test_private_interface_of_aiohttp_is_used_in_one_module(trees: dict[str, ast.Module]) -> None:
+    found: list[str] = []
+    for name, tree in trees.items():
+        modules = {each.module or "" for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
+        modules |= {
+            alias.name for each in ast.walk(tree) if isinstance(each, ast.Import) for alias in each.names
+        }
+        known = {each for each in modules if each.partition(".")[0] == "aiohttp"}
+        if name == AIOHTTP_INTERNALS or not (known or f"podling.{dotted(AIOHTTP_INTERNALS)}" in modules):
+            continue
+        found += [f"{name} imports {each}" for each in sorted(known - AIOHTTP_DOCUMENTED)]
+        for type_ in vars(importlib.import_module(f"podling.{dotted(name)}")).values():
+            if isinstance(type_, type) and type_.__module__ == f"podling.{dotted(name)}":
+                found += [f"{name}: {type_.__name__}.{each}" for each in inherited_private_names(type_)]
+        found += [f"{name}: {each}" for each in private_names_of_others(tree)]
+    assert not found, f"give it a name in {AIOHTTP_INTERNALS}: {found}"
+
+
+def dotted(name: str) -> str:
+    return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def inherited_private_names(type_: type) -> set[str]:
+    """Return the private names that a class shares with aiohttp's classes among its bases."""
+    bases = [each for each in type_.__mro__ if each.__module__.startswith("aiohttp.")]
+    theirs = {name for each in bases for name in PRIVATE.findall(inspect.getsource(each))}
+    return theirs.intersection(PRIVATE.findall(inspect.getsource(type_))) if theirs else set()
+
+
+def private_names_of_others(tree: ast.Module) -> list[str]:
+    """Return the private attributes that a module uses of what it has not defined."""
+    own = {each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute) and is_self(each.value)}
+    own |= {each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return [
+        ast.unparse(each)
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Attribute)
+        and PRIVATE.fullmatch(each.attr)
+        and not is_self(each.value)
+        and each.attr not in own
+    ]
+
+
+def is_self(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) and value.id in ("self", "cls")
 
 
 def test_the_page_on_architecture_names_every_room() -> None:

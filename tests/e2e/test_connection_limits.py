@@ -252,7 +252,7 @@ async def test_rest_that_is_not_read_at_the_end_is_not_waited_for() -> None:
     site = Listener(runner, HERE, 0, timeouts=Timeouts(head=0.4, request=0.5))
     await site.start()
     try:
-        _, writer = await asyncio.open_connection(HERE, site.sockets[0].getsockname()[1], limit=1024)
+        _, writer = await asyncio.open_connection(HERE, site.port, limit=1024)
         writer.write(request())
         await ended.wait()
         assert not await _reset_within(writer, 0.2)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
 
 from podling import clock
 from podling.apiserver.aggregation.backend import AGGREGATOR, UNAVAILABLE
@@ -40,6 +39,7 @@ from podling.client.local import User
 from podling.machinery import errors
 from podling.machinery.encoding.jsonscan import TOO_DEEP
 from podling.machinery.errors import ApiError
+from podling.streaming.aiohttp_internals import HttpProcessingError
 from podling.streaming.connection_table import Limits
 from podling.streaming.listener import Listener, Timeouts
 
@@ -128,7 +128,7 @@ class HttpServer:
         )
         await site.start()
         self._runner = runner
-        self.port = runner.addresses[0][1]
+        self.port = site.port
         await self._api.announce(self._serving.host, self.port)
 
     async def stop(self) -> None:

@@ -22,8 +22,8 @@ from aiohttp import web
 
 from podling import clock
 from podling.rlimits import open_files
+from podling.streaming.aiohttp_internals import ServerConnection
 from podling.streaming.connection_table import ConnectionTable, Limits, Verdict, verdict
-from podling.streaming.server_connection import ServerConnection
 
 log = logging.getLogger(__name__)
 
@@ -103,14 +103,16 @@ class Listener(web.BaseSite):
 
     __slots__ = (
         "_host",
+        "_http_runner",
         "_limits",
         "_options",
-        "_port",
         "_reported",
         "_sockets",
         "_sweep",
         "_table",
         "_timeouts",
+        "_tls",
+        "port",
     )
 
     def __init__(
@@ -125,7 +127,11 @@ class Listener(web.BaseSite):
         options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(runner, ssl_context=ssl_context, backlog=BACKLOG)
-        self._host, self._port = host, port
+        self._http_runner = runner
+        self._tls = ssl_context
+        self._host = host
+        self.port = port
+        """The port that is listened on; 0 takes a free one at the start."""
         self._limits = limits or Limits()
         self._timeouts = timeouts or Timeouts()
         times = {"keepalive_timeout": self._timeouts.idle, "lingering_time": LINGERING_SECONDS}
@@ -137,27 +143,23 @@ class Listener(web.BaseSite):
 
     @property
     def name(self) -> str:
-        scheme = "https" if self._ssl_context else "http"
-        return f"{scheme}://{self._host}:{self._port}"
-
-    @property
-    def sockets(self) -> tuple[socket.socket, ...]:
-        """What is listened on, as the runner wants to know it."""
-        return self._sockets
+        scheme = "https" if self._tls else "http"
+        return f"{scheme}://{self._host}:{self.port}"
 
     async def start(self) -> None:
         """Listen. Raises ``OSError`` where the address is taken."""
         await super().start()
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        listening = socket.create_server((self._host, self._port), family=family, backlog=BACKLOG)
+        listening = socket.create_server((self._host, self.port), family=family, backlog=BACKLOG)
         listening.setblocking(False)
+        self.port = listening.getsockname()[1]
         self._sockets = (listening,)
-        self._server = self  # type: ignore[assignment]
         self._accept_again()
         self._sweep_later()
 
-    def close(self) -> None:
+    async def stop(self) -> None:
         """Stop accepting, and end what has not become a connection; the runner closes the others."""
+        await super().stop()
         if self._sweep is not None:
             self._sweep.cancel()
         for listening in self._sockets:
@@ -211,10 +213,10 @@ class Listener(web.BaseSite):
 
     async def _open(self, accepted: _Accepted, connection: socket.socket) -> None:
         """Shake hands and serve; ends when the connection is open, or will never be."""
-        server, loop = self._runner.server, asyncio.get_running_loop()
+        server, loop = self._http_runner.server, asyncio.get_running_loop()
         assert server is not None
         times: dict[str, float] = {}
-        if self._ssl_context is not None:
+        if self._tls is not None:
             times = {
                 "ssl_handshake_timeout": self._timeouts.head,
                 "ssl_shutdown_timeout": TLS_SHUTDOWN_SECONDS,
@@ -226,7 +228,7 @@ class Listener(web.BaseSite):
         accepted.protocol = protocol = ServerConnection(server, lost, **self._options)
         try:
             accepted.transport, _ = await loop.connect_accepted_socket(
-                lambda: protocol, connection, ssl=self._ssl_context, **times
+                lambda: protocol, connection, ssl=self._tls, **times
             )
         except BaseException as error:
             self._table.discard(accepted)

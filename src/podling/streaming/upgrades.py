@@ -13,13 +13,14 @@ import struct
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol, cast
+from typing import Protocol
 
 from aiohttp import web
 from yarl import URL
 
 from podling import clock
 from podling.machinery.digits import is_number
+from podling.streaming.aiohttp_internals import drain_of, take_over
 from podling.streaming.hangup import HangupWatch
 
 BUFFERED_MAX = 256 * 1024
@@ -72,7 +73,7 @@ class _Taken:
             raise ConnectionResetError("the client is gone")
         self._idle_seconds = idle_seconds
         self._active = clock.monotonic()
-        self._protocol = request.protocol
+        self._drain = drain_of(request)
         self._transport = request.transport
         self._chunks: deque[memoryview] = deque()
         self._buffered = 0
@@ -128,7 +129,7 @@ class _Taken:
         if self._transport.is_closing():
             raise ConnectionResetError("the client is gone")
         self._transport.write(data)
-        await self._protocol._drain_helper()
+        await self._drain()
         self._active = clock.monotonic()
 
     async def close(self) -> None:
@@ -153,8 +154,7 @@ async def accept_upgrade(
     response.force_close()
     await response.prepare(request)
     taken = _Taken(request, idle_seconds)
-    request.protocol.set_parser(cast("object", taken))  # type: ignore[arg-type]
-    request.protocol.keep_alive(False)
+    take_over(request, taken)
     return response, taken
 
 

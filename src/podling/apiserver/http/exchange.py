@@ -1,4 +1,4 @@
-"""One request over HTTP and its answer, as this server has them: what every answer says, whoever makes it."""
+"""HTTP request and response types; they add the headers that all responses have."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from functools import cache
 from http import HTTPStatus
 from itertools import count
 
-from aiohttp import web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.helpers import rfc822_formatted_time
-from aiohttp.http import SERVER_SOFTWARE, HttpVersion11
+from aiohttp import HttpVersion11, web
+from multidict import CIMultiDict
 
 from podling import ids
 from podling.machinery import errors
+from podling.streaming.aiohttp_internals import (
+    SERVER_SOFTWARE,
+    CompletingRequest,
+    DirectResponse,
+    rfc822_formatted_time,
+)
 
 AUDIT_ID = "Audit-Id"
 CACHE_CONTROL = "Cache-Control"
@@ -22,8 +26,6 @@ NOT_KEPT = "no-cache, private"
 FLOW_SCHEMA, PRIORITY_LEVEL = "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"
 REQUEST_SECONDS = 60.0
 """kube-apiserver's ``--request-timeout``."""
-WAITS_FROM_BYTES = 64 * 1024
-"""With so much on its way to a reader, the next request waits until it has been read."""
 
 _numbers = count(1)
 
@@ -43,7 +45,7 @@ def audit_id(request: web.BaseRequest) -> str:
     return request.headers.get(AUDIT_ID) or _new_audit_id()
 
 
-class Request(web.BaseRequest):
+class Request(CompletingRequest):
     """A request whose answer says what every answer says."""
 
     _whole: bytes | None = None
@@ -94,8 +96,7 @@ class Request(web.BaseRequest):
         if self.transport is not None:
             self.transport.abort()
 
-    async def _prepare_hook(self, response: web.StreamResponse) -> None:
-        headers = response.headers
+    def complete(self, headers: CIMultiDict[str]) -> None:
         if headers.get("Server") == SERVER_SOFTWARE:  # ours; one that is passed on stays
             del headers["Server"]
         headers[AUDIT_ID] = audit_id(self)
@@ -105,54 +106,18 @@ class Request(web.BaseRequest):
             headers[FLOW_SCHEMA], headers[PRIORITY_LEVEL] = self.flow
 
 
-class Answer(web.StreamResponse):
-    """The answer to a usual request, when it is nothing but a body: head and body in one write.
+class Answer(DirectResponse):
+    """The answer to a usual request, when it is nothing but a body.
 
     The general way of ``web.Response`` through headers that may be anything takes longer than reading an
-    object. ``request`` must be usual. ``end`` follows the body.
+    object.
     """
 
-    def __init__(self, request: Request, body: bytes, code: int, media_type: str, end: bytes = b"") -> None:
-        # What the base keeps is for the general way, which is not gone here.
-        self._said = body, code, media_type, end
-        self._asked: Request | None = request
-        self._last = False
-
-    @property
-    def prepared(self) -> bool:
-        return self._asked is None
-
-    @property
-    def status(self) -> int:
-        return self._said[1]
-
-    @property
-    def keep_alive(self) -> bool:
-        return not self._last
-
-    def force_close(self) -> None:
-        self._last = True
-
-    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        if self._asked is None:
-            return None
-        asked, self._asked = self._asked, None
-        transport = asked.transport
-        if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client is gone")
-        transport.write(b"".join((self._head(asked.flow), self._said[0], self._said[3])))
-        if transport.get_write_buffer_size() > WAITS_FROM_BYTES:
-            await asked.drain()
-        return None
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        """Everything has been said."""
-
-    def _head(self, flow: tuple[str, str] | None) -> bytes:
-        body, code, media_type, end = self._said
-        more = "Connection: close\r\n" if self._last else ""
-        if flow is not None:
-            more += f"{FLOW_SCHEMA}: {flow[0]}\r\n{PRIORITY_LEVEL}: {flow[1]}\r\n"
+    def head(self, request: Request) -> bytes:
+        body, code, media_type, end = self.parts
+        more = "Connection: close\r\n" if self.is_last else ""
+        if request.flow is not None:
+            more += f"{FLOW_SCHEMA}: {request.flow[0]}\r\n{PRIORITY_LEVEL}: {request.flow[1]}\r\n"
         return (
             f"HTTP/1.1 {code} {_phrase(code)}\r\nDate: {rfc822_formatted_time()}\r\n"
             f"Content-Type: {media_type}\r\nContent-Length: {len(body) + len(end)}\r\n"

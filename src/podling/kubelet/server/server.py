@@ -101,8 +101,7 @@ class KubeletServer:
             options={"access_log": None},
         )
         await site.start()
-        port: int = self._runner.addresses[0][1]
-        return port
+        return site.port
 
     def serve(self, source: PodSource) -> None:
         """From now on, answer for these pods."""
