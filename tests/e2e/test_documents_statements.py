@@ -25,24 +25,33 @@ def container(name: str, script: str, **more: Any) -> Plain:
     return {**common, "command": ["sh", "-c", script], **more}
 
 
+HOOK = 'cat /proc/self/cgroup >/tmp/hook; echo "$0 $#" >/tmp/arguments; echo whispered'
+IDENTITY = (
+    "id -u >/work/second; "
+    "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null >>/work/second"
+)
 MOUNTS = [{"name": "work", "mountPath": "/work"}]
 PODS: tuple[Plain, ...] = (
     shell_pod(
         "neighbours",
-        f"echo mine >/dev/shm/note; mkdir /www; echo hello >/www/x; busybox httpd -p 127.0.0.1:8080 -h /www;"
+        f"echo mine >/dev/shm/note; echo hello >/work/x; busybox httpd -p 127.0.0.1:8080 -h /work;"
         f" {UNTIL_STOPPED}",
+        container={"volumeMounts": MOUNTS},
+        volumes=[{"name": "work", "emptyDir": {}}],
+        initContainers=[
+            container(
+                "side",
+                f"echo from the sidecar >/work/side; {UNTIL_STOPPED}",
+                restartPolicy="Always",
+                volumeMounts=MOUNTS,
+            )
+        ],
     ),
     shell_pod("stranger", UNTIL_STOPPED),
     shell_pod(
         "hooked",
         f"echo spoken; {UNTIL_STOPPED}",
-        container={
-            "lifecycle": {
-                "postStart": {
-                    "exec": {"command": ["sh", "-c", 'cat /proc/self/cgroup >/tmp/hook; echo "$#" whispered']}
-                }
-            }
-        },
+        container={"lifecycle": {"postStart": {"exec": {"command": ["sh", "-c", HOOK]}}}},
     ),
     shell_pod(
         "prepared",
@@ -56,12 +65,18 @@ PODS: tuple[Plain, ...] = (
                 "echo first says so; cat /key/word >>/work/log; echo >>/work/log; test ! -e /own; touch /own",
                 volumeMounts=[*MOUNTS, {"name": "key", "mountPath": "/key"}],
             ),
-            container("second", "echo second says so; test ! -e /own", volumeMounts=MOUNTS),
+            container(
+                "second",
+                f"echo second says so; test ! -e /own; {IDENTITY}; true",
+                volumeMounts=MOUNTS,
+                securityContext={"runAsUser": 1000},
+                resources={"limits": {"memory": "64Mi"}},
+            ),
         ],
     ),
     shell_pod("stubborn", "trap '' TERM; while :; do sleep 0.1; done", terminationGracePeriodSeconds=600),
 )
-PODS[0]["spec"]["containers"].append(container("other", UNTIL_STOPPED))
+PODS[0]["spec"]["containers"].append(container("other", UNTIL_STOPPED, volumeMounts=MOUNTS))
 SECRET = {
     "apiVersion": "v1",
     "kind": "Secret",
@@ -93,6 +108,14 @@ def test_containers_of_a_pod_reach_each_other_on_localhost(pods: RealCluster) ->
     assert len(addresses) == 2
 
 
+def test_containers_and_sidecars_share_volumes_and_network(pods: RealCluster) -> None:
+    """The server publishes what the sidecar puts into the volume, and each reads the other's files."""
+    ask = ("wget", "-qO-", "http://localhost:8080/side")
+    for name in ("side", "other"):
+        assert pods.kubectl("exec", "neighbours", "-c", name, "--", *ask) == "from the sidecar\n"
+        assert pods.kubectl("exec", "neighbours", "-c", name, "--", "cat", "/work/x") == "hello\n"
+
+
 def test_shared_memory_ends_at_the_pod(pods: RealCluster) -> None:
     """POSIX memory is seen by the neighbour and by nobody else; System V has the same namespace."""
     look = ("cat", "/dev/shm/note")
@@ -110,7 +133,14 @@ def test_shared_memory_ends_at_the_pod(pods: RealCluster) -> None:
 def test_a_hook_runs_in_its_containers_cgroup_without_arguments_and_unheard(pods: RealCluster) -> None:
     """What it uses counts as the container's; what it says is in no log."""
     assert pods.kubectl("exec", "hooked", "--", "cmp", "/tmp/hook", "/proc/1/cgroup") == ""
+    assert pods.kubectl("exec", "hooked", "--", "cat", "/tmp/arguments") == "sh 0\n"
     assert pods.kubectl("logs", "hooked") == "spoken\n"
+
+
+def test_init_containers_have_their_own_user_and_limits(pods: RealCluster) -> None:
+    found = pods.kubectl("exec", "prepared", "--", "cat", "/work/second").split()
+    assert found == ["1000", str(64 << 20)]
+    assert pods.kubectl("exec", "prepared", "--", "id", "-u") == "0\n"
 
 
 def test_init_containers_prepare_with_what_the_app_cannot_see(pods: RealCluster) -> None:

@@ -51,6 +51,9 @@ def test_explain(cluster: RealCluster) -> None:
     assert "FIELD: containers <[]Container>" in text
     assert "imagePullPolicy" in text
     assert "-required-" in text
+    policies = cluster.kubectl("explain", "pod.spec.restartPolicy")
+    assert "FIELD: restartPolicy <string>" in policies
+    assert "Always, OnFailure, Never" in " ".join(policies.split())
     assert "FIELD: replicas <integer>" in cluster.kubectl("explain", "deployment.spec.replicas")
 
 
