@@ -146,6 +146,39 @@ async def test_app_containers_start_side_by_side_once_all_init_containers_are_do
     assert await running(node) == ["first", "second"]
 
 
+async def test_statuses_of_each_sort_of_container_are_in_their_own_list(node: SimNode) -> None:
+    await node.create(
+        pod(
+            initContainers=[container("setup"), container("side", restartPolicy="Always")],
+            scripts={"setup": {"runs": [{"seconds": 2}]}},
+        )
+    )
+    await node.pass_time(5)
+    debugger = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "app:1"}]}}
+    await node.client.patch(
+        Pod,
+        "web",
+        debugger,
+        "default",
+        patch_type=PatchType.STRATEGIC,
+        subresource="ephemeralcontainers",
+    )
+    await node.pass_time(5)
+    status = (await node.get()).status
+    lists = (status.init_container_statuses, status.container_statuses, status.ephemeral_container_statuses)
+    assert [[held.name for held in held_list] for held_list in lists] == [
+        ["setup", "side"],
+        ["app"],
+        ["debug"],
+    ]
+    assert [held.state.running is not None for held_list in lists for held in held_list] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
 async def test_a_new_sandbox_runs_all_init_containers_again(node: SimNode) -> None:
     once = {"runs": [{"seconds": 2}]}
     await node.create(

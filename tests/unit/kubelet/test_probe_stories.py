@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from podling import clock
-from podling.api.core_v1 import Event, PodCondition
+from podling.api.core_v1 import Event, Pod
+from podling.client.base import PatchType
 from podling.runtime.base import ContainerState
 from tests.support.kubelet_node import SimNode, condition, pod
 
@@ -23,11 +24,13 @@ async def test_readiness_follows_its_probe(node: SimNode) -> None:
     await node.create(pod(containers=container(readinessProbe=probe), script={"probes": answers}))
     await node.pass_time(10)
     found = await node.get()
+    assert condition(found, "ContainersReady") == "False ContainersNotReady"
     assert condition(found, "Ready") == "False ContainersNotReady"
     assert found.status.container_statuses[0].started is True
     assert "Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 503" in await node.events()
     await node.pass_time(10)
-    assert condition(await node.get(), "Ready") == "True"
+    found = await node.get()
+    assert [condition(found, type_) for type_ in ("ContainersReady", "Ready")] == ["True", "True"]
     await node.pass_time(30)
     found = await node.get()
     assert condition(found, "Ready") == "False ContainersNotReady"
@@ -91,7 +94,11 @@ async def test_readiness_gates_are_somebody_elses(node: SimNode) -> None:
     found = await node.get()
     assert condition(found, "ContainersReady") == "True"
     assert condition(found, "Ready") == "False ReadinessGatesNotReady"
-    await node.change_condition("web", PodCondition(type="example.com/gate", status="True"))
+    opened = {"type": "example.com/gate", "status": "True"}
+    patch = {"status": {"conditions": [opened]}}
+    await node.client.patch(
+        Pod, "web", patch, "default", patch_type=PatchType.STRATEGIC, subresource="status"
+    )
     await node.pass_time(1)
     found = await node.get()
     assert condition(found, "Ready") == "True"

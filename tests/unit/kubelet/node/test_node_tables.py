@@ -165,6 +165,19 @@ def test_registration_reconciles_default_labels_and_the_annotation_only() -> Non
     assert reconciled(found, planned) is found
 
 
+def test_node_registers_with_its_labels_annotation_and_hostname() -> None:
+    found = initial_node("node-1", "box", MACHINE, KubeletConfig(node_labels={"disk": "ssd"}))
+    assert found.metadata.labels == {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "disk": "ssd",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": "box",
+        "kubernetes.io/os": "linux",
+    }
+    assert found.metadata.annotations == {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+
+
 def test_the_largest_images_are_listed() -> None:
     images = [Image(id=f"i{n}", tags=(f"x:{n}",), size_bytes=n) for n in range(60)]
     found = node_images([*images, Image(id="nameless", size_bytes=10**9)])

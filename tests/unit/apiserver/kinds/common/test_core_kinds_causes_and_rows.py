@@ -264,6 +264,13 @@ def test_a_namespace_terminates_only_when_it_is_deleted() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "valid"), [("node-1.example.com", True), ("Node_1", False), ("a" * 254, False)]
+)
+def test_names_of_nodes_are_dns_subdomains(name: str, valid: bool) -> None:
+    assert (not rules(Node).name_errors(name)) == valid
+
+
 def test_allocatable_defaults_to_capacity() -> None:
     node = rules(Node).default(obj(Node, "status: {capacity: {cpu: 4}}"))
     assert node.status.allocatable == {"cpu": "4"}

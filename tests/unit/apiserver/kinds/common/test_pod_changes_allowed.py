@@ -168,6 +168,11 @@ SHARED = (
 RESIZES: list[tuple[str, str, list[Cause]]] = [
     (SMALL, "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}", []),
     (
+        "spec: {os: {name: windows}, containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}",
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
+        [forbidden("[]", "windows pods cannot be resized")],
+    ),
+    (
         SMALL,
         "spec: {containers: [{name: main, image: x, resources: {}}]}",
         [
