@@ -97,7 +97,7 @@ def cycles(imports: Mapping[str, set[str]]) -> list[list[str]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[name])
                 if low[name] == index[name]:
-                    group = []
+                    group: list[str] = []
                     while not group or group[-1] != name:
                         group.append(stack.pop())
                         on_stack.discard(group[-1])
