@@ -121,7 +121,9 @@ def test_describe(cluster: RealCluster, pod: str) -> None:
     text = cluster.kubectl("describe", node)
     assert "KubeletReady" in text
     assert "kubelet is posting ready status" in text
-    assert "Non-terminated Pods:" in text
+    parts = ("Labels", "Lease", "Conditions", "Addresses", "Capacity", "Allocatable", "System Info")
+    for part in (*parts, "Non-terminated Pods", "Allocated resources"):
+        assert f"\n{part}:" in text, text
 
 
 def test_create_apply_replace_and_delete(cluster: RealCluster, tmp_path: Path) -> None:

@@ -425,6 +425,12 @@ PAGES: list[Row] = [
 TABLES = (CONTAINERS, PORTS, ENVIRONMENT, PROBES, RESOURCES, PAGES, RESTARTS, VOLUMES)
 
 
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
+def test_policies_of_single_init_containers(policy: str) -> None:
+    setup = f"initContainers: [{{name: setup, image: x, restartPolicy: {policy}}}]"
+    assert creation_causes(pod(f"spec: {{{setup}}}")) == []
+
+
 @pytest.mark.parametrize(("manifest", "expected"), [row for table in TABLES for row in table])
 def test_causes(manifest: str, expected: list[Cause]) -> None:
     assert creation_causes(pod(manifest)) == expected
