@@ -13,7 +13,6 @@ import os
 import signal as signals
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -33,9 +32,8 @@ from podling.runtime.oci.cgroups import merged
 from podling.runtime.oci.ends import Ends, Locks, report, sweep_process
 from podling.runtime.oci.events import Running
 from podling.runtime.oci.host import Host, birth
-from podling.runtime.oci.mounts import parse_mountinfo
 from podling.runtime.oci.prepare import Prepared, prepare
-from podling.runtime.oci.proc_mounts import check_made_mounts
+from podling.runtime.oci.proc_mounts import check_made_mounts, mounts_on_proc
 from podling.runtime.oci.records import ContainerRecord, Records, SandboxRecord
 from podling.runtime.oci.rootfs import sub_path_places, unmount_everything_under, unmount_sub_paths
 from podling.runtime.oci.threads import in_thread, wait_for_end
@@ -45,6 +43,21 @@ logger = logging.getLogger(__name__)
 
 KILL_SECONDS = 30.0
 """How long the kernel may take to end a killed process."""
+
+
+class _Process(msgspec.Struct):
+    args: tuple[str, ...]
+
+
+class _Linux(msgspec.Struct, rename="camel"):
+    masked_paths: tuple[str, ...]
+
+
+class _Configuration(msgspec.Struct):
+    """The parts of ``config.json`` that are read again; the rest, most of it seccomp rules, is skipped."""
+
+    process: _Process
+    linux: _Linux
 
 
 class Containers:
@@ -163,8 +176,7 @@ class Containers:
             table = Path(f"/proc/{record.pid}/mountinfo").read_text()
         except OSError:  # it has ended
             return
-        points = [point for point in parse_mountinfo(table) if point.path.startswith("/proc")]
-        check_made_mounts(points, self._configuration(record)["linux"]["maskedPaths"])
+        check_made_mounts(mounts_on_proc(table), self._configuration(record).linux.masked_paths)
 
     async def _release(self, record: ContainerRecord) -> None:
         """Let the process run its program.
@@ -217,13 +229,11 @@ class Containers:
             raise RuntimeFailure(text) from error
 
     def _command(self, record: ContainerRecord) -> str:
-        return str(self._configuration(record)["process"]["args"][0])
+        return self._configuration(record).process.args[0]
 
-    def _configuration(self, record: ContainerRecord) -> dict[str, Any]:
-        config: dict[str, Any] = msgspec.json.decode(
-            (self._host.bundle(record.id) / "config.json").read_bytes()
-        )
-        return config
+    def _configuration(self, record: ContainerRecord) -> _Configuration:
+        content = (self._host.bundle(record.id) / "config.json").read_bytes()
+        return msgspec.json.decode(content, type=_Configuration)
 
     async def stop(self, container_id: str, grace_seconds: float, signal: str) -> None:
         """Signal, wait, kill; returns when the container's end is recorded."""

@@ -16,8 +16,6 @@ from __future__ import annotations
 import logging
 import os
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,12 +30,6 @@ logger = logging.getLogger(__name__)
 
 _UNUSED_ID = (1 << 32) - 2
 """The last one there is; a map may not be empty."""
-_USER_NAMESPACE = (
-    "import ctypes, os; "
-    "failed = ctypes.CDLL(None, use_errno=True).unshare(0x10000000); "
-    "os.write(1, b'%d' % (ctypes.get_errno() if failed else 0)); "
-    "os.read(0, 1)"
-)
 
 
 def place_of(state: Path, path: str) -> Path:
@@ -109,28 +101,9 @@ def private_paths(top: Path) -> list[tuple[str, bool]]:
 
 @contextmanager
 def _nobodys_namespace() -> Iterator[int]:
-    """A user namespace that maps one ID that nothing has. Raises ``OSError``.
-
-    Only a process of one thread can make one, so another process does and is gone when the context ends.
-    """
-    holder = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _USER_NAMESPACE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert holder.stdin is not None
-    assert holder.stdout is not None
-    with holder.stdin, holder.stdout:
-        try:
-            said = os.read(holder.stdout.fileno(), 16)
-            if said != b"0":
-                number = int(said or b"0")
-                raise OSError(number, os.strerror(number), "user namespace")
-            for name in ("uid_map", "gid_map"):
-                Path(f"/proc/{holder.pid}/{name}").write_text(f"{_UNUSED_ID} {_UNUSED_ID} 1\n")
-            descriptor = os.open(f"/proc/{holder.pid}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                yield descriptor
-            finally:
-                os.close(descriptor)
-        finally:
-            holder.kill()
-            holder.wait()
+    """Hold a user namespace that maps one ID that nothing has. Raises ``OSError``."""
+    descriptor = linux.user_namespace(f"{_UNUSED_ID} {_UNUSED_ID} 1\n")
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

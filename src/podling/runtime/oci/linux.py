@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import signal
 import stat
 from pathlib import Path
 
@@ -30,6 +31,7 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
@@ -49,6 +51,9 @@ _MOVE_MOUNT_F_EMPTY_PATH = 4
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV, _MOUNT_ATTR_IDMAP = 1, 2, 4, 0x100000
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
 
+_STACK = 64 << 10
+_HOLDER_SECONDS = 2
+
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mount.argtypes = (
     ctypes.c_char_p,
@@ -64,6 +69,7 @@ _libc.sethostname.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
 _libc.setdomainname.argtypes = (ctypes.c_char_p, ctypes.c_size_t)
 _libc.inotify_init1.argtypes = (ctypes.c_int,)
 _libc.inotify_add_watch.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32)
+_libc.clone.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 _libc.syscall.restype = ctypes.c_long
 
 
@@ -158,6 +164,26 @@ def unshare(flags: int) -> None:
 def setns(descriptor: int, flags: int = 0) -> None:
     """setns(2) for the calling thread alone."""
     _check(_libc.setns(descriptor, flags), "setns")
+
+
+def user_namespace(id_map: str) -> int:
+    """Return a descriptor of a new user namespace, whose users and groups ``id_map`` maps.
+
+    clone(2): the kernel gives a new one to a new process only, for the caller has threads. That process
+    executes nothing but ``sleep`` of the C library, in a copy of our memory, and ends at once: even if we
+    are killed meanwhile it soon lets go of what it inherited.
+    """
+    stack = ctypes.create_string_buffer(_STACK)
+    top = (ctypes.addressof(stack) + _STACK) & ~15
+    sleep = ctypes.cast(_libc.sleep, ctypes.c_void_p)
+    holder = _check(_libc.clone(sleep, top, CLONE_NEWUSER | signal.SIGCHLD, _HOLDER_SECONDS), "clone")
+    try:
+        for name in ("uid_map", "gid_map"):
+            Path(f"/proc/{holder}/{name}").write_text(id_map)
+        return os.open(f"/proc/{holder}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.kill(holder, signal.SIGKILL)
+        os.waitpid(holder, 0)
 
 
 def set_hostname(name: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from podling.runtime.base import Mount, RuntimeFailure
 from podling.runtime.oci import linux
-from podling.runtime.oci.mounts import MountPoint
+from podling.runtime.oci.mounts import MountPoint, parse_mountinfo
 
 PROC = PurePosixPath("/proc")
 
@@ -48,6 +48,15 @@ def check_mounts_over_proc(mounts: Iterable[Mount], rootfs: Path) -> None:
             raise RuntimeFailure(f'"{mount.container_path}" cannot be mounted because it is not of type proc')
         if PROC in target.parents:
             raise RuntimeFailure(f'"{mount.container_path}" cannot be mounted because it is inside /proc')
+
+
+def mounts_on_proc(table: str) -> list[MountPoint]:
+    """Return the mounts on ``/proc`` and below in the text of a container's mountinfo.
+
+    Other lines are not parsed: a container with many volumes has many.
+    """
+    lines = [line for line in table.splitlines() if " /proc" in line]
+    return [point for point in parse_mountinfo("\n".join(lines)) if point.path.startswith("/proc")]
 
 
 def check_made_mounts(points: Iterable[MountPoint], masked: Collection[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from podling.runtime.base import Mount, RuntimeFailure
 from podling.runtime.oci.mounts import MountPoint
-from podling.runtime.oci.proc_mounts import check_made_mounts, check_mounts_over_proc
+from podling.runtime.oci.proc_mounts import check_made_mounts, check_mounts_over_proc, mounts_on_proc
 
 NOT_PROC = '"{path}" cannot be mounted because it is not of type proc'
 INSIDE = '"{path}" cannot be mounted because it is inside /proc'
@@ -87,3 +87,16 @@ def test_own_mounts_below_proc_are_kept(found: list[MountPoint]) -> None:
 def test_mounts_that_ended_up_over_proc_are_refused(found: list[MountPoint], refusal: str) -> None:
     with pytest.raises(RuntimeFailure, match=re.escape(refusal)):
         check_made_mounts(found, MASKED)
+
+
+def test_mounts_on_proc_are_found_in_the_table_of_a_container() -> None:
+    table = (
+        "61 50 0:50 / / rw,relatime - overlay overlay rw\n"
+        "62 61 0:51 / /proc rw,nosuid - proc proc rw\n"
+        "63 62 8:1 /proc/x /data rw - ext4 /dev/sda1 rw\n"
+        "64 62 8:1 /volume /proc/a\\040b rw shared:3 - ext4 /dev/sda1 rw\n"
+    )
+    assert [(point.path, point.kind) for point in mounts_on_proc(table)] == [
+        ("/proc", "proc"),
+        ("/proc/a b", "ext4"),
+    ]
