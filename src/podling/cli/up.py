@@ -9,10 +9,12 @@ runs the cluster shows its data directory in its command line, so that ``ps`` te
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +32,7 @@ from podling.cluster.directory import (
     DirectoryUnusable,
     open_private,
 )
-from podling.cluster.memory import settle
+from podling.cluster.memory import begin, settle
 from podling.rlimits import raise_open_files
 from podling.supervisor import Supervisor
 
@@ -124,6 +126,8 @@ def up(
         return
     if not any(argument.startswith("--data-dir") for argument in sys.argv):
         _name_directory_in_command_line(directory)
+    begin()
+    _import_aside("aiohttp")
     progress = Progress(progress_fd)
     try:
         directory.create()
@@ -176,6 +180,11 @@ class Progress:
             for line in lines:
                 click.echo(line)
             sys.stdout.flush()
+
+
+def _import_aside(name: str) -> None:
+    """Import a module in a thread. aiohttp reads the machine's certificates, during which others can run."""
+    threading.Thread(target=importlib.import_module, args=(name,), name=f"import {name}", daemon=True).start()
 
 
 def _name_directory_in_command_line(directory: DataDirectory) -> None:
