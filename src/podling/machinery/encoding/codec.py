@@ -16,7 +16,7 @@ import msgspec
 from podling.api._zero import null_of_nil
 from podling.machinery.encoding import custom
 from podling.machinery.encoding.bodies import Body, read_body
-from podling.machinery.encoding.intake import convert
+from podling.machinery.encoding.intake import convert, trusted_custom
 from podling.machinery.encoding.shapes import Kind, fields_of, per_type
 
 __all__ = ["Body", "convert", "decode", "encode", "from_plain", "read_body", "to_plain"]
@@ -38,7 +38,7 @@ def decode(data: bytes, type_: type[T]) -> T:
     Raises ``ApiError`` when the data does not fit the type at all.
     """
     if custom.is_custom(type_):
-        return cast(T, custom.from_plain(_plain.decode(data), cast("type[Any]", type_)))
+        return cast(T, trusted_custom(_plain.decode(data), cast("type[Any]", type_)))
     try:
         return cast(T, _decoder(type_).decode(data))
     except msgspec.ValidationError:
@@ -63,7 +63,7 @@ def to_plain(obj: Any) -> Any:
 def from_plain(plain: Any, type_: type[T]) -> T:
     """The object of trusted plain data, such as ``to_plain`` gave."""
     if custom.is_custom(type_):
-        return cast(T, custom.from_plain(plain, cast("type[Any]", type_)))
+        return cast(T, trusted_custom(plain, cast("type[Any]", type_)))
     return msgspec.convert(plain, type_)
 
 

@@ -87,24 +87,15 @@ def is_custom(type_: type[Any]) -> bool:
     return isinstance(type_, type) and issubclass(type_, CustomObject)
 
 
-def from_plain(plain: Mapping[str, Any], type_: type[C]) -> C:
-    """The object of trusted plain data. Raises ``msgspec.ValidationError`` for metadata that is none."""
+def from_plain(plain: Mapping[str, Any], metadata: ObjectMeta, type_: type[C]) -> C:
+    """Return the object of plain data whose metadata has been read."""
     group, version, kind = type_.group_version_kind
     return type_(
         api_version=plain.get("apiVersion") or f"{group}/{version}",
         kind=plain.get("kind") or kind,
-        metadata=_metadata(plain.get("metadata") or {}),
+        metadata=metadata,
         content={name: value for name, value in plain.items() if name not in HEAD},
     )
-
-
-def _metadata(plain: Any) -> ObjectMeta:
-    try:
-        return msgspec.convert(plain, ObjectMeta)
-    except msgspec.ValidationError:
-        from podling.machinery.encoding import intake  # which needs this module
-
-        return intake.object_meta(plain)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ Nothing the client sent is changed in place: what must change is copied.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any, TypeVar, cast
 
@@ -29,6 +29,7 @@ from podling.machinery.encoding.shapes import Kind, Shape, fields_of, per_type
 from podling.machinery.errors import ApiError, bad_request
 
 T = TypeVar("T")
+C = TypeVar("C", bound=custom.CustomObject)
 
 Path = tuple[Any, Any] | None
 """Where a value is, innermost step first: ``(parent, step)``. Cheap to extend, written out rarely."""
@@ -109,7 +110,7 @@ def _build_custom(plain: Any, type_: type[Any], found: list[str] | None) -> Any:
     metadata = plain.get("metadata")
     try:
         read = {} if metadata is None else plan_of(ObjectMeta)(metadata, (None, "metadata"), found)
-        obj = custom.from_plain({**plain, "metadata": read}, type_)
+        obj = custom.from_plain(plain, msgspec.convert(read or {}, ObjectMeta), type_)
     except (msgspec.ValidationError, scalars.WrongType) as error:
         raise first_mismatch(metadata, ObjectMeta) or Mismatch(str(error)) from None
     schema = type_.custom_resource.schema
@@ -130,6 +131,16 @@ def normalized(plain: Any, type_: type[Any], field_validation: str = "Warn") -> 
         metadata = plan_of(ObjectMeta)(value.get("metadata") or {}, None, None)
         return {**value, "metadata": metadata}, warnings
     return plan_of(type_)(value, None, None), warnings
+
+
+def trusted_custom(plain: Mapping[str, Any], type_: type[C]) -> C:
+    """Return the custom object of trusted plain data. Raises ``msgspec.ValidationError`` for bad metadata."""
+    given = plain.get("metadata") or {}
+    try:
+        metadata = msgspec.convert(given, ObjectMeta)
+    except msgspec.ValidationError:
+        metadata = object_meta(given)
+    return custom.from_plain(plain, metadata, type_)
 
 
 def object_meta(plain: Any) -> ObjectMeta:

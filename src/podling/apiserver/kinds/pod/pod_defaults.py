@@ -4,13 +4,11 @@ Both come through ``default_pod_spec``; a pod gets a little more (requests from 
 service links), because a template must keep showing what its author wrote. All of it is idempotent:
 what a webhook has changed is defaulted again.
 
-Upstream: ``pkg/apis/core/v1/defaults.go`` and, for image tags, ``pkg/util/parsers``.
+Upstream: ``pkg/apis/core/v1/defaults.go``.
 """
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
 from typing import TypeVar
 
 from podling.api.core_v1 import (
@@ -29,6 +27,7 @@ from podling.api.core_v1 import (
     ResourceRequirements,
 )
 from podling.apiserver.kinds.common.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.pod.image_defaults import image_pull_policy
 from podling.apiserver.kinds.pod.volume_defaults import default_volume
 from podling.machinery.pods import (
     HUGE_PAGES,
@@ -38,34 +37,6 @@ from podling.machinery.pods import (
 )
 
 C = TypeVar("C", Container, EphemeralContainer)
-
-_NAME_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
-_HOST_PART = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?"
-_HOST = rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9:]+\])"
-_IMAGE = re.compile(
-    rf"(?:{_HOST}(?::[0-9]+)?/)?{_NAME_PART}(?:/{_NAME_PART})*"
-    r"(?::(?P<tag>[\w][\w.-]{0,127}))?(?P<digest>@[A-Za-z][A-Za-z0-9+._-]*:[0-9a-fA-F]{32,})?"
-)
-
-
-REMEMBERED_LENGTH = 512
-"""The policies of images with names of up to this length are remembered: they are few, and in many pods."""
-
-
-def image_pull_policy(image: str) -> str:
-    """``Always`` for the moving tag ``latest`` (also when no tag is given), else ``IfNotPresent``."""
-    return _policy_of_known(image) if len(image) <= REMEMBERED_LENGTH else _policy_of(image)
-
-
-def _policy_of(image: str) -> str:
-    match = _IMAGE.fullmatch(image)
-    if match is None:
-        return "IfNotPresent"
-    tag = match["tag"] or ("" if match["digest"] else "latest")
-    return "Always" if tag == "latest" else "IfNotPresent"
-
-
-_policy_of_known = lru_cache(1024)(_policy_of)
 
 
 def default_pod(pod: Pod) -> Pod:

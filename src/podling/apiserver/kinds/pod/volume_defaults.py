@@ -25,6 +25,7 @@ from podling.api.core_v1 import (
     VolumeProjection,
 )
 from podling.apiserver.kinds.common.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.pod.image_defaults import image_pull_policy
 
 DEFAULT_MODE = 0o644
 TOKEN_SECONDS = 3600
@@ -85,8 +86,6 @@ def _ephemeral(source: EphemeralVolumeSource) -> EphemeralVolumeSource:
 
 
 def _image(source: ImageVolumeSource) -> ImageVolumeSource:
-    from podling.apiserver.kinds.pod.pod_defaults import image_pull_policy
-
     return fill_empty(source, pull_policy=image_pull_policy(source.reference or ""))
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from podling.api.core_v1 import Pod, PodTemplate
-from podling.apiserver.kinds.pod.pod_defaults import default_pod, default_pod_template, image_pull_policy
+from podling.apiserver.kinds.pod.image_defaults import image_pull_policy
+from podling.apiserver.kinds.pod.pod_defaults import default_pod, default_pod_template
 from podling.machinery.encoding import codec
 from tests.support.manifests import PLAIN_POD, obj, pod
 
