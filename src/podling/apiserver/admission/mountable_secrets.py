@@ -9,7 +9,7 @@ from collections.abc import Container as Names
 from collections.abc import Iterator
 
 from podling.api.core_v1 import Container, EphemeralContainer, PodSpec, ServiceAccount
-from podling.apiserver.kinds.auth.accounts import MOUNTABLE_ONLY
+from podling.apiserver.kinds.auth.service_accounts import MOUNTABLE_ONLY
 
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 

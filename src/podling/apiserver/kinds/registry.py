@@ -1,6 +1,6 @@
 """The rules of each resource, found by name and imported on first use.
 
-Kinds without a row in ``_OWN`` are never stored. Those whose rules inherit from ``plain_tables.TableRules``
+Kinds without a row in ``_OWN`` are never stored. Those whose rules inherit from ``table_rules.TableRules``
 take their columns from there.
 """
 
@@ -17,17 +17,17 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
     ("", "configmaps"): ("core.configmaps", "ConfigMapRules"),
     ("", "endpoints"): ("networking.endpoints", "EndpointsRules"),
     ("", "events"): ("core.events", "EventRules"),
-    ("", "limitranges"): ("core.quotas", "LimitRangeRules"),
+    ("", "limitranges"): ("core.limit_ranges", "LimitRangeRules"),
     ("", "namespaces"): ("core.namespaces", "NamespaceRules"),
     ("", "nodes"): ("core.nodes", "NodeRules"),
-    ("", "persistentvolumeclaims"): ("storage.claims", "ClaimRules"),
+    ("", "persistentvolumeclaims"): ("storage.persistent_volume_claims", "ClaimRules"),
     ("", "persistentvolumes"): ("storage.persistent_volumes", "VolumeRules"),
     ("", "pods"): ("pod.pods", "PodRules"),
-    ("", "podtemplates"): ("apps.templates", "PodTemplateRules"),
+    ("", "podtemplates"): ("core.pod_templates", "PodTemplateRules"),
     ("", "replicationcontrollers"): ("apps.replicasets", "ReplicationControllerRules"),
-    ("", "resourcequotas"): ("core.quotas", "ResourceQuotaRules"),
+    ("", "resourcequotas"): ("core.resource_quotas", "ResourceQuotaRules"),
     ("", "secrets"): ("core.secrets", "SecretRules"),
-    ("", "serviceaccounts"): ("auth.accounts", "ServiceAccountRules"),
+    ("", "serviceaccounts"): ("auth.service_accounts", "ServiceAccountRules"),
     ("", "services"): ("networking.services", "ServiceRules"),
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): (
         "extensions.admission_policies",
@@ -53,22 +53,25 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
         "extensions.webhook_configurations",
         "WebhookConfigurationRules",
     ),
-    ("apiextensions.k8s.io", "customresourcedefinitions"): ("extensions.definitions", "DefinitionRules"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"): (
+        "extensions.custom_resource_definitions",
+        "DefinitionRules",
+    ),
     ("apiregistration.k8s.io", "apiservices"): ("extensions.api_services", "APIServiceRules"),
-    ("apps", "controllerrevisions"): ("apps.templates", "ControllerRevisionRules"),
+    ("apps", "controllerrevisions"): ("apps.controller_revisions", "ControllerRevisionRules"),
     ("", "componentstatuses"): ("core.component_statuses", "ComponentStatusRules"),
     ("apps", "daemonsets"): ("apps.daemonsets", "DaemonSetRules"),
     ("apps", "deployments"): ("apps.deployments", "DeploymentRules"),
     ("apps", "replicasets"): ("apps.replicasets", "ReplicaSetRules"),
     ("apps", "statefulsets"): ("apps.statefulsets", "StatefulSetRules"),
-    ("autoscaling", "horizontalpodautoscalers"): ("apps.autoscalers", "AutoscalerRules"),
+    ("autoscaling", "horizontalpodautoscalers"): ("apps.horizontal_pod_autoscalers", "AutoscalerRules"),
     ("batch", "cronjobs"): ("batch.cronjobs", "CronJobRules"),
     ("batch", "jobs"): ("batch.jobs", "JobRules"),
     ("certificates.k8s.io", "certificatesigningrequests"): (
         "auth.certificate_requests",
         "CertificateRequestRules",
     ),
-    ("coordination.k8s.io", "leases"): ("auth.accounts", "LeaseRules"),
+    ("coordination.k8s.io", "leases"): ("core.leases", "LeaseRules"),
     ("discovery.k8s.io", "endpointslices"): ("networking.endpoint_slices", "EndpointSliceRules"),
     ("events.k8s.io", "events"): ("core.events", "NewEventRules"),
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): ("flowcontrol.flow_schemas", "FlowSchemaRules"),
@@ -76,11 +79,11 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
         "flowcontrol.priority_levels",
         "PriorityLevelRules",
     ),
-    ("networking.k8s.io", "ingressclasses"): ("networking.network_classes", "IngressClassRules"),
+    ("networking.k8s.io", "ingressclasses"): ("networking.ingress_classes", "IngressClassRules"),
     ("networking.k8s.io", "ingresses"): ("networking.ingresses", "IngressRules"),
-    ("networking.k8s.io", "ipaddresses"): ("networking.network_classes", "IPAddressRules"),
+    ("networking.k8s.io", "ipaddresses"): ("networking.ip_addresses", "IPAddressRules"),
     ("networking.k8s.io", "networkpolicies"): ("networking.network_policies", "NetworkPolicyRules"),
-    ("networking.k8s.io", "servicecidrs"): ("networking.network_classes", "ServiceCIDRRules"),
+    ("networking.k8s.io", "servicecidrs"): ("networking.service_cidrs", "ServiceCIDRRules"),
     ("node.k8s.io", "runtimeclasses"): ("scheduling.runtime_classes", "RuntimeClassRules"),
     ("policy", "poddisruptionbudgets"): ("scheduling.disruption_budgets", "DisruptionBudgetRules"),
     ("rbac.authorization.k8s.io", "clusterrolebindings"): ("auth.roles", "BindingRules"),
@@ -91,12 +94,12 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
     ("resource.k8s.io", "resourceclaims"): ("resource.device_claims", "ResourceClaimRules"),
     ("resource.k8s.io", "resourceclaimtemplates"): ("resource.device_claims", "ResourceClaimTemplateRules"),
     ("resource.k8s.io", "resourceslices"): ("resource.resource_slices", "ResourceSliceRules"),
-    ("scheduling.k8s.io", "priorityclasses"): ("auth.accounts", "PriorityClassRules"),
-    ("storage.k8s.io", "csidrivers"): ("storage.csi", "CSIDriverRules"),
-    ("storage.k8s.io", "csinodes"): ("storage.csi", "CSINodeRules"),
-    ("storage.k8s.io", "csistoragecapacities"): ("storage.csi", "CSIStorageCapacityRules"),
+    ("scheduling.k8s.io", "priorityclasses"): ("scheduling.priority_classes", "PriorityClassRules"),
+    ("storage.k8s.io", "csidrivers"): ("storage.csi_drivers", "CSIDriverRules"),
+    ("storage.k8s.io", "csinodes"): ("storage.csi_nodes", "CSINodeRules"),
+    ("storage.k8s.io", "csistoragecapacities"): ("storage.csi_storage_capacities", "CSIStorageCapacityRules"),
     ("storage.k8s.io", "storageclasses"): ("storage.storage_classes", "StorageClassRules"),
-    ("storage.k8s.io", "volumeattachments"): ("storage.csi", "VolumeAttachmentRules"),
+    ("storage.k8s.io", "volumeattachments"): ("storage.volume_attachments", "VolumeAttachmentRules"),
     ("storage.k8s.io", "volumeattributesclasses"): ("storage.storage_classes", "VolumeAttributesClassRules"),
 }
 """(group, plural) of a resource to the module below this package and the class in it."""
@@ -105,7 +108,7 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
 @cache
 def rules_for(resource: Resource) -> KindRules[Any]:
     """Return the rules of a resource; the same object every time."""
-    from podling.apiserver.kinds.common.plain_tables import TABLES, TableRules
+    from podling.apiserver.kinds.common.table_rules import TABLES, TableRules
 
     key = (resource.group, resource.plural)
     if key not in _OWN:

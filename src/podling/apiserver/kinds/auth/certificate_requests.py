@@ -20,7 +20,7 @@ from podling.apiserver.kinds.auth.certificate_validation import change_errors, r
 from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change
-from podling.apiserver.kinds.common.plain_tables import TableRules
+from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.machinery import names
 
 

@@ -22,7 +22,7 @@ from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.condition_validation import condition_errors as status_condition_errors
 from podling.apiserver.kinds.common.filling import change, fill_absent
-from podling.apiserver.kinds.common.plain_tables import TableRules
+from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.extensions.admission_rules import (
     FAILURE_POLICIES,
     REINVOCATION_POLICIES,

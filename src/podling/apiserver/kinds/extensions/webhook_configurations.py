@@ -24,7 +24,7 @@ from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, each, fill_absent
-from podling.apiserver.kinds.common.plain_tables import TableRules
+from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.common.webhook_clients import client_errors
 from podling.apiserver.kinds.extensions.admission_rules import (
     FAILURE_POLICIES,

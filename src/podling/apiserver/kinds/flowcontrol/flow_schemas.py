@@ -22,7 +22,7 @@ from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_empty
-from podling.apiserver.kinds.common.plain_tables import TableRules
+from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.flowcontrol.defaults import flow_schemas
 from podling.machinery import fields, names
 from podling.machinery.fields import Path

@@ -17,7 +17,7 @@ from podling.api.flowcontrol_v1 import (
 from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty
-from podling.apiserver.kinds.common.plain_tables import TableRules
+from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.flowcontrol.defaults import priority_levels
 from podling.apiserver.kinds.flowcontrol.flow_schemas import EXEMPT, MANDATORY, status_condition_errors
 from podling.machinery import fields

@@ -20,7 +20,7 @@ from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.condition_validation import condition_errors
 from podling.apiserver.kinds.common.filling import change
-from podling.apiserver.kinds.common.plain_tables import TableRules
+from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.pod.scheduling_validation import validate_node_selector
 from podling.apiserver.kinds.pod.volume_sources import driver_name_errors
 from podling.apiserver.kinds.resource.device_requests import (

@@ -9,7 +9,7 @@ from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.deprecated_labels import DEPRECATED_NODE_LABELS
 from podling.apiserver.kinds.common.filling import change
-from podling.apiserver.kinds.common.plain_tables import TableRules
+from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.pod.resource_validation import requirement_errors
 from podling.apiserver.kinds.pod.scheduling_validation import validate_tolerations
 from podling.machinery import fields

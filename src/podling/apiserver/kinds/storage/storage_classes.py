@@ -13,7 +13,7 @@ from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import AGE, NAME, age
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import fill_absent
-from podling.apiserver.kinds.common.plain_tables import TableRules
+from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.storage.storage_warnings import class_warnings
 from podling.machinery import fields
 from podling.machinery.fields import Path
