@@ -22,7 +22,7 @@ from podling.api.core_v1 import Binding, Container, ObjectReference, Pod, PodSpe
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.server import ApiServer
-from podling.client.local import User
+from podling.client.requests import User
 from podling.sim.loop import run as run_virtual
 from podling.store.memory import MemoryStore
 from podling.testing import memory_cluster

@@ -33,7 +33,7 @@ from podling.apiserver.auth.pki import Pki
 from podling.apiserver.registry.objects import Stored
 from podling.apiserver.server import ApiServer
 from podling.client.base import PatchType
-from podling.client.local import User
+from podling.client.requests import User
 from podling.cluster.memory import settle
 from podling.machinery.encoding import codec
 from podling.store.base import Store

@@ -10,7 +10,7 @@ from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.server import ApiServer
 from podling.client.base import Client
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery.encoding.custom import is_established
 from podling.store.base import Entry
 from podling.store.memory import MemoryStore

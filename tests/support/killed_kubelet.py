@@ -16,7 +16,7 @@ from typing import Any
 
 from podling import clock
 from podling.client.events import EventRecorder
-from podling.client.local import User
+from podling.client.requests import User
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet
 from podling.node.static_pods import complete_static_pod

@@ -16,7 +16,7 @@ from msgspec import structs
 from podling import clock
 from podling.api.core_v1 import Event, Pod, PodCondition
 from podling.client.events import EventRecorder
-from podling.client.local import User
+from podling.client.requests import User
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.kubelet import Kubelet

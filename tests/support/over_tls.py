@@ -14,7 +14,7 @@ from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.auth.pki import KeyPair, Pki
 from podling.apiserver.proxy.streams import HttpsNodeConnector, StreamRequests
 from podling.apiserver.server import ApiServer
-from podling.client.local import User
+from podling.client.requests import User
 from podling.store.memory import MemoryStore
 
 

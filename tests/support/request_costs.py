@@ -25,7 +25,7 @@ from podling.api.rbac_v1 import RoleBinding, RoleRef, Subject
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.server import ApiServer
-from podling.client.local import User
+from podling.client.requests import User
 from podling.store.memory import MemoryStore
 
 T = TypeVar("T")

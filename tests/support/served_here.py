@@ -11,7 +11,7 @@ import aiohttp
 from podling.apiserver.admission.base import Plugin
 from podling.apiserver.app import HttpServer, Serving
 from podling.apiserver.server import ApiServer
-from podling.client.local import User
+from podling.client.requests import User
 from podling.store.base import Store
 from podling.store.memory import MemoryStore
 

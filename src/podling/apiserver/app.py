@@ -35,7 +35,7 @@ from podling.apiserver.http.resource_paths import Parsed, parse_path, verb_of
 from podling.apiserver.http.websocket_tokens import with_bearer_token
 from podling.apiserver.proxy.streams import StreamRequests
 from podling.apiserver.server import ApiServer
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery import errors
 from podling.machinery.encoding.jsonscan import TOO_DEEP
 from podling.machinery.errors import ApiError

@@ -38,7 +38,7 @@ from podling.apiserver.auth.role_reconciliation import reconciled_binding, recon
 from podling.apiserver.background_tasks import keep_at
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.service_ip_allocator import first_address
-from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery import errors
 from podling.machinery.scheme import resource_of
 

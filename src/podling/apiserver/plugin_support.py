@@ -9,7 +9,7 @@ from podling.apiserver.auth.authz import Decision, RbacAuthorizer
 from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.conversion import Conversion
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import RESOURCES, Resource, by_kind, by_path
 

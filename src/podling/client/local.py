@@ -1,120 +1,19 @@
-"""The client of an API server in the same process: the same stages, no sockets, no re-encoding.
-
-``Backend`` is the door: what an API server offers to whoever lives in its process. It is spoken by
-``LocalClient``, which gives components the ``Client`` protocol, and by the server's own HTTP edge, so that
-both run the very same stages. Objects pass through it as the frozen structs that the store keeps
-decoded; nothing is copied and nothing is parsed again.
-"""
+"""The client of an API server in the same process: the same stages, no sockets, no second encoding."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, Protocol, TypeVar, cast
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
 from podling.api.meta_v1 import DeleteOptions, Preconditions
 from podling.client.base import ApiObject, Listing, PatchType, WatchEvent
-from podling.machinery.scheme import Resource, resource_of
+from podling.client.requests import SYSTEM, Backend, ListOptions, Patch, Target, User, WriteOptions
+from podling.machinery.scheme import resource_of
 
 T = TypeVar("T", bound=ApiObject)
 S = TypeVar("S", bound=Struct)
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who a request acts for, as authentication found out."""
-
-    name: str
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-
-
-SYSTEM = User("system:apiserver", ("system:masters", "system:authenticated"))
-"""The server itself and the components it trusts as itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a request is about. An empty ``name`` means the collection, an empty ``namespace`` all of
-    them or a cluster-scoped kind."""
-
-    resource: Resource
-    namespace: str = ""
-    name: str = ""
-    subresource: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ListOptions:
-    """Options of list, watch and deletecollection; empty and zero mean not given (k8s.io meta/v1)."""
-
-    label_selector: str = ""
-    field_selector: str = ""
-    resource_version: str = ""
-    resource_version_match: str = ""
-    limit: int = 0
-    continue_token: str = ""
-    timeout_seconds: int | None = None
-    bookmarks: bool = False
-    send_initial_events: bool | None = None
-
-
-class WriteOptions(Struct, frozen=True):
-    """Options of create, update and patch. ``warnings`` collects what the response should warn of."""
-
-    dry_run: bool = False
-    field_manager: str = ""
-    field_validation: str = "Warn"
-    force: bool = False
-    apply: bool = False
-    """The object comes from a server-side apply and says itself who owns its fields."""
-    manager_implied: bool = False
-    """The client named no field manager and is known by its program's name."""
-    warnings: list[str] = []
-
-
-@dataclass(frozen=True, slots=True)
-class Patch:
-    """A patch as plain data, and how to read it."""
-
-    type: PatchType
-    body: Any
-    duplicates: tuple[str, ...] = ()
-    """One text for each key that it names twice."""
-
-
-NO_OPTIONS = ListOptions()
-NO_DELETE_OPTIONS = DeleteOptions()
-
-
-class Backend(Protocol):
-    """An API server in the same process. All raise ``ApiError``."""
-
-    async def get(self, target: Target, user: User) -> Any: ...
-
-    async def list(self, target: Target, user: User, options: ListOptions) -> Listing[Any]: ...
-
-    def watch(self, target: Target, user: User, options: ListOptions) -> AsyncIterator[WatchEvent[Any]]: ...
-
-    async def create(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any:
-        """Create ``body``; with a subresource, POST it there and return what that answers."""
-        ...
-
-    async def update(self, target: Target, user: User, body: Any, options: WriteOptions) -> Any: ...
-
-    async def patch(self, target: Target, user: User, patch: Patch, options: WriteOptions) -> Any: ...
-
-    async def delete(self, target: Target, user: User, options: DeleteOptions) -> Any:
-        """Delete one object; returns it (still there and going, or its last state) or a ``Status``."""
-        ...
-
-    async def delete_collection(
-        self, target: Target, user: User, selection: ListOptions, options: DeleteOptions
-    ) -> Sequence[Any]: ...
 
 
 class LocalClient:
@@ -125,7 +24,7 @@ class LocalClient:
         self._user = user
 
     def acting_as(self, user: User) -> LocalClient:
-        """The same server, seen as another user."""
+        """Return a client of the same server that acts as another user."""
         return LocalClient(self._backend, user)
 
     async def get(self, kind: type[T], name: str, namespace: str | None = None) -> T:
@@ -159,8 +58,11 @@ class LocalClient:
         label_selector: str = "",
         field_selector: str = "",
     ) -> AsyncIterator[WatchEvent[T]]:
-        """As the protocol says, but without bookmarks: a watch inside the process does not break off for
-        want of a connection, and thousands of them would otherwise wake up every minute for nothing."""
+        """Watch as the protocol states, but without bookmarks.
+
+        No connection of a watch inside the process can break, and bookmarks would wake thousands of them
+        every minute.
+        """
         options = ListOptions(
             label_selector=label_selector,
             field_selector=field_selector,

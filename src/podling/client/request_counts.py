@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from podling import clock
 from podling.api.meta_v1 import DeleteOptions
 from podling.client.base import Listing, WatchEvent
-from podling.client.local import Backend, ListOptions, Patch, Target, User, WriteOptions
+from podling.client.requests import Backend, ListOptions, Patch, Target, User, WriteOptions
 from podling.machinery.errors import ApiError
 from podling.machinery.histograms import Histogram, counters, histograms
 

@@ -26,8 +26,9 @@ from podling.apiserver.proxy.streams import HttpsNodeConnector, StreamRequests
 from podling.apiserver.registry.stored_values import set_aside, undecodable
 from podling.apiserver.server import ApiServer
 from podling.client.base import Client
-from podling.client.local import Backend, LocalClient
+from podling.client.local import LocalClient
 from podling.client.request_counts import CountedBackend
+from podling.client.requests import Backend
 from podling.cluster.components import CONTROLLER_MANAGER, run_components
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, Protocol
 
 from podling.client.base import Client
-from podling.client.local import User
+from podling.client.requests import User
 from podling.controllers.auth.certificate_signing import Signer
 from podling.controllers.manager import ControllerManager
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis

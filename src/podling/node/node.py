@@ -16,7 +16,7 @@ from podling.api import core_v1
 from podling.apiserver.auth.pki import KeyPair, Pki
 from podling.client.base import Client
 from podling.client.events import EventRecorder
-from podling.client.local import User
+from podling.client.requests import User
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.deps import KubeletDeps, Recorder
 from podling.kubelet.kubelet import Kubelet

@@ -17,7 +17,8 @@ from podling.apiserver.admission.base import Plugin
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.server import ApiServer
-from podling.client.local import LocalClient, User
+from podling.client.local import LocalClient
+from podling.client.requests import User
 from podling.store.memory import MemoryStore
 
 

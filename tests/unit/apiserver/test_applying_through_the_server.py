@@ -11,7 +11,7 @@ from podling.api.autoscaling_v1 import Scale, ScaleSpec
 from podling.api.core_v1 import ConfigMap, Container, Namespace, Pod, PodSpec, Secret, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import PatchType
-from podling.client.local import SYSTEM, Patch, Target, WriteOptions
+from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
 from podling.machinery.errors import ApiError
 from podling.machinery.patches import fieldsets
 from podling.machinery.scheme import resource_of

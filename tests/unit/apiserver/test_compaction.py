@@ -14,7 +14,7 @@ from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.compaction import KEPT_BYTES
 from podling.apiserver.server import ApiServer
 from podling.client.base import PatchType
-from podling.client.local import SYSTEM, Patch, Target, WriteOptions
+from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of
 from podling.store.base import VALUE_BYTES_MAX

@@ -18,7 +18,7 @@ from podling import clock
 from podling.api.autoscaling_v1 import Scale, ScaleSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import PatchType
-from podling.client.local import SYSTEM, Patch, Target, WriteOptions
+from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
 from podling.machinery.encoding import codec
 from podling.machinery.encoding.plain import copied
 from podling.machinery.errors import ApiError

@@ -6,7 +6,7 @@ from podling.api.authentication_v1 import SelfSubjectReview, UserInfo
 from podling.api.authorization_v1 import SelfSubjectRulesReview, SelfSubjectRulesReviewSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import PolicyRule, Role, RoleBinding, RoleRef, Subject
-from podling.client.local import User
+from podling.client.requests import User
 from podling.testing import ControlPlane
 
 GROUP = "rbac.authorization.k8s.io"

@@ -11,7 +11,7 @@ from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import Role
 from podling.client.base import PatchType
-from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.controllers.workloads.deployment import DeploymentController
 from podling.machinery.encoding import codec
 from podling.machinery.patches import fieldsets

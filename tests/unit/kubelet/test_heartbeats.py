@@ -13,7 +13,8 @@ from msgspec import structs
 from podling import clock
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Namespace, Node
-from podling.client.local import Backend, LocalClient, Target, User
+from podling.client.local import LocalClient
+from podling.client.requests import Backend, Target, User
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.node.machine import Machine
 from podling.kubelet.node.node_agent import NodeAgent

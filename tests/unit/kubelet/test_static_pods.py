@@ -16,7 +16,8 @@ from podling import clock
 from podling.api.core_v1 import Pod
 from podling.client.base import PatchType
 from podling.client.events import EventRecorder
-from podling.client.local import Backend, LocalClient, User
+from podling.client.local import LocalClient
+from podling.client.requests import Backend, User
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.kubelet import Kubelet
 from podling.kubelet.pods.static_pods import BadManifest, static_pod

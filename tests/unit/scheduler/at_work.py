@@ -12,7 +12,7 @@ from msgspec import structs
 from podling.api.core_v1 import Event, Node, Pod
 from podling.client.base import Client
 from podling.client.informer_factory import InformerFactory
-from podling.client.local import User
+from podling.client.requests import User
 from podling.scheduler.scheduler import Scheduler
 from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling

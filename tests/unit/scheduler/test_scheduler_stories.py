@@ -13,7 +13,7 @@ from msgspec import structs
 from podling.api.core_v1 import Binding, Event, Node, ObjectReference, Pod, PodSchedulingGate
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery.pods import condition
 from podling.testing import ControlPlane
 from tests.unit.scheduler import scheduling

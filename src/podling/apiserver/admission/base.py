@@ -24,7 +24,7 @@ from podling import clock
 from podling.api.meta_v1 import DeleteOptions
 from podling.apiserver.admission.step_metrics import StepMetrics
 from podling.client.base import ApiObject
-from podling.client.local import User, WriteOptions
+from podling.client.requests import User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.histograms import Histogram
 from podling.machinery.scheme import Resource

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from podling.apiserver.admission.base import Request, Server
 from podling.apiserver.auth.rbac import Attributes
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery.selectors import SelectorError, parse_field_selector
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from podling.api.core_v1 import Service
 from podling.api.discovery_v1 import EndpointSlice
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.auth.pki import KeyPair
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status
 from podling.apiserver.aggregation.services import Aggregation
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery import errors
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from podling.apiserver.auth.token_claims import CREDENTIAL_ID
 from podling.apiserver.auth.tokens import Tokens
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery import errors
 
 AUTHENTICATED = "system:authenticated"

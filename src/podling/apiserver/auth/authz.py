@@ -14,7 +14,7 @@ from podling.apiserver.auth.component_roles import NODE_RULES
 from podling.apiserver.auth.node_authorizer import NodeAuthorizer, node_of
 from podling.apiserver.auth.node_references import NodeReferences
 from podling.apiserver.auth.rbac import Attributes, RbacIndex, rule_allows
-from podling.client.local import Target, User
+from podling.client.requests import Target, User
 from podling.machinery import errors
 from podling.machinery.fields import aggregate
 from podling.machinery.selectors import SelectorError, parse_field_selector

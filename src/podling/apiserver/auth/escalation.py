@@ -22,7 +22,7 @@ from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
 from podling.apiserver.auth.authz import MASTERS, RbacAuthorizer
 from podling.apiserver.auth.rbac import ALL, Attributes
 from podling.apiserver.kinds.common import metadata
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery import errors
 from podling.machinery.fields import aggregate
 from podling.machinery.scheme import Resource, resource_of

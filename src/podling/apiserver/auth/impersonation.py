@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from podling.apiserver.auth.authz import RbacAuthorizer, refusal
 from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.auth.token_claims import service_account_user
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery import errors
 
 USER, GROUP, UID = "Impersonate-User", "Impersonate-Group", "Impersonate-Uid"

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from podling.api.rbac_v1 import PolicyRule
 from podling.apiserver.auth.rbac import Attributes, rule_allows
-from podling.client.local import User
+from podling.client.requests import User
 
 GROUP = "system:nodes"
 PREFIX = "system:node:"

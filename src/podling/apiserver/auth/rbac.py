@@ -15,7 +15,7 @@ from typing import Any
 
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject
 from podling.apiserver.registry.objects import object_of
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery import selectors
 from podling.machinery.scheme import Resource, resource_of
 from podling.store.base import Event, EventType, Store, Watch

@@ -43,7 +43,7 @@ from podling.apiserver.kinds.auth.access_review_validation import (
     self_access_errors,
 )
 from podling.apiserver.registry.registry import Handler
-from podling.client.local import Target, User, WriteOptions
+from podling.client.requests import Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.fields import FieldError, aggregate
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from podling.api.core_v1 import Node, ServiceAccount
 from podling.apiserver.auth.issuer import ISSUER
-from podling.client.local import User
+from podling.client.requests import User
 
 POD_NAME = "authentication.kubernetes.io/pod-name"
 POD_UID = "authentication.kubernetes.io/pod-uid"

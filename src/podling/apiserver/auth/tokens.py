@@ -23,7 +23,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.auth.issuer import ALGORITHM, ISSUER, key_id
 from podling.apiserver.auth.token_claims import PODS_SECONDS, Verified, claims_of, extended, verified
-from podling.client.local import Target, User, WriteOptions
+from podling.client.requests import Target, User, WriteOptions
 from podling.machinery import errors, fields
 from podling.machinery.fields import FieldError, Path
 

@@ -6,7 +6,7 @@ from podling.api.flowcontrol_v1 import FlowSchema, PriorityLevelConfiguration
 from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.flowcontrol.matching import first_match, in_order
 from podling.apiserver.registry.objects import object_of
-from podling.client.local import Target, User
+from podling.client.requests import Target, User
 from podling.machinery.scheme import resource_of
 from podling.store.base import Entry, EventType, Store, Watch
 

@@ -15,7 +15,7 @@ from podling.api.flowcontrol_v1 import (
     Subject,
 )
 from podling.apiserver.auth.rbac import Attributes
-from podling.client.local import User
+from podling.client.requests import User
 
 ALL = "*"
 

@@ -7,7 +7,7 @@ they are then let go of together.
 
 from __future__ import annotations
 
-from podling.client.local import Target
+from podling.client.requests import Target
 
 MAX_KEPT = 8
 """How many lists are kept; each is one piece of an answer at most (``representations.PIECE_BYTES``)."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from podling.apiserver.http.resource_paths import CONNECTS
-from podling.client.local import Target
+from podling.client.requests import Target
 from podling.machinery.errors import qualified
 from podling.machinery.histograms import REQUEST_SECONDS, Histogram, counters, gauges, histograms
 from podling.machinery.scheme import RESOURCES, Resource

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from podling.api.meta_v1 import DeleteOptions, Preconditions
 from podling.client.base import PatchType
-from podling.client.local import ListOptions, WriteOptions
+from podling.client.requests import ListOptions, WriteOptions
 from podling.machinery import errors, fields
 from podling.machinery.durations import seconds_of
 from podling.machinery.fields import FieldError, Path

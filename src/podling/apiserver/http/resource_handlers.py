@@ -28,7 +28,7 @@ from podling.apiserver.registry.objects import entry_of
 from podling.apiserver.registry.patching import check_named
 from podling.apiserver.registry.registry import Registry
 from podling.client.base import PatchType
-from podling.client.local import Patch, Target, User, WriteOptions
+from podling.client.requests import Patch, Target, User, WriteOptions
 from podling.machinery import errors, tables
 from podling.machinery.encoding import codec, intake
 from podling.machinery.encoding.body_limits import VALUES_MAX, VALUES_OF_DEFINITIONS_MAX

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from podling.client.local import Target
+from podling.client.requests import Target
 from podling.machinery import errors
 from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import Resource, by_path

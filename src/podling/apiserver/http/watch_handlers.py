@@ -19,7 +19,7 @@ from podling.apiserver.http.representations import Renderer
 from podling.apiserver.http.websocket_replies import accept_watch, send_messages, serve_socket
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.watch import ObjectWatch
-from podling.client.local import ListOptions, Target, User
+from podling.client.requests import ListOptions, Target, User
 from podling.machinery import errors
 from podling.machinery.encoding.status_json import status_json
 from podling.streaming.websocket_connection import is_websocket_request

@@ -32,7 +32,7 @@ from podling.apiserver.proxy.resource_proxy import Proxy, proxied_headers, to_ro
 from podling.apiserver.proxy.stream_options import check_log_options, container_of, node_of
 from podling.apiserver.proxy.upgrade_proxy import forwarded, pass_upgrade, wants_upgrade
 from podling.apiserver.registry.registry import Registry
-from podling.client.local import Target, User, WriteOptions
+from podling.client.requests import Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
 from podling.streaming.websocket_connection import is_websocket_request

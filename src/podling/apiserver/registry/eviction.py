@@ -22,7 +22,7 @@ from podling.apiserver.registry.deletion import check_preconditions
 from podling.apiserver.registry.internal_reads import StoredObjects
 from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.writes import Update
-from podling.client.local import SYSTEM, Target, User, WriteOptions
+from podling.client.requests import SYSTEM, Target, User, WriteOptions
 from podling.machinery import errors, fields, selectors
 from podling.machinery.fields import Path
 from podling.machinery.pods import condition, is_ready

@@ -19,7 +19,7 @@ from podling import clock
 from podling.api.meta_v1 import ListMeta, Status, StatusCause, StatusDetails
 from podling.apiserver.registry.objects import object_of
 from podling.apiserver.registry.selection import NAME, NAMESPACE, Selection
-from podling.client.local import ListOptions, Target
+from podling.client.requests import ListOptions, Target
 from podling.machinery import errors
 from podling.machinery.encoding import jsonscan
 from podling.store.base import Compacted, Entry, FutureRevision, Page, Store

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from podling.api.meta_v1 import ManagedFieldsEntry
 from podling.apiserver.kinds.common.metadata import carry_over
-from podling.client.local import Patch, Target, User, WriteOptions
+from podling.client.requests import Patch, Target, User, WriteOptions
 from podling.machinery import errors, fields
 from podling.machinery.encoding import bodies, codec
 from podling.machinery.encoding.custom import is_custom

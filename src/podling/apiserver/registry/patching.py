@@ -15,7 +15,7 @@ from podling.apiserver.kinds.common.base import View
 from podling.apiserver.kinds.common.metadata import OTHER_NAMESPACE
 from podling.apiserver.registry.managed_fields import applied, check_typed
 from podling.client.base import PatchType
-from podling.client.local import Patch, Target, WriteOptions
+from podling.client.requests import Patch, Target, WriteOptions
 from podling.machinery import errors
 from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import is_custom

@@ -19,7 +19,7 @@ from podling.apiserver.registry.selection import Selection, selection
 from podling.apiserver.registry.stored_values import check_readable
 from podling.apiserver.registry.watch import ObjectWatch, Open
 from podling.apiserver.registry.watch_index import Feeds
-from podling.client.local import ListOptions, Target
+from podling.client.requests import ListOptions, Target
 from podling.machinery import errors
 from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import CustomObject, CustomResource

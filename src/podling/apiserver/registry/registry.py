@@ -35,7 +35,7 @@ from podling.apiserver.registry.reads import Reads
 from podling.apiserver.registry.watch import ObjectWatch
 from podling.apiserver.registry.writes import Change, Update, Writes
 from podling.client.base import Listing
-from podling.client.local import NO_DELETE_OPTIONS, ListOptions, Patch, Target, User, WriteOptions
+from podling.client.requests import NO_DELETE_OPTIONS, ListOptions, Patch, Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import Resource
@@ -62,7 +62,7 @@ class Handler(Protocol):
 
 
 class Registry:
-    """The API server's inside: ``client.local.Backend``.
+    """The ``client.requests.Backend`` of the API server.
 
     Args:
         rules_for: the kinds' rules.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podling.apiserver.kinds.common.base import KindRules
-from podling.client.local import ListOptions
+from podling.client.requests import ListOptions
 from podling.machinery import errors, selectors
 from podling.machinery.selectors import FieldSelector, LabelSelector, SelectorError
 

@@ -23,7 +23,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.registry.objects import Writing, object_of
 from podling.apiserver.registry.selection import Selection
 from podling.client.base import WatchEvent, WatchEventType
-from podling.client.local import ListOptions
+from podling.client.requests import ListOptions
 from podling.machinery.encoding import codec
 from podling.store.base import Entry, Event, EventType, Store, StoreClosed, Watch, WatchOverflow
 

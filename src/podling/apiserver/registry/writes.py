@@ -32,7 +32,7 @@ from podling.apiserver.registry.managed_fields import only_later, recorded, unda
 from podling.apiserver.registry.objects import Writing, object_of, stored
 from podling.apiserver.registry.reads import Reads
 from podling.apiserver.registry.write_queue import Contention
-from podling.client.local import Target, User, WriteOptions
+from podling.client.requests import Target, User, WriteOptions
 from podling.machinery import errors
 from podling.machinery.encoding.custom import CustomObject, CustomResource
 from podling.machinery.errors import ApiError

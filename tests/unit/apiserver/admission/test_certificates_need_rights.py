@@ -8,7 +8,7 @@ import pytest
 
 from podling.api.certificates_v1 import CertificateSigningRequest
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane

@@ -8,7 +8,7 @@ from podling.api.autoscaling_v2 import HorizontalPodAutoscaler
 from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.unserved_kinds import UNSERVED
-from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery.scheme import RESOURCES, resource_of
 from podling.testing import ControlPlane
 from tests.support.manifests import obj

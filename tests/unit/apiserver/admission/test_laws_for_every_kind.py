@@ -11,7 +11,7 @@ from msgspec import json, structs
 from podling.api.core_v1 import Pod, Service
 from podling.api.meta_v1 import DeleteOptions
 from podling.client.base import PatchType
-from podling.client.local import SYSTEM, Patch, Target, WriteOptions
+from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
 from podling.machinery.encoding import codec, intake
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import RESOURCES, Resource

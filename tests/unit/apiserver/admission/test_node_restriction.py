@@ -24,7 +24,8 @@ from podling.api.core_v1 import (
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.api.resource_v1 import ResourceSlice
 from podling.api.storage_v1 import CSINode
-from podling.client.local import SYSTEM, LocalClient, User
+from podling.client.local import LocalClient
+from podling.client.requests import SYSTEM, User
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 from tests.support.manifests import PLAIN_POD, obj

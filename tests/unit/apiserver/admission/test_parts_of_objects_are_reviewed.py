@@ -18,7 +18,7 @@ from podling.api.core_v1 import Binding, Namespace, ObjectReference, Pod, Servic
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta
 from podling.api.policy_v1 import Eviction
 from podling.client.base import PatchType
-from podling.client.local import SYSTEM, Patch, Target, WriteOptions
+from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of

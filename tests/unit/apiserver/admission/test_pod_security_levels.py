@@ -8,7 +8,7 @@ from podling.api.apps_v1 import Deployment
 from podling.api.core_v1 import Namespace, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.pod_security_checks import violations
-from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of
 from podling.testing import ControlPlane

@@ -20,7 +20,7 @@ from podling.api.rbac_v1 import (
     RoleRef,
     Subject,
 )
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane

@@ -17,7 +17,7 @@ from podling.api.autoscaling_v1 import HorizontalPodAutoscaler
 from podling.api.core_v1 import ConfigMap, LimitRange, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import PatchType
-from podling.client.local import SYSTEM, Patch, Target, WriteOptions
+from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of

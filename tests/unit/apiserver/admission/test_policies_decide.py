@@ -12,7 +12,7 @@ from podling.api.admissionregistration_v1 import (
 )
 from podling.api.core_v1 import ConfigMap, Namespace, Pod
 from podling.api.meta_v1 import ObjectMeta
-from podling.client.local import SYSTEM, ListOptions, Target, WriteOptions
+from podling.client.requests import SYSTEM, ListOptions, Target, WriteOptions
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of

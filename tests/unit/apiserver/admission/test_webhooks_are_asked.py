@@ -24,7 +24,7 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.http.metrics import exposition
-from podling.client.local import SYSTEM, ListOptions, Target, WriteOptions
+from podling.client.requests import SYSTEM, ListOptions, Target, WriteOptions
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of
 from podling.testing import ControlPlane

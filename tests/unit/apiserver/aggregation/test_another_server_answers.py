@@ -25,7 +25,8 @@ from podling.apiserver.app import HttpServer, Serving, tls_context
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.server import ApiServer
 from podling.client.base import WatchEventType
-from podling.client.local import LocalClient, User
+from podling.client.local import LocalClient
+from podling.client.requests import User
 from podling.cluster.components import CONTROLLER_MANAGER
 from podling.controllers.conditions import find
 from podling.controllers.namespace import NamespaceController

@@ -8,7 +8,7 @@ from multidict import CIMultiDict
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import ClusterRoleBinding, RoleRef, Subject
 from podling.apiserver.auth.impersonation import impersonated
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 

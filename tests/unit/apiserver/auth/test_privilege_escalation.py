@@ -17,7 +17,7 @@ from podling.api.rbac_v1 import (
     Subject,
 )
 from podling.apiserver.auth.escalation import covers, missing, single_rules
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 

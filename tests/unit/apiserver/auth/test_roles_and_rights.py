@@ -19,7 +19,8 @@ from podling.api.rbac_v1 import (
 )
 from podling.apiserver.auth.rbac import Attributes, rule_allows
 from podling.apiserver.auth.token_claims import service_account_user
-from podling.client.local import LocalClient, User
+from podling.client.local import LocalClient
+from podling.client.requests import User
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 

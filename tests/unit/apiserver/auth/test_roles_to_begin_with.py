@@ -7,7 +7,7 @@ import pytest
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef, Subject
 from podling.apiserver.auth.rbac import Attributes
-from podling.client.local import User
+from podling.client.requests import User
 from podling.testing import ControlPlane
 
 CERTIFICATES = "system:certificates.k8s.io"

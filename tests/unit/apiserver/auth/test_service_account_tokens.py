@@ -30,7 +30,7 @@ from podling.api.core_v1 import Container, Pod, PodSpec, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.auth.authn import Authenticator
 from podling.apiserver.auth.issuer import ISSUER
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 

@@ -31,7 +31,8 @@ from podling.api.core_v1 import (
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.auth.authz import attributes_of
 from podling.apiserver.auth.node_references import references
-from podling.client.local import ListOptions, LocalClient, Target, User
+from podling.client.local import LocalClient
+from podling.client.requests import ListOptions, Target, User
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of

@@ -11,7 +11,7 @@ from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.apiserver.customresources.rule_evaluation import SchemaRules
 from podling.apiserver.customresources.structural import schema_of
-from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery.encoding.plain import copied
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane

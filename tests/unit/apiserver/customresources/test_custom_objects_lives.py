@@ -16,7 +16,7 @@ from podling.api.core_v1 import ConfigMap, Namespace, ResourceQuota, ResourceQuo
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.client.base import PatchType, WatchEvent, WatchEventType
 from podling.client.informer import Informer
-from podling.client.local import SYSTEM, ListOptions, Target, WriteOptions
+from podling.client.requests import SYSTEM, ListOptions, Target, WriteOptions
 from podling.controllers.garbage_collector import GarbageCollectorController
 from podling.controllers.namespace import NamespaceController
 from podling.controllers.resource_quota import ResourceQuotaController

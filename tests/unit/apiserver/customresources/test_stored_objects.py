@@ -10,7 +10,7 @@ from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition, CustomResourceDefinitionVersion
-from podling.client.local import SYSTEM, ListOptions, Target
+from podling.client.requests import SYSTEM, ListOptions, Target
 from podling.machinery.encoding import codec
 from podling.testing import ControlPlane
 from tests.support.custom_resources import Define, definition, widget

@@ -12,7 +12,7 @@ from msgspec import structs
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceColumnDefinition, CustomResourceDefinition
 from podling.apiserver.registry.watch import ObjectWatch
-from podling.client.local import SYSTEM, ListOptions, Target
+from podling.client.requests import SYSTEM, ListOptions, Target
 from podling.testing import ControlPlane
 from tests.support.custom_resources import Define, widget
 

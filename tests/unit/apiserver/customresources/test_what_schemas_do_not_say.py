@@ -9,7 +9,7 @@ import pytest
 from podling.api.apiextensions_v1 import CustomResourceSubresourceScale
 from podling.apiserver.customresources.object_checks import embedded_errors, list_errors, scale_errors
 from podling.apiserver.customresources.structural import schema_of
-from podling.client.local import SYSTEM, Target, WriteOptions
+from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery.errors import ApiError
 from podling.machinery.fields import Path
 from podling.machinery.scheme import resource_of

@@ -12,7 +12,7 @@ from podling.apiserver.flowcontrol.bootstrap_controller import Keeping
 from podling.apiserver.flowcontrol.flows import Flows
 from podling.apiserver.flowcontrol.matching import first_match, in_order
 from podling.apiserver.kinds.flowcontrol.defaults import flow_schemas, priority_levels
-from podling.client.local import User
+from podling.client.requests import User
 from podling.machinery.errors import ApiError
 from podling.store.memory import MemoryStore
 from podling.testing import ControlPlane

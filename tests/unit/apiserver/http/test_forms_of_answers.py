@@ -16,7 +16,7 @@ from podling.apiserver.http.negotiation import Form
 from podling.apiserver.http.representations import Renderer
 from podling.apiserver.registry.objects import entry_of
 from podling.client.base import WatchEventType
-from podling.client.local import Target
+from podling.client.requests import Target
 from podling.machinery.scheme import resource_of
 from podling.store.base import Entry
 from podling.testing import ControlPlane

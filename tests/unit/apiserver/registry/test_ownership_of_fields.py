@@ -12,7 +12,7 @@ from podling.api.core_v1 import ConfigMap
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.apiserver.registry.managed_fields import component_name
 from podling.client.base import PatchType
-from podling.client.local import SYSTEM, Patch, Target, User, WriteOptions
+from podling.client.requests import SYSTEM, Patch, Target, User, WriteOptions
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.machinery.patches import fieldsets

@@ -11,7 +11,7 @@ import pytest
 from podling.api.core_v1 import Binding, ConfigMap, Container, ObjectReference, Pod, PodSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.registry.watch_index import Feeds
-from podling.client.local import SYSTEM, ListOptions, Target
+from podling.client.requests import SYSTEM, ListOptions, Target
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import resource_of
 from podling.store.base import WatchOverflow

@@ -18,7 +18,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.api.rbac_v1 import ClusterRoleBinding, RoleRef, Subject
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.auth.signing import RequestSigner, period
-from podling.client.local import User
+from podling.client.requests import User
 from podling.controllers.auth.certificate_approving import CertificateApprovingController
 from podling.controllers.auth.certificate_cleaner import CertificateCleanerController
 from podling.controllers.auth.certificate_rules import refusal
