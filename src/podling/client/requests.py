@@ -1,4 +1,4 @@
-"""Requests in the same process: the typed values that a request consists of, and the protocol of their server.
+"""Requests in the same process: the typed values of a request, and the protocol that serves them.
 
 ``Backend`` is an API server in the same process. ``LocalClient`` calls it for components, the server's HTTP
 side for clients, so that both run the same stages. Objects pass through it as the frozen structs that the
