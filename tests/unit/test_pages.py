@@ -1,7 +1,13 @@
-"""Pages of the project name what there is: README every page, the map of the architecture every package."""
+"""Pages of the project name what exists, and the code on those about extending it works as written."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.page_examples import apply, copy_of_the_project
 from tests.support.pages import DOCS
 
 ROOT = DOCS.parent
@@ -19,3 +25,29 @@ def test_architecture_names_every_package_and_module() -> None:
     names = [path.stem for path in parts]
     assert names
     assert [name for name in names if name not in map_of_layers.replace(",", " ").split()] == []
+
+
+EXAMPLES = ("adding-a-scheduler-plugin.md", "adding-an-admission-plugin.md", "adding-a-controller.md")
+
+
+def test_examples_of_the_pages_work(tmp_path: Path) -> None:
+    copy_of_the_project(tmp_path)
+    files = [path for page in EXAMPLES for path in apply(page, tmp_path)]
+    tests = [path for path in files if path.name.startswith("test_")]
+    assert len(tests) == len(EXAMPLES)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    commands = (
+        ("ruff", "format", "--check", *files),
+        ("ruff", "check", "--no-cache", *files),
+        ("pytest", "-q", "-p", "no:cacheprovider", *tests),
+    )
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", *map(str, command)],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
