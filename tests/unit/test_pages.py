@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,15 @@ def test_architecture_names_every_package_and_module() -> None:
     names = [path.stem for path in parts]
     assert names
     assert [name for name in names if name not in map_of_layers.replace(",", " ").split()] == []
+
+
+def test_glossary_names_what_the_source_defines() -> None:
+    source = "\n".join(path.read_text() for path in (ROOT / "src" / "podling").rglob("*.py"))
+    defined = set(re.findall(r"^(?:class|def|async def) (\w+)", source, re.MULTILINE))
+    rows = re.findall(r"^\| (`[^|]+) \|", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    ours = {name for row in rows for name in re.findall(r"`(\w+)`", row)} - {"admission", "scheduler"}
+    assert len(ours) > len(rows) / 2
+    assert ours - defined == set()
 
 
 EXAMPLES = ("adding-a-scheduler-plugin.md", "adding-an-admission-plugin.md", "adding-a-controller.md")
