@@ -27,8 +27,8 @@ from podling.api.core_v1 import Namespace, NamespaceCondition, Pod
 from podling.client.base import ApiObject, Key
 from podling.client.runner import AwaitChange, NotYet, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.conditions import with_condition
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
+from podling.machinery.conditions import with_condition
 from podling.machinery.encoding.custom import is_established, stored_resource
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.machinery.scheme import RESOURCES, Resource

@@ -16,6 +16,7 @@ from podling.client.base import Client, Key, PatchType
 from podling.client.informer import Informer
 from podling.client.runner import AwaitChange, Runner
 from podling.client.workqueue import WorkQueue
+from podling.machinery.conditions import transition_time
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.pods import condition
 
@@ -99,14 +100,14 @@ def status_patch(pod: Pod, report: Report, now: datetime) -> dict[str, Any]:
     if report.reason and (
         old is None or (old.status, old.reason, old.message, old.observed_generation) != wanted
     ):
-        since = old.last_transition_time if old and old.status == "False" else None
+        since = transition_time(old, "False", now)
         patch["conditions"] = [
             {
                 "type": "PodScheduled",
                 "status": "False",
                 "reason": report.reason,
                 "message": report.message,
-                "lastTransitionTime": (since or clock.seconds_precision(now)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "lastTransitionTime": since.strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "observedGeneration": pod.metadata.generation,
             }
         ]

@@ -9,8 +9,8 @@ import pytest
 from podling.api.apiregistration_v1 import APIService, APIServiceSpec, ServiceReference
 from podling.api.core_v1 import ConfigMap, Namespace, NamespaceCondition, Pod, Service
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.conditions import find
 from podling.controllers.namespace import NamespaceController, Remains, conditions_after
+from podling.machinery.conditions import find
 from podling.machinery.errors import ApiError
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane

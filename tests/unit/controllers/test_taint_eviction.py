@@ -8,9 +8,9 @@ import pytest
 from msgspec import to_builtins
 
 from podling.api.core_v1 import Node, Pod, Toleration
-from podling.controllers.conditions import find
 from podling.controllers.manager import ControllerManager
 from podling.controllers.nodes.taint_eviction import TaintEvictionController
+from podling.machinery.conditions import find
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, pod, running, told
 

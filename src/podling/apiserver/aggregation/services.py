@@ -26,6 +26,7 @@ from podling.apiserver.aggregation.endpoints import unreachable
 from podling.apiserver.background_tasks import changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery import errors
+from podling.machinery.conditions import with_condition
 from podling.machinery.errors import ApiError, is_conflict, is_not_found
 from podling.machinery.resource import Resource, Subresource
 
@@ -54,22 +55,14 @@ class External:
         return self.service.spec.group or "", self.service.spec.version or ""
 
 
-def with_condition(service: APIService, text: tuple[str, str, str], now: datetime) -> APIService:
-    """``service`` with its ``Available`` condition; itself if that says the same already."""
+def with_availability(service: APIService, text: tuple[str, str, str], now: datetime) -> APIService:
+    """Return the service with its ``Available`` condition; itself if that says the same already."""
     status, reason, message = text
-    old = next((each for each in service.status.conditions if each.type == AVAILABLE), None)
-    if old is not None and (old.status, old.reason, old.message) == text:
+    new = APIServiceCondition(type=AVAILABLE, status=status, reason=reason, message=message)
+    conditions = with_condition(service.status.conditions, new, now)
+    if conditions is service.status.conditions:
         return service
-    since = old.last_transition_time if old is not None and old.status == status else None
-    new = APIServiceCondition(
-        type=AVAILABLE,
-        status=status,
-        reason=reason,
-        message=message,
-        last_transition_time=since or clock.seconds_precision(now),
-    )
-    others = tuple(each for each in service.status.conditions if each.type != AVAILABLE)
-    return structs.replace(service, status=structs.replace(service.status, conditions=(*others, new)))
+    return structs.replace(service, status=structs.replace(service.status, conditions=conditions))
 
 
 def resources_of(listed: APIResourceList, group: str, version: str) -> tuple[Resource, ...]:
@@ -167,7 +160,7 @@ class Aggregation:
 
     async def _looked_at(self, service: APIService) -> External | None:
         external, text = await self._checked(service)
-        shown = with_condition(service, text, clock.now())
+        shown = with_availability(service, text, clock.now())
         if shown is not service:
             try:
                 await self._client.update(shown, subresource="status")

@@ -30,7 +30,7 @@ from podling.apiserver.customresources.definition_parts import (
     selectable_errors,
     subresource_errors,
 )
-from podling.apiserver.customresources.names import ESTABLISHED, is_true
+from podling.apiserver.customresources.names import ESTABLISHED
 from podling.apiserver.customresources.schema_validation import schema_errors
 from podling.apiserver.customresources.structural import schema_of
 from podling.apiserver.customresources.structural_validation import unsupported
@@ -38,6 +38,7 @@ from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.webhook_clients import ca_bundle_errors, client_errors
 from podling.machinery import fields, names
+from podling.machinery.conditions import is_true
 from podling.machinery.encoding import codec
 from podling.machinery.fields import Path
 
@@ -65,7 +66,7 @@ def validate_change(new: CustomResourceDefinition, old: CustomResourceDefinition
     errors: Errors = []
     if new.spec != old.spec:
         errors += _spec_errors(new.spec, trusts_any_bundle=_trusts_any_bundle(old))
-        if is_true(old, ESTABLISHED):
+        if is_true(old.status.conditions, ESTABLISHED):
             errors += checks.immutable(SPEC.child("scope"), new.spec.scope, old.spec.scope)
             errors += checks.immutable(SPEC.child("names", "kind"), new.spec.names.kind, old.spec.names.kind)
         errors += checks.immutable(SPEC.child("group"), new.spec.group, old.spec.group)
@@ -327,7 +328,7 @@ def _label_errors(path: Path, given: Sequence[str]) -> Errors:
 
 def _trusts_any_bundle(old: CustomResourceDefinition) -> bool:
     """Whether certificates that are none may stay: none were asked for yet, or they were none before."""
-    if not is_true(old, ESTABLISHED):
+    if not is_true(old.status.conditions, ESTABLISHED):
         return True
     webhook = old.spec.conversion.webhook if old.spec.conversion is not None else None
     bundle = webhook.client_config.ca_bundle if webhook is not None and webhook.client_config else None

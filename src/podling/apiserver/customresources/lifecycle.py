@@ -21,11 +21,11 @@ from podling.apiserver.customresources.catalogue import Catalogue
 from podling.apiserver.customresources.names import (
     CLEANUP_FINALIZER,
     TERMINATING,
-    is_true,
     named,
     with_condition,
 )
 from podling.client.local import LocalClient
+from podling.machinery.conditions import is_true
 from podling.machinery.encoding.custom import is_established, stored_resource
 from podling.machinery.errors import ApiError, is_conflict, is_not_found, unless_gone
 
@@ -82,7 +82,10 @@ class Lifecycle:
         if CLEANUP_FINALIZER not in definition.metadata.finalizers:
             return False
         now = clock.now()
-        if not is_true(definition, TERMINATING) or definition.status.conditions[-1].reason != IN_PROGRESS[1]:
+        if (
+            not is_true(definition.status.conditions, TERMINATING)
+            or definition.status.conditions[-1].reason != IN_PROGRESS[1]
+        ):
             status = with_condition(definition.status, TERMINATING, IN_PROGRESS, now)
             definition = await self._show(definition, status)
         if is_established(definition) and await self._delete_objects(definition):

@@ -13,13 +13,13 @@ from datetime import datetime
 
 from msgspec import structs
 
-from podling import clock
 from podling.api.apiextensions_v1 import (
     CustomResourceDefinition,
     CustomResourceDefinitionCondition,
     CustomResourceDefinitionNames,
     CustomResourceDefinitionStatus,
 )
+from podling.machinery import conditions
 
 NAMES_ACCEPTED = "NamesAccepted"
 ESTABLISHED = "Established"
@@ -27,33 +27,13 @@ TERMINATING = "Terminating"
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 
-def condition(definition: CustomResourceDefinition, type_: str) -> CustomResourceDefinitionCondition | None:
-    return next((each for each in definition.status.conditions if each.type == type_), None)
-
-
-def is_true(definition: CustomResourceDefinition, type_: str) -> bool:
-    found = condition(definition, type_)
-    return found is not None and found.status == "True"
-
-
 def with_condition(
     status: CustomResourceDefinitionStatus, type_: str, text: tuple[str, str, str], now: datetime
 ) -> CustomResourceDefinitionStatus:
-    """``status`` with a condition (status, reason, message); when it began changes only with its status."""
+    """Return ``status`` with a condition (status, reason, message)."""
     value, reason, message = text
-    moment = clock.seconds_precision(now)
-    new = CustomResourceDefinitionCondition(
-        type=type_, status=value, reason=reason, message=message, last_transition_time=moment
-    )
-    conditions = list(status.conditions)
-    for position, old in enumerate(conditions):
-        if old.type == type_:
-            since = old.last_transition_time if old.status == value else moment
-            conditions[position] = structs.replace(new, last_transition_time=since)
-            break
-    else:
-        conditions.append(new)
-    return structs.replace(status, conditions=tuple(conditions))
+    new = CustomResourceDefinitionCondition(type=type_, status=value, reason=reason, message=message)
+    return structs.replace(status, conditions=conditions.with_condition(status.conditions, new, now))
 
 
 def accepted_names(
@@ -110,7 +90,7 @@ def named(
     accepted, text = accepted_names(definition, others)
     status = structs.replace(definition.status, accepted_names=accepted)
     status = with_condition(status, NAMES_ACCEPTED, text, now)
-    if is_true(definition, ESTABLISHED):
+    if conditions.is_true(definition.status.conditions, ESTABLISHED):
         return status
     if text[0] == "True":
         installed = ("True", "InitialNamesAccepted", "the initial names have been accepted")

@@ -22,7 +22,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.customresources import object_checks, printing, values
 from podling.apiserver.customresources.completion import RootSchema
 from podling.apiserver.customresources.json_paths import JsonPath
-from podling.apiserver.customresources.names import TERMINATING, is_true
+from podling.apiserver.customresources.names import TERMINATING
 from podling.apiserver.customresources.rule_evaluation import SchemaRules
 from podling.apiserver.customresources.structural import schema_of
 from podling.apiserver.customresources.versions import priority
@@ -31,6 +31,7 @@ from podling.apiserver.kinds.apps.workloads import scale_errors
 from podling.apiserver.kinds.common.base import Context, KindRules, View
 from podling.apiserver.kinds.common.metadata import is_bare
 from podling.machinery import errors, fields
+from podling.machinery.conditions import is_true
 from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import CustomObject
 from podling.machinery.encoding.plain import copied
@@ -96,7 +97,7 @@ class CustomRules(KindRules[CustomObject]):
         return structs.replace(obj, api_version=version, kind=obj.kind or kind, content=content)
 
     def prepare_create(self, obj: CustomObject, context: Context) -> CustomObject:
-        if is_true(self.served.definition, TERMINATING):
+        if is_true(self.served.definition.status.conditions, TERMINATING):
             text = "create not allowed while custom resource definition is terminating"
             raise errors.failure(405, "MethodNotAllowed", text)
         return _with_status(obj, None) if self.status_subresource else obj

@@ -22,6 +22,7 @@ from podling.apiserver.background_tasks import changed, keep_at
 from podling.apiserver.flowcontrol.flows import Flows
 from podling.apiserver.kinds.flowcontrol.defaults import AUTO_UPDATE, flow_schemas, priority_levels
 from podling.client.local import LocalClient
+from podling.machinery.conditions import with_condition
 from podling.machinery.errors import ApiError, is_already_exists, is_conflict, is_not_found
 
 CHECK_SECONDS = 60.0
@@ -36,18 +37,11 @@ def with_level(schema: FlowSchema, *, exists: bool) -> FlowSchema:
     text = f'This FlowSchema references the PriorityLevelConfiguration object named "{name}" '
     text += "and it exists" if exists else "but there is no such object"
     status, reason = ("False", "Found") if exists else ("True", "NotFound")
-    old = next((each for each in schema.status.conditions if each.type == DANGLING), None)
-    if old is not None and (old.status, old.message) == (status, text):
+    new = FlowSchemaCondition(type=DANGLING, status=status, reason=reason, message=text)
+    conditions = with_condition(schema.status.conditions, new, clock.now())
+    if conditions is schema.status.conditions:
         return schema
-    new = FlowSchemaCondition(
-        type=DANGLING,
-        status=status,
-        reason=reason,
-        message=text,
-        last_transition_time=clock.seconds_precision(clock.now()),
-    )
-    others = tuple(each for each in schema.status.conditions if each.type != DANGLING)
-    return structs.replace(schema, status=FlowSchemaStatus(conditions=(*others, new)))
+    return structs.replace(schema, status=FlowSchemaStatus(conditions=conditions))
 
 
 class Keeping:

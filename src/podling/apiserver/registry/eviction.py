@@ -24,8 +24,9 @@ from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.writes import Update
 from podling.client.requests import SYSTEM, Target, User, WriteOptions
 from podling.machinery import errors, fields, selectors
+from podling.machinery.conditions import with_condition
 from podling.machinery.fields import Path
-from podling.machinery.pods import condition, is_ready
+from podling.machinery.pods import is_ready
 from podling.machinery.scheme import resource_of
 
 MAX_DISRUPTED_PODS = 2000
@@ -112,20 +113,14 @@ def _why_none(status: PodDisruptionBudgetStatus) -> str:
 
 def _none_left(status: PodDisruptionBudgetStatus, now: datetime) -> tuple[Condition, ...]:
     """The budget's conditions once its last disruption is spent."""
-    old = next((each for each in status.conditions if each.type == ALLOWED), None)
     fresh = Condition(
         type=ALLOWED,
         status="False",
         reason="InsufficientPods",
         message="",
         observed_generation=status.observed_generation,
-        last_transition_time=old.last_transition_time
-        if old is not None and old.status == "False"
-        else clock.seconds_precision(now),
     )
-    if old is None:
-        return (*status.conditions, fresh)
-    return tuple(fresh if each is old else each for each in status.conditions)
+    return with_condition(status.conditions, fresh, now)
 
 
 def _not_now(cause: str, retry_after: int = 0) -> errors.ApiError:
@@ -239,19 +234,12 @@ def _pinned(asked: DeleteOptions, pod: Pod) -> DeleteOptions:
 
 
 def _with_target_condition(pod: Pod, now: datetime) -> Pod:
-    before = condition(pod, "DisruptionTarget")
-    moved = before is None or before.status != "True"
     fresh = PodCondition(
         type="DisruptionTarget",
         status="True",
         reason="EvictionByEvictionAPI",
         message="Eviction API: evicting",
         observed_generation=pod.metadata.generation,
-        last_transition_time=clock.seconds_precision(now)
-        if moved or before is None
-        else before.last_transition_time,
     )
-    conditions = tuple(fresh if each is before else each for each in pod.status.conditions)
-    if before is None:
-        conditions = (*conditions, fresh)
+    conditions = with_condition(pod.status.conditions, fresh, now)
     return structs.replace(pod, status=structs.replace(pod.status, conditions=conditions))

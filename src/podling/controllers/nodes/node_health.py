@@ -17,7 +17,7 @@ from msgspec import structs
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Node, NodeCondition
 from podling.clock import seconds_precision
-from podling.controllers.conditions import find
+from podling.machinery.conditions import find
 
 MONITOR_GRACE = timedelta(seconds=50)
 STARTUP_GRACE = timedelta(seconds=60)

@@ -24,7 +24,6 @@ from podling.api.core_v1 import Node, NodeCondition, Pod, Taint
 from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.conditions import find, with_condition
 from podling.controllers.nodes import taints as taint_rules
 from podling.controllers.nodes.node_health import Health, is_silent, observe, silent_conditions
 from podling.controllers.nodes.node_labels import labels_to_set
@@ -40,6 +39,7 @@ from podling.controllers.nodes.zones import (
     zone_of,
 )
 from podling.controllers.pod_index import BY_NODE, index_pods_by_node
+from podling.machinery.conditions import find, with_condition
 from podling.machinery.errors import ApiError, is_conflict, is_not_found, unless_gone
 
 MONITOR_SECONDS = 5.0

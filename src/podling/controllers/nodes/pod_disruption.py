@@ -8,7 +8,7 @@ from msgspec import structs
 
 from podling.api.core_v1 import Pod, PodCondition
 from podling.client.base import Client
-from podling.controllers.conditions import with_condition
+from podling.machinery.conditions import with_condition
 from podling.machinery.errors import unless_gone
 from podling.machinery.pods import is_terminal
 

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from podling.api.core_v1 import Node, Taint, Toleration
 from podling.clock import seconds_precision
-from podling.controllers.conditions import find
+from podling.machinery.conditions import find
 from podling.machinery.tolerations import tolerates
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"

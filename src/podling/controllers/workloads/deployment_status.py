@@ -12,8 +12,8 @@ from msgspec import structs
 
 from podling.api.apps_v1 import Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet
 from podling.clock import seconds_precision
-from podling.controllers.conditions import find, without
 from podling.controllers.workloads.deployment_rules import available, max_unavailable, total, wanted
+from podling.machinery.conditions import find, without
 from podling.machinery.numbers import INT32_MAX
 
 AVAILABLE = "Available"

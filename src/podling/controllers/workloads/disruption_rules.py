@@ -23,8 +23,8 @@ from msgspec import structs
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import Condition
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetStatus
-from podling.controllers.conditions import with_condition
 from podling.controllers.workloads.int_or_percent import scaled
+from podling.machinery.conditions import with_condition
 from podling.machinery.numbers import INT32_MAX
 from podling.machinery.pods import is_ready
 

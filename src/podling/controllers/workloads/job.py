@@ -24,7 +24,6 @@ from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import Children
-from podling.controllers.conditions import find, is_true, with_condition
 from podling.controllers.ownership import controller_of
 from podling.controllers.pod_state import is_active, is_terminating, removal_order
 from podling.controllers.refusals import is_namespace_terminating
@@ -35,6 +34,7 @@ from podling.controllers.workloads.job_accounting import Account, Later, is_inde
 from podling.controllers.workloads.job_pods import release, template_pod
 from podling.controllers.workloads.job_rules import Backoff, Step, Verdict
 from podling.controllers.workloads.pod_control import PodControl, slow_start, together
+from podling.machinery.conditions import find, is_true, with_condition
 from podling.machinery.pods import is_ready
 from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
 

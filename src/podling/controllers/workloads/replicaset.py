@@ -27,7 +27,6 @@ from podling.client.informer import Informer
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_CONTROLLER, Children, controller_index
-from podling.controllers.conditions import find, with_condition, without
 from podling.controllers.ownership import controller_of
 from podling.controllers.pod_state import (
     is_active,
@@ -40,6 +39,7 @@ from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads.pod_census import Fact, PodCensus
 from podling.controllers.workloads.pod_control import PodControl, pod_from_template, slow_start, together
+from podling.machinery.conditions import find, with_condition, without
 from podling.machinery.pods import is_ready
 from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
 

@@ -30,6 +30,7 @@ from podling.clock import seconds_precision
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.node.machine import Machine
 from podling.kubelet.version import KUBERNETES_VERSION
+from podling.machinery.conditions import transition_time
 from podling.machinery.quantity import ZERO, Format, canonical, of, parse
 from podling.machinery.resource_names import is_huge_page
 from podling.runtime.base import RuntimeStatus
@@ -232,9 +233,7 @@ def _conditions(
     found = {held.type: held for held in before}
     moment = seconds_precision(now)
     for condition in wanted:
-        old = found.get(condition.type)
-        same = old is not None and old.status == condition.status and old.last_transition_time is not None
-        changed = old.last_transition_time if same and old is not None else moment
+        changed = transition_time(found.get(condition.type), condition.status, now)
         found[condition.type] = structs.replace(
             condition, last_heartbeat_time=moment, last_transition_time=changed
         )

@@ -22,6 +22,7 @@ from podling.kubelet.observation import PodObservation
 from podling.kubelet.pods.admission import Occupant, shortage
 from podling.kubelet.resources import container_resources
 from podling.kubelet.status import conditions as rules
+from podling.machinery.conditions import find
 from podling.machinery.pods import pod_requests
 from podling.machinery.quantity import parse
 from podling.runtime.base import Container as Observed
@@ -58,7 +59,7 @@ def _granted(container: Container, allocation: Allocation) -> Container:
 
 def restored(pod: Pod) -> Allocation:
     """The allocation of a pod that an earlier kubelet had granted, as its status tells it."""
-    progress = rules.condition_of(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
+    progress = find(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
     if progress is not None and progress.status == "True":
         return wanted(pod.spec)
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)

@@ -27,6 +27,7 @@ from podling.kubelet.pods.resize import (
 )
 from podling.kubelet.resources import pod_resources
 from podling.kubelet.status import conditions as rules
+from podling.machinery.conditions import find
 from podling.runtime.base import UpdatesSandboxes
 from podling.runtime.failures import RuntimeFailure
 
@@ -44,7 +45,7 @@ class Resize:
 
     @classmethod
     def of(cls, pod: Pod) -> Resize:
-        progress = rules.condition_of(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
+        progress = find(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
         return cls(restored(pod), in_progress=progress is not None and progress.status == "True")
 
     def granted(self, pod: Pod) -> Pod:

@@ -12,8 +12,8 @@ from datetime import datetime
 from msgspec import structs
 
 from podling.api.core_v1 import Container, ContainerStatus, PodCondition, PodSpec
-from podling.clock import seconds_precision
 from podling.kubelet.status.phase import FAILED, SUCCEEDED
+from podling.machinery.conditions import transition_time
 from podling.machinery.pods import is_sidecar
 
 ALL_CONTAINERS_RESTARTING = "AllContainersRestarting"
@@ -41,10 +41,6 @@ KUBELET_OWNED = frozenset(
 """``DisruptionTarget`` is shared: others set it too."""
 
 Statuses = Mapping[str, ContainerStatus]
-
-
-def condition_of(conditions: Iterable[PodCondition], type_: str) -> PodCondition | None:
-    return next((found for found in conditions if found.type == type_), None)
 
 
 def initialized(spec: PodSpec, statuses: Statuses, phase: str, *, before: bool = False) -> PodCondition:
@@ -147,8 +143,6 @@ def with_transitions(
     held = {found.type: found for found in before}
     result = []
     for condition in conditions:
-        old = held.get(condition.type)
-        same = old is not None and old.status == condition.status and old.last_transition_time is not None
-        moment = old.last_transition_time if same and old is not None else seconds_precision(now)
+        moment = transition_time(held.get(condition.type), condition.status, now)
         result.append(structs.replace(condition, last_transition_time=moment, observed_generation=generation))
     return tuple(result)

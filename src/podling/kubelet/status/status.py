@@ -22,6 +22,7 @@ from podling.kubelet.status import conditions as rules
 from podling.kubelet.status.container_statuses import ContainerFacts, container_statuses
 from podling.kubelet.status.phase import FAILED, TERMINAL_PHASES, pod_phase
 from podling.kubelet.status.probe_view import ProbeView
+from podling.machinery.conditions import find
 from podling.machinery.pods import is_static, qos_class
 from podling.runtime.base import ContainerState as RuntimeState
 
@@ -135,7 +136,7 @@ def _conditions(
     """Others' conditions first, as the API has them; then the kubelet's own, in Kubernetes' order."""
     owned = (*rules.KUBELET_OWNED, rules.DISRUPTION_TARGET)
     foreign = tuple(found for found in pod.status.conditions if found.type not in owned)
-    disruption = rules.condition_of((*before.conditions, *pod.status.conditions), rules.DISRUPTION_TARGET)
+    disruption = find((*before.conditions, *pod.status.conditions), rules.DISRUPTION_TARGET)
     all_ready = rules.containers_ready(pod.spec, statuses, phase)
     sandbox_ready = bool(observed.ready_sandboxes) and facts.volumes_ready and not facts.terminal
     restarting = facts.containers.restarting_all

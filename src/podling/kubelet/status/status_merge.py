@@ -27,6 +27,7 @@ from podling.kubelet.restart_policy import RESTART_ALL_CONTAINERS
 from podling.kubelet.status import conditions as rules
 from podling.kubelet.status.container_statuses import NOT_LOCATED, STATUS_UNKNOWN
 from podling.kubelet.status.phase import FAILED, SUCCEEDED, TERMINAL_PHASES
+from podling.machinery.conditions import find
 from podling.machinery.pods import is_sidecar, is_static
 
 
@@ -106,10 +107,10 @@ def _merge_conditions(
     api: Iterable[PodCondition], decided: Iterable[PodCondition], *, with_disruption: bool
 ) -> tuple[PodCondition, ...]:
     own = [found for found in decided if found.type in rules.KUBELET_OWNED]
-    disruption = rules.condition_of(decided, rules.DISRUPTION_TARGET)
+    disruption = find(decided, rules.DISRUPTION_TARGET)
     foreign = [found for found in api if found.type not in rules.KUBELET_OWNED]
     if disruption is not None and disruption.status == "True" and with_disruption:
-        held = rules.condition_of(foreign, rules.DISRUPTION_TARGET)
+        held = find(foreign, rules.DISRUPTION_TARGET)
         if held is None or held.status != "True":
             foreign = [found for found in foreign if found.type != rules.DISRUPTION_TARGET]
             own.insert(0, disruption)

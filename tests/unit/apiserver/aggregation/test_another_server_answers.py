@@ -28,8 +28,8 @@ from podling.client.base import WatchEventType
 from podling.client.local import LocalClient
 from podling.client.requests import User
 from podling.cluster.components import CONTROLLER_MANAGER
-from podling.controllers.conditions import find
 from podling.controllers.namespace import NamespaceController
+from podling.machinery.conditions import find
 from podling.machinery.openapi import openapi
 from podling.node.machine import primary_address
 from podling.store.memory import MemoryStore

@@ -10,11 +10,11 @@ from msgspec import structs
 from podling.api.apps_v1 import Deployment, ReplicaSet, ReplicaSetCondition, ReplicaSetSpec, ReplicaSetStatus
 from podling.api.core_v1 import ResourceQuota, ResourceQuotaSpec
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
-from podling.controllers.conditions import find
 from podling.controllers.workloads import deployment_rules as rules
 from podling.controllers.workloads.deployment import DeploymentController
 from podling.controllers.workloads.deployment_status import counted, rollout_status
 from podling.controllers.workloads.replicaset import ReplicaSetController
+from podling.machinery.conditions import find
 from podling.testing import ControlPlane
 from tests.support.control_loops import make_ready, running
 from tests.support.workloads import deployment, template

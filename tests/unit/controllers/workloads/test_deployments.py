@@ -17,11 +17,11 @@ from podling.api.apps_v1 import (
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import LabelSelector, ObjectMeta, OwnerReference
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
-from podling.controllers.conditions import find
 from podling.controllers.manager import ControllerManager
 from podling.controllers.workloads.deployment import DeploymentController
 from podling.controllers.workloads.disruption import DisruptionController
 from podling.controllers.workloads.replicaset import ReplicaSetController
+from podling.machinery.conditions import find
 from podling.machinery.pods import is_ready
 from podling.testing import ControlPlane
 from tests.support.control_loops import make_ready, running, told

@@ -14,11 +14,11 @@ from podling.api.batch_v1 import Job
 from podling.api.core_v1 import Pod, PodSpec, PodTemplateSpec
 from podling.api.meta_v1 import LabelSelector, ObjectMeta, OwnerReference
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
-from podling.controllers.conditions import find
 from podling.controllers.manager import ControllerManager
 from podling.controllers.ownership import controller_reference
 from podling.controllers.workloads.disruption import DisruptionController, StaleDisruptionController
 from podling.controllers.workloads.disruption_rules import Expectation, expectation
+from podling.machinery.conditions import find
 from podling.machinery.scheme import resource_of
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running, set_phase, told

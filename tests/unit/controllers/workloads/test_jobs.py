@@ -20,12 +20,12 @@ from podling.api.batch_v1 import (
 )
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.conditions import find
 from podling.controllers.manager import ControllerManager
 from podling.controllers.workloads.job import JobController
 from podling.controllers.workloads.job_accounting import FINALIZER
 from podling.controllers.workloads.job_indexes import INDEX, Indexes, rule_met
 from podling.controllers.workloads.job_rules import Backoff, backoff_seconds
+from podling.machinery.conditions import find
 from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import running, told

@@ -21,12 +21,12 @@ from podling.apiserver.kinds.pod.pod_status_update import validate_status_update
 from podling.kubelet.backoff import BackoffEntry, BackoffPolicy, next_entry, waits_until
 from podling.kubelet.pods.actions import PodPlan, plan_pod
 from podling.kubelet.probes.probes import ProbeKind, ProbeState, Thresholds, initial_state, observe
-from podling.kubelet.status.conditions import condition_of
 from podling.kubelet.status.container_statuses import ContainerFacts
 from podling.kubelet.status.phase import TERMINAL_PHASES
 from podling.kubelet.status.probe_view import ProbeResult, ProbeView
 from podling.kubelet.status.status import PodFacts, pod_status
 from podling.kubelet.status.status_merge import merge_status, terminated_status
+from podling.machinery.conditions import find
 from podling.machinery.pods import is_sidecar
 from podling.runtime.base import ContainerState
 from tests.support.pod_worlds import START, World
@@ -119,7 +119,7 @@ class History:
         world = self.world
         decided = pod_status(world.pod, world.observed, self.probes, self.decided, FACTS, world.now)
         hold(self.decided, decided)
-        ready = condition_of(decided.conditions, "Ready")
+        ready = find(decided.conditions, "Ready")
         if ready is not None and ready.status == "True":
             assert all(found.ready for found in decided.container_statuses)
         merged = merge_status(self.api, decided, may_run=bool(world.observed.running))
@@ -153,11 +153,11 @@ def hold(before: PodStatus, after: PodStatus) -> None:
             assert found.restart_count <= old[found.name].restart_count + 20
     assert before.start_time in (None, after.start_time), "the start time moved"
     assert (after.observed_generation or 0) >= (before.observed_generation or 0)
-    ready = condition_of(after.conditions, "Ready")
+    ready = find(after.conditions, "Ready")
     if ready is not None and ready.status == "True":
         assert after.phase not in TERMINAL_PHASES, "over but ready"
     for condition in after.conditions:
-        held = condition_of(before.conditions, condition.type)
+        held = find(before.conditions, condition.type)
         if held is not None and held.status == condition.status:
             assert held.last_transition_time == condition.last_transition_time, "moved without a reason"
 

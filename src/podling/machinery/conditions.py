@@ -1,4 +1,4 @@
-"""Status conditions: the rules that all kinds share.
+"""Status conditions: the rules that all kinds share. Pure.
 
 ``lastTransitionTime`` moves only when ``status`` changes; a condition is replaced in place, so that their
 order stays; writing what is already there changes nothing (the very same tuple comes back).
@@ -6,7 +6,7 @@ order stays; writing what is already there changes nothing (the very same tuple 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -37,23 +37,28 @@ class ConditionLike(Protocol):
 C = TypeVar("C", bound=ConditionLike)
 
 
-def find(conditions: Sequence[C], type_: str) -> C | None:
-    """The condition of this type, or None."""
+def find(conditions: Iterable[C], type_: str) -> C | None:
+    """Return the condition of this type, or None."""
     return next((condition for condition in conditions if condition.type == type_), None)
 
 
-def is_true(conditions: Sequence[C], type_: str) -> bool:
-    """Whether the condition of this type is there and True."""
+def is_true(conditions: Iterable[C], type_: str) -> bool:
+    """Return whether the condition of this type is there and True."""
     found = find(conditions, type_)
     return found is not None and found.status == "True"
 
 
+def transition_time(old: ConditionLike | None, status: str, now: datetime) -> datetime:
+    """Return the transition time of a condition with this status, whose predecessor was ``old``."""
+    if old is not None and old.status == status and old.last_transition_time is not None:
+        return old.last_transition_time
+    return seconds_precision(now)
+
+
 def with_condition(conditions: tuple[C, ...], new: C, now: datetime) -> tuple[C, ...]:
-    """``conditions`` with ``new`` in place of the one of its type, or at the end."""
+    """Return ``conditions`` with ``new`` in place of the one of its type, or at the end."""
     old = find(conditions, new.type)
-    since = seconds_precision(now)
-    if old is not None and old.status == new.status and old.last_transition_time is not None:
-        since = old.last_transition_time
+    since = transition_time(old, new.status, now)
     changed: Any = structs.replace(new, last_transition_time=since)  # type: ignore[type-var]
     if changed == old:
         return conditions
@@ -63,5 +68,5 @@ def with_condition(conditions: tuple[C, ...], new: C, now: datetime) -> tuple[C,
 
 
 def without(conditions: tuple[C, ...], type_: str) -> tuple[C, ...]:
-    """``conditions`` without the one of this type."""
+    """Return ``conditions`` without the one of this type."""
     return tuple(condition for condition in conditions if condition.type != type_)
