@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 
 class OwnTime(Protocol):
@@ -33,19 +33,16 @@ def expect_own_time() -> None:
 
 
 def own_loop() -> OwnTime | None:
-    """The running loop, if it keeps time itself."""
+    """Return the running loop if it keeps time itself."""
     if not _own_times:
         return None
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-    return cast(OwnTime, loop) if hasattr(type(loop), "wall_time") else None
+    loop: Any = asyncio._get_running_loop()  # raises no exception where there is no loop
+    return loop if hasattr(loop, "wall_time") else None
 
 
 def now() -> datetime:
-    """The current time in UTC, with microseconds. Read it once per decision and pass it on."""
-    loop = own_loop()
+    """Return the current time in UTC, with microseconds. Read it once per decision and pass it on."""
+    loop = own_loop() if _own_times else None
     return datetime.now(UTC) if loop is None else datetime.fromtimestamp(loop.wall_time(), UTC)
 
 
@@ -55,8 +52,10 @@ def seconds_precision(moment: datetime) -> datetime:
 
 
 def monotonic() -> float:
-    """Seconds on a clock that never goes back; only differences mean something."""
-    loop = own_loop() if _own_times else None
+    """Return seconds on a clock that never goes back; only differences mean something."""
+    if not _own_times:
+        return time.monotonic()
+    loop = own_loop()
     return time.monotonic() if loop is None else loop.time()
 
 

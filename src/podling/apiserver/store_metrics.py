@@ -30,6 +30,9 @@ from podling.store.base import (
 CLUSTER = "etcd-0"
 _NAMES = ("operation", "group", "resource")
 
+COLLECTIONS_MAX = 4096
+"""Collections remembered before remembering starts afresh."""
+
 _Key = tuple[str, str]
 """An operation and a kind."""
 
@@ -45,6 +48,8 @@ class MeteredStore:
         self.get, self.peek, self.list, self.count = store.get, store.peek, store.list, store.count
         self.compact, self.close = store.compact, store.close
         self._durations: dict[_Key, Histogram] = {}
+        self._of_collections: dict[tuple[str, str], Histogram] = {}
+        """The same by operation and the collection that an object is in, such as the pods of a namespace."""
         self._failed: dict[_Key, int] = {}
 
     @property
@@ -95,11 +100,21 @@ class MeteredStore:
 
     def _observe(self, operation: str, key: str, started: float) -> None:
         self._written()
+        found = self._of_collections.get((operation, key[: key.rfind("/")]))
+        if found is None:
+            found = self._histogram(operation, key)
+        found.observe(clock.monotonic() - started)
+
+    def _histogram(self, operation: str, key: str) -> Histogram:
+        """Return where writes of this kind are counted, and remember it for the collection of ``key``."""
         kind = (operation, _kind(key))
         found = self._durations.get(kind)
         if found is None:
             found = self._durations[kind] = Histogram(REQUEST_SECONDS)
-        found.observe(clock.monotonic() - started)
+        if len(self._of_collections) >= COLLECTIONS_MAX:
+            self._of_collections.clear()
+        self._of_collections[operation, key[: key.rfind("/")]] = found
+        return found
 
     def _note_failure(self, operation: str, key: str, error: StoreError) -> None:
         if not isinstance(error, Conflict):  # somebody else was faster: no fault of the store's

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, ParamSpec
 
 import msgspec
 
 from podling.api._zero import null_of_nil
+
+P = ParamSpec("P")
 
 MAX_KEPT_STEPS = 64
 """A path remembers at most this many paths below it: there are more fields than this in no struct."""
@@ -119,12 +121,12 @@ class TooManyErrors(Exception):
 _made: ContextVar[list[FieldError] | None] = ContextVar("field errors of one object", default=None)
 
 
-def bounded(check: Callable[[], list[FieldError]]) -> list[FieldError]:
+def bounded(check: Callable[P, list[FieldError]], *args: P.args, **kwargs: P.kwargs) -> list[FieldError]:
     """Return what ``check`` finds, or the first ``ERRORS_MAX`` errors of more than that."""
     made: list[FieldError] = []
     token = _made.set(made)
     try:
-        return check()
+        return check(*args, **kwargs)
     except TooManyErrors:
         return made
     finally:

@@ -48,7 +48,7 @@ class Resource:
     storage: Resource | None = None
     """The resource whose object is stored, if it is another one than this."""
 
-    @property
+    @cached_property
     def group_version(self) -> str:
         """What ``apiVersion`` says: ``v1``, ``apps/v1``."""
         return f"{self.group}/{self.version}" if self.group else self.version
@@ -67,12 +67,12 @@ class Resource:
     def list_kind(self) -> str:
         return f"{self.kind}List"
 
-    @property
+    @cached_property
     def stored(self) -> bool:
         """Whether objects of this kind are kept; reviews, bindings and evictions are answered only."""
         return "get" in self.verbs and self.kind != "ComponentStatus"
 
-    @property
+    @cached_property
     def storage_resource(self) -> Resource:
         """The resource whose type and key the stored object has: usually this one."""
         return self.storage or self

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
+from inspect import signature
 from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,10 +21,13 @@ def cached_by_text(count: int, length: int = LENGTH_MAX) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         remembered = lru_cache(count)(function)
 
-        @wraps(function)
-        def find(text: str, **options: Any) -> Any:
+        def find(text: str) -> Any:
+            return remembered(text) if len(text) <= length else function(text)
+
+        def find_with_options(text: str, **options: Any) -> Any:
             return remembered(text, **options) if len(text) <= length else function(text, **options)
 
-        return cast(F, find)
+        plain = len(signature(function).parameters) == 1
+        return cast(F, wraps(function)(find if plain else find_with_options))
 
     return decorate

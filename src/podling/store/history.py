@@ -33,7 +33,8 @@ class History:
             raise ValueError(f"revision {revision} does not follow {self.revision}")
         self._events.append(event)
         self.revision = revision
-        self.size_bytes += _size(event)
+        if event.previous is not None or event.type is EventType.DELETE:
+            self.size_bytes += _size(event)
 
     def check(self, revision: int) -> None:
         """Raise ``Compacted`` or ``FutureRevision`` unless the state at ``revision`` can be told."""

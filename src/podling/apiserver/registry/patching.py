@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+from msgspec import Struct, structs
+
 from podling import clock
 from podling.apiserver.kinds.common.base import View
 from podling.apiserver.kinds.common.metadata import OTHER_NAMESPACE
@@ -20,6 +22,7 @@ from podling.machinery import errors
 from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import is_custom
 from podling.machinery.encoding.plain import json_type
+from podling.machinery.encoding.shapes import attributes_of
 from podling.machinery.scheme import Resource
 
 
@@ -114,25 +117,59 @@ def _of_kind(result: Any, old: dict[str, Any]) -> Any:
     return {**result, **said}
 
 
+def _patched_fields(old: Any, wanted: Patch, kind: type[Any], options: WriteOptions) -> Any | None:
+    """Return ``old`` after a patch of some of its fields, and read those alone again.
+
+    Return None where the whole object has to be read: for other patches, and to say what is wrong.
+    """
+    from podling.machinery.patches import patch
+
+    body, names = wanted.body, attributes_of(kind)
+    if wanted.duplicates or type(body) is not dict or type(old) is not kind:
+        return None
+    document: dict[str, Any] = {}
+    for name, value in body.items():
+        present = getattr(old, names.get(name, ""), None)
+        if isinstance(present, Struct):
+            document[name] = codec.to_plain(present)
+        elif name not in ("apiVersion", "kind") or value != present:
+            return None
+    try:
+        if wanted.type is PatchType.MERGE:
+            result = patch.merge_patch(document, body, fresh=True)
+        else:
+            result = patch.strategic_merge_patch(document, body, kind, fresh=True)
+        read, warnings = patch.patched_object(result, kind, options.field_validation)
+    except errors.ApiError:
+        return None
+    if warnings:
+        return None
+    return structs.replace(old, **{names[name]: getattr(read, names[name]) for name in body})
+
+
 def apply_patch(old: Any, wanted: Patch, kind: type[Any], options: WriteOptions) -> Any:
-    """``old`` after a patch of any other type. Raises 400 or 422 for one that cannot be applied."""
+    """Return ``old`` after a patch of any other type. Raises 400 or 422 for one that cannot be applied."""
     from podling.machinery.patches import patch  # loaded with the first patch: a start needs none
 
+    if wanted.type in (PatchType.MERGE, PatchType.STRATEGIC) and not is_custom(kind):
+        changed = _patched_fields(old, wanted, kind, options)
+        if changed is not None:
+            return changed
     plain, strategic = codec.to_plain(old), None
-    accepted = [each for each in PatchType if not (is_custom(kind) and each is PatchType.STRATEGIC)]
-    if wanted.type not in accepted:
-        raise errors.unsupported_media_type([each.value for each in accepted])
+    if wanted.type is PatchType.STRATEGIC and is_custom(kind):
+        accepted = [each.value for each in PatchType if each is not PatchType.STRATEGIC]
+        raise errors.unsupported_media_type(accepted)
     looked_at = options.field_validation != "Ignore"
     if looked_at and wanted.type in (PatchType.JSON, PatchType.MERGE):
         patch.check_decodes(wanted.body, "array" if wanted.type is PatchType.JSON else "object")
     duplicates = wanted.duplicates
     if wanted.type is PatchType.JSON:
         duplicates = patch.strict_reports(wanted.body, wanted.duplicates)
-        result = patch.json_patch(plain, wanted.body)
+        result = patch.json_patch(plain, wanted.body, fresh=True)
     elif wanted.type is PatchType.MERGE:
-        result = patch.merge_patch(plain, wanted.body)
+        result = patch.merge_patch(plain, wanted.body, fresh=True)
     elif wanted.type is PatchType.STRATEGIC:
-        result = _of_kind(patch.strategic_merge_patch(plain, wanted.body, kind), plain)
+        result = _of_kind(patch.strategic_merge_patch(plain, wanted.body, kind, fresh=True), plain)
         strategic = wanted.body
     else:
         raise errors.unsupported_media_type([each.value for each in PatchType if each is not PatchType.APPLY])

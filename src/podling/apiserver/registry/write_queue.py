@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from podling.store.base import Conflict
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 RETRIES = 5
@@ -35,20 +36,22 @@ class Contention:
     def __init__(self) -> None:
         self._queues: dict[str, _Queue] = {}
 
-    async def write(self, key: str, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def write(
+        self, key: str, attempt: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Return what ``attempt`` stored; it decides anew at each call. Raises its last ``Conflict``."""
         if key not in self._queues:
             try:
-                return await attempt()
+                return await attempt(*args, **kwargs)
             except Conflict:
                 pass
         async with self._turn(key):
             for _ in range(RETRIES - 1):
                 try:
-                    return await attempt()
+                    return await attempt(*args, **kwargs)
                 except Conflict:
                     continue
-            return await attempt()
+            return await attempt(*args, **kwargs)
 
     @asynccontextmanager
     async def _turn(self, key: str) -> AsyncIterator[None]:

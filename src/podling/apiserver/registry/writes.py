@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, ParamSpec
 
 from msgspec import structs
 
@@ -27,7 +27,7 @@ from podling.apiserver.kinds.common import metadata
 from podling.apiserver.kinds.common.base import Context, KindRules, View
 from podling.apiserver.registry import deletion
 from podling.apiserver.registry.deletion import Outcome
-from podling.apiserver.registry.large_requests import Turns
+from podling.apiserver.registry.large_requests import LARGE_BYTES, Turns
 from podling.apiserver.registry.managed_fields import only_later, recorded, undamaged
 from podling.apiserver.registry.objects import Writing, object_of, stored
 from podling.apiserver.registry.reads import Reads
@@ -40,6 +40,8 @@ from podling.machinery.fields import FieldError, Path, bounded, invalid
 from podling.machinery.numbers import UINT64_MAX, natural
 from podling.machinery.scheme import Resource
 from podling.store.base import Conflict, Entry, Store
+
+P = ParamSpec("P")
 
 NAME_RETRIES = 8
 
@@ -122,7 +124,7 @@ class Writes:
             new = metadata.begin(obj, name=name, uid=ids.uid(), generation=rules.generation, now=context.now)
             new = rules.prepare_create(new, context)
             if attempt == 0:
-                self._check_new(resource, rules, new, context)
+                _refuse(resource, new, bounded(_wrong_with_new, resource, rules, new, context))
                 options.warnings.extend(rules.warnings(new, None, context))
             try:
                 await self._admission.validate(structs.replace(request, name=new.metadata.name, object=new))
@@ -152,17 +154,6 @@ class Writes:
         text = f"object is being deleted: {error.status.message}"
         return ApiError(structs.replace(error.status, message=text))
 
-    def _check_new(self, resource: Resource, rules: KindRules[Any], new: Any, context: Context) -> None:
-        def check() -> list[FieldError]:
-            return metadata.check_new(
-                new.metadata,
-                namespaced=resource.namespaced,
-                name_errors=rules.name_errors,
-                bare_finalizers=rules.bare_finalizers,
-            ) + rules.validate(new, context)
-
-        _refuse(resource, new, bounded(check))
-
     async def _store_new(self, resource: Resource, new: Any, options: WriteOptions) -> Any:
         key = resource.key(new.metadata.namespace, new.metadata.name)
         if options.dry_run:
@@ -177,7 +168,10 @@ class Writes:
 
         An object that is too large loses its record of managers, as upstream, unless it is applied.
         """
-        writing = await self._writing(resource, new)
+        kept = new
+        if isinstance(new, CustomObject):
+            kept = await self._reads.conversion.converted(new, resource.storage_resource)
+        writing = Writing(kept, converted=kept is not new)
         try:
             entry = await self._store.put(key, writing.encode, expect=expect, memo=writing.memo)
         except ApiError as error:
@@ -187,13 +181,8 @@ class Writes:
             return await self._put(resource, new, key, expect, options)
         return self._written(resource, new, entry)
 
-    async def _writing(self, resource: Resource, new: Any) -> Writing:
-        """``new`` on its way into the store, in the version that is stored."""
-        kept = await self._reads.conversion.converted(new, resource.storage_resource)
-        return Writing(kept, converted=kept is not new)
-
     def _written(self, resource: Resource, new: Any, entry: Entry) -> Any:
-        """What was stored, in the version of the request."""
+        """Return what was stored, in the version of the request."""
         kept = object_of(entry, resource.storage_resource.type)
         if not isinstance(new, CustomObject) or new.api_version == kept.api_version:
             return kept
@@ -201,24 +190,31 @@ class Writes:
             return structs.replace(new, metadata=kept.metadata)
         return self._reads.shown(resource, entry)
 
-    async def change(self, update: Update, change: Change) -> Any:
+    def change(self, update: Update, change: Change) -> Awaitable[Any]:
         """Store what ``change`` makes of the object, deciding again when another writer was faster."""
         # If the writer named a revision, the second look refuses it.
-        return await self._decided(update.target, lambda: self._change_once(update, change))
+        return self._decided(update.target, self._change_once, update, change)
 
-    async def _decided(self, target: Target, attempt: Callable[[], Awaitable[Any]]) -> Any:
+    async def _decided(
+        self, target: Target, attempt: Callable[P, Awaitable[Any]], *args: P.args, **kwargs: P.kwargs
+    ) -> Any:
+        """Return what ``attempt`` stored. Raises 409 when others change the object again and again."""
         resource = target.resource
+        key = resource.key(target.namespace, target.name)
         try:
-            return await self._contention.write(resource.key(target.namespace, target.name), attempt)
+            return await self._contention.write(key, attempt, *args, **kwargs)
         except Conflict:
             raise errors.conflict(resource.plural, resource.group, target.name) from None
 
     async def _change_once(self, update: Update, change: Change) -> Any:
         resource = update.target.resource
-        await self._turns.wait(len(self._reads.entry(update.target).value))
         entry = self._reads.entry(update.target)
+        if len(entry.value) >= LARGE_BYTES:
+            await self._turns.wait(len(entry.value))
+            entry = self._reads.entry(update.target)
         old = object_of(entry, resource.storage_resource.type)
-        old = await self._reads.conversion.converted(old, resource)
+        if isinstance(old, CustomObject):
+            old = await self._reads.conversion.converted(old, resource)
         wanted = change(old)
         self._check_revision(update, wanted, old)
         try:
@@ -275,12 +271,7 @@ class Writes:
             self._warn(update, new, old, context)
             await self._admission.validate(structs.replace(request, object=self._shown(update, old)))
             return old
-
-        def check() -> list[FieldError]:
-            found = metadata.check_change(new.metadata, old.metadata, bare_finalizers=rules.bare_finalizers)
-            return found + rules.validate_update(new, old, context)
-
-        _refuse(target.resource, new, bounded(check))
+        _refuse(target.resource, new, bounded(_wrong_with_change, rules, new, old, context))
         self._warn(update, new, old, context)
         await self._admission.validate(structs.replace(request, object=self._shown(update, new)))
         return new
@@ -401,6 +392,23 @@ def _request(
 
 def _generated_name(base: str | None) -> str:
     return metadata.generated_name(base, ids.suffix(metadata.SUFFIX_LENGTH)) if base else ""
+
+
+def _wrong_with_new(
+    resource: Resource, rules: KindRules[Any], new: Any, context: Context
+) -> list[FieldError]:
+    found = metadata.check_new(
+        new.metadata,
+        namespaced=resource.namespaced,
+        name_errors=rules.name_errors,
+        bare_finalizers=rules.bare_finalizers,
+    )
+    return found + rules.validate(new, context)
+
+
+def _wrong_with_change(rules: KindRules[Any], new: Any, old: Any, context: Context) -> list[FieldError]:
+    found = metadata.check_change(new.metadata, old.metadata, bare_finalizers=rules.bare_finalizers)
+    return found + rules.validate_update(new, old, context)
 
 
 def _refuse(resource: Resource, obj: Any, found: Sequence[FieldError]) -> None:

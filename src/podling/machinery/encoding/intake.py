@@ -245,8 +245,8 @@ def plan_of(type_: type[Any]) -> Handler:
                 if changed is value:
                     changed = dict(value)
                 del changed[name]
-            elif (handler := special.get(name)) is not None:
-                better = handler(item, (path, name), found)
+            elif name in special:
+                better = special[name](item, (path, name), found)
                 if better is not item:
                     if changed is value:
                         changed = dict(value)

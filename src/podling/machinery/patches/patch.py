@@ -1,7 +1,8 @@
 """Patches over plain data: JSON patch, JSON merge patch, and strategic merge patch by the types.
 
-Each is a pure function from a document and a patch to the new document; neither argument is changed,
-and the result shares nothing with them. What a patch may do is decided by its own format alone:
+Each is a function from a document and a patch to the new document; neither argument is changed,
+and the result shares nothing with them. With ``fresh`` the document belongs to the caller alone and is
+used up: the result may have its parts. What a patch may do is decided by its own format alone:
 whether the result is a good object is for decoding, admission and validation to say.
 
 Failures are the ``ApiError`` that the API server answers: 400 for something that is no patch, 422 for
@@ -64,6 +65,8 @@ _TEXTS = ("op", "path", "from")
 
 def check_decodes(patch: Any, expected: str) -> None:
     """400 where a patch is looked at for fields said twice, and is not even an ``array`` or ``object``."""
+    if expected == "object" and type(patch) is dict:
+        return
     if wrong := next(_undecodable(patch, expected), None):
         found, wanted = wrong
         raise bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go {wanted}")
@@ -92,18 +95,18 @@ def strict_reports(operations: Any, duplicates: tuple[str, ...]) -> tuple[str, .
     return tuple(f"json patch {each}" for each in (*strange, *duplicates))
 
 
-def merge_patch(plain: Any, patch: Any) -> Any:
-    """RFC 7386: objects merge, null deletes, everything else replaces. Raises ``ApiError`` 400."""
+def merge_patch(plain: Any, patch: Any, *, fresh: bool = False) -> Any:
+    """Apply RFC 7386: objects merge, null deletes, everything else replaces. Raises ``ApiError`` 400."""
     if not isinstance(patch, dict):
         raise bad_request("Invalid JSON Patch")
-    return _merged(plain, patch)
+    return _merged(plain if fresh else copied(plain), patch)
 
 
 def _merged(plain: Any, patch: Any) -> Any:
     if not isinstance(patch, dict):
         return copied(patch)
     old = plain if isinstance(plain, dict) else {}
-    result = {key: copied(value) for key, value in old.items() if key not in patch}
+    result = {key: value for key, value in old.items() if key not in patch}
     for key, value in patch.items():
         if value is not None:
             result[key] = _merged(old.get(key), value)
@@ -122,8 +125,8 @@ _MISSING_VALUE = "missing value"
 _INVALID_INDEX = "invalid index referenced"
 
 
-def json_patch(plain: Any, operations: Any, *, tested: bool = False) -> Any:
-    """RFC 6902: the operations one after the other, all or nothing.
+def json_patch(plain: Any, operations: Any, *, tested: bool = False, fresh: bool = False) -> Any:
+    """Apply RFC 6902: the operations one after the other, all or nothing.
 
     Read as Kubernetes' library (``evanphx/json-patch`` 4) reads it: what is before the first slash of a path
     does not matter; indices may count from behind; ``replace`` puts a key where none is, ``copy`` copies one
@@ -145,7 +148,7 @@ def json_patch(plain: Any, operations: Any, *, tested: bool = False) -> Any:
         raise too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
-    document, copies = copied(plain), _Copies()
+    document, copies = plain if fresh else copied(plain), _Copies()
     try:
         for operation in operations:
             document = _performed(document, operation or {}, copies)

@@ -34,9 +34,10 @@ _BAD_PRIMITIVE_LIST = "invalid patch format of primitive list"
 _BAD_ORDER = "invalid patch format of setElementOrder list"
 
 
-def strategic_merge_patch(plain: Any, patch: Any, type_: type[Any]) -> dict[str, Any]:
-    """``plain`` (an object of ``type_``) after ``patch``. Neither is changed.
+def strategic_merge_patch(plain: Any, patch: Any, type_: type[Any], *, fresh: bool = False) -> dict[str, Any]:
+    """Return ``plain`` (an object of ``type_``) after ``patch``. Neither is changed.
 
+    ``fresh``: the document belongs to the caller alone, and the result may have its parts.
     Raises ``ApiError``: 400 for a malformed patch, 422 for one that does not fit, 500 for one that says
     nonsense.
     """
@@ -46,7 +47,7 @@ def strategic_merge_patch(plain: Any, patch: Any, type_: type[Any]) -> dict[str,
         raise bad_request(
             f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
         )
-    return _merge_object(copied(plain), patch, shape_of(type_))
+    return _merge_object(plain if fresh else copied(plain), patch, shape_of(type_))
 
 
 def _unknown(message: str) -> ApiError:
