@@ -1,0 +1,191 @@
+"""Sends requests over HTTPS and records each complete answer."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlencode
+
+from tools.recorded_requests.recording import Entry, Writer
+from tools.recorded_requests.server import Server
+
+Json = dict[str, Any]
+Query = Mapping[str, str | int]
+JSON = "application/json"
+ANSWER_SECONDS = 30
+SETTLED_SECONDS = 60
+WATCHERS = 16
+DEFAULT_MANAGER = "zz"
+"""The manager of requests that name none, from the User-Agent; the last one in managed fields."""
+FLOW_CONTROL_REQUESTS = 10_000
+PRIORITY_LEVEL = "x-kubernetes-pf-prioritylevel-uid"
+
+
+class Recorder:
+    """Sends the scenario's requests one after the other on one connection.
+
+    A request's key is its group and its name; a name that comes again gets a number. Groups count requests in
+    the summary of a recording.
+    """
+
+    def __init__(self, server: Server, writer: Writer) -> None:
+        self._server, self._writer = server, writer
+        self._group = ""
+        self._seen = Counter[str]()
+        self.covered = Counter[str]()
+        self._connections = {True: self._connection(), False: self._connection(administrator=False)}
+        self._watches: list[Entry] = []
+
+    def group(self, name: str) -> None:
+        """Begin a group of requests."""
+        self._group = name
+
+    def send(
+        self,
+        name: str,
+        method: str,
+        path: str,
+        body: Json | list[Any] | str | bytes | None = None,
+        *,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+        administrator: bool = True,
+    ) -> Entry:
+        """Send a request and record the answer; a body that is a dict or a list is sent as JSON."""
+        entry = self._request(name, method, path, body, query, headers or {})
+        answered = _exchange(self._connections[administrator], entry)
+        self._write(answered)
+        return answered
+
+    def watch_later(
+        self, name: str, path: str, query: Query, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Note a watch, which ``send_watches`` sends."""
+        asked = {"watch": "true", "timeoutSeconds": 1, **query}
+        self._watches.append(self._request(name, "GET", path, None, asked, headers or {}))
+
+    def send_watches(self) -> None:
+        """Send all noted watches side by side: each lasts a second, and nothing changes meanwhile."""
+
+        def answered(entry: Entry) -> Entry:
+            return _exchange(self._connection(), entry)
+
+        with ThreadPoolExecutor(WATCHERS) as pool:
+            for entry in pool.map(answered, self._watches):
+                self._write(entry)
+        self._watches.clear()
+
+    def wait(self, path: str, name: str, is_reached: Callable[[Json | None], bool]) -> Json | None:
+        """Wait on a watch until an object is in a state, and return it, None when it is gone; record nothing.
+
+        Raises:
+            TimeoutError: the state was not reached.
+        """
+        connection = self._connection()
+        query = {"fieldSelector": f"metadata.name={name}"}
+        try:
+            connection.request("GET", f"{path}?{urlencode(query)}")
+            found = json.loads(connection.getresponse().read())
+            now: Json | None = next(iter(found["items"]), None)
+            if is_reached(now):
+                return now
+            query |= {"watch": "true", "timeoutSeconds": str(SETTLED_SECONDS)}
+            query["resourceVersion"] = found["metadata"]["resourceVersion"]
+            connection.request("GET", f"{path}?{urlencode(query)}")
+            for line in connection.getresponse():
+                event = json.loads(line)
+                now = None if event["type"] == "DELETED" else event["object"]
+                if is_reached(now):
+                    return now
+        finally:
+            connection.close()
+        raise TimeoutError(f"{path}/{name} did not reach its state")
+
+    def names(self, path: str) -> list[str]:
+        """Return the names of all objects of a collection; records nothing."""
+        found = _exchange(self._connections[True], Entry("", "GET", path)).json()
+        return [each["metadata"]["name"] for each in found["items"]]
+
+    def wait_for_flow_control(self) -> None:
+        """Send requests until answers name their priority level, which nothing else tells; records nothing.
+
+        Raises:
+            TimeoutError: they do not.
+        """
+        for _ in range(FLOW_CONTROL_REQUESTS):
+            if _exchange(self._connections[True], Entry("", "GET", "/version")).header(PRIORITY_LEVEL):
+                return
+        raise TimeoutError("no answer names its priority level")
+
+    def _request(
+        self,
+        name: str,
+        method: str,
+        path: str,
+        body: Json | list[Any] | str | bytes | None,
+        query: Query | None,
+        headers: Mapping[str, str],
+    ) -> Entry:
+        sent = {"Accept": JSON, "User-Agent": f"{DEFAULT_MANAGER}/1", **headers}
+        if isinstance(body, dict | list):
+            body = json.dumps(body)
+            sent.setdefault("Content-Type", JSON)
+        data = body.encode() if isinstance(body, str) else body or b""
+        target = f"{path}?{urlencode(query)}" if query else path
+        key = f"{self._group}: {name}"
+        self._seen[key] += 1
+        if self._seen[key] > 1:
+            key = f"{key} #{self._seen[key]}"
+        return Entry(key, method, target, tuple(sent.items()), data)
+
+    def _write(self, entry: Entry) -> None:
+        self.covered[entry.key.partition(": ")[0]] += 1
+        self._writer.write(entry)
+
+    def _connection(self, *, administrator: bool = True) -> http.client.HTTPSConnection:
+        server = self._server
+        context = server.administrator if administrator else server.anonymous
+        return http.client.HTTPSConnection(server.host, server.port, timeout=ANSWER_SECONDS, context=context)
+
+
+def _exchange(connection: http.client.HTTPSConnection, entry: Entry) -> Entry:
+    """Send a request and return it with its answer."""
+    try:
+        connection.putrequest(
+            entry.method, entry.target, skip_accept_encoding=_names(entry.request_headers, "accept-encoding")
+        )
+        for name, value in entry.request_headers:
+            connection.putheader(name, value)
+        if entry.request_body or entry.method in ("POST", "PUT", "PATCH"):
+            connection.putheader("Content-Length", str(len(entry.request_body)))
+        connection.endheaders(entry.request_body or None)
+        answer = connection.getresponse()
+        body = answer.read()
+    except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
+        connection.close()
+        return _answered(entry, 0, type(error).__name__, (), b"")
+    return _answered(entry, answer.status, answer.reason, answer.getheaders(), body)
+
+
+def _answered(
+    entry: Entry, status: int, reason: str, headers: Sequence[tuple[str, str]], body: bytes
+) -> Entry:
+    return Entry(
+        entry.key,
+        entry.method,
+        entry.target,
+        entry.request_headers,
+        entry.request_body,
+        status,
+        reason,
+        tuple(headers),
+        body,
+    )
+
+
+def _names(headers: Sequence[tuple[str, str]], name: str) -> bool:
+    return any(each.lower() == name for each, _ in headers)
