@@ -40,7 +40,7 @@ class BackoffEntry:
 
 
 def waits_until(entry: BackoffEntry | None, event: datetime, now: datetime) -> datetime | None:
-    """When the wait that began with ``event`` ends; None if there is nothing to wait for."""
+    """Return the end of the wait that began with ``event``; None if there is no need to wait."""
     if entry is None or event - entry.last_update > RESET_AFTER:
         return None
     ready_at = event + timedelta(seconds=entry.seconds)
@@ -50,14 +50,14 @@ def waits_until(entry: BackoffEntry | None, event: datetime, now: datetime) -> d
 def next_entry(
     entry: BackoffEntry | None, event: datetime, now: datetime, policy: BackoffPolicy
 ) -> BackoffEntry:
-    """The entry after one more start following ``event``."""
+    """Return the entry after one more start following ``event``."""
     if entry is None or event - entry.last_update > RESET_AFTER:
         return BackoffEntry(min(policy.initial_seconds, policy.max_seconds), now)
     return BackoffEntry(min(entry.seconds * 2, policy.max_seconds), now)
 
 
 def backoff_key(pod: Pod, container: Container) -> str:
-    """Whose back-off it is. A changed image or changed resources make a new key: a fresh start."""
+    """Return the key of a container's back-off; a changed image or changed resources make a new key."""
     parts = [
         pod.metadata.name,
         pod.metadata.namespace,
@@ -74,7 +74,7 @@ BackoffView = Mapping[str, BackoffEntry]
 
 
 class BackoffTable:
-    """The entries of one pod, by key; they go with the pod's worker."""
+    """The back-off entries of one pod, by key; they are dropped with the pod's worker."""
 
     def __init__(self, policy: BackoffPolicy) -> None:
         self._policy = policy
@@ -84,7 +84,7 @@ class BackoffTable:
         return self._entries.get(key)
 
     def view(self, pod: Pod) -> BackoffView:
-        """What the pod's containers have to wait, by container name."""
+        """Return the back-off entries of the pod's containers, by container name."""
         if not self._entries:
             return {}
         containers = (*pod.spec.init_containers, *pod.spec.containers)
@@ -92,5 +92,5 @@ class BackoffTable:
         return {name: entry for name, entry in found.items() if entry is not None}
 
     def advance(self, key: str, event: datetime, now: datetime) -> None:
-        """Note that a start follows ``event``: the next wait is longer."""
+        """Double the next wait, for a start that follows ``event``."""
         self._entries[key] = next_entry(self._entries.get(key), event, now, self._policy)

@@ -3,8 +3,8 @@
 On an ordinary loop they run in threads. A loop that keeps its own time (``podling.sim``) would jump past
 a thread at work, so there they run at once, in place.
 
-The node's own work shares the loop's pool. Work on what a pod can shape (its volumes, its logs) does not:
-a file that never answers would take the pool's few threads from the API server. Each such call has a
+The node's own work shares the loop's pool. Work on files that a pod controls (its volumes, its logs) does
+not: a file that never responds would take the pool's few threads from the API server. Each such call has a
 thread of its own and a deadline. A thread cannot be ended, so a pod whose call is overdue gets no further
 one until that call has ended.
 """
@@ -35,7 +35,7 @@ async def blocking(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwarg
 
 
 async def blocking_for_pod(pod_uid: str, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return the result of ``function``, which touches what the pod can shape.
+    """Return the result of ``function``, which uses files that the pod controls.
 
     Raises ``TimeoutError`` (an ``OSError``) at the deadline, and at once while an earlier call for the pod
     is overdue.
@@ -55,7 +55,7 @@ async def blocking_for_pod(pod_uid: str, function: Callable[P, T], /, *args: P.a
 
 
 def _in_thread(function: Callable[[], T], ended: Callable[[], None]) -> asyncio.Future[T]:
-    """Run ``function`` in a new thread, and ``ended`` on the loop when the thread is through."""
+    """Run ``function`` in a new thread, and ``ended`` on the loop when the thread has finished."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 

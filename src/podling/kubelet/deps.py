@@ -1,4 +1,4 @@
-"""What a kubelet works with: everything it needs is handed to it, nothing is made behind its back."""
+"""The collaborators of a kubelet, all passed in; the kubelet creates none of them itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podling.runtime.base import Runtime
 
 
 class Recorder(Protocol):
-    """Where events are told (``client.events.EventRecorder``)."""
+    """The recorder of events (``client.events.EventRecorder``)."""
 
     def event(
         self, obj: Regarding, type: str, reason: str, message: str, *, field_path: str = ""
@@ -24,7 +24,7 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KubeletDeps:
-    """A kubelet's collaborators. The runtime is started and closed by whoever made it."""
+    """A kubelet's collaborators. The creator of the runtime starts and closes it."""
 
     client: Client
     runtime: Runtime
@@ -33,4 +33,4 @@ class KubeletDeps:
     node_name: str
     config: KubeletConfig
     complete_pod: Callable[[Pod], Pod]
-    """Returns a static pod with the API's defaults. Raises ``ValueError`` where the API would refuse it."""
+    """Returns a static pod with the API's defaults. Raises ``ValueError`` if the API would refuse it."""

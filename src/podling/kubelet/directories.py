@@ -1,6 +1,6 @@
-"""Where everything of a pod lies on the node's disk.
+"""The paths of a pod's files on the node's disk.
 
-    <root>/pods/<uid>/volumes/<plugin>/<volume>      what containers see as volumes
+    <root>/pods/<uid>/volumes/<plugin>/<volume>      volumes as containers see them
     <root>/pods/<uid>/containers/<container>/        termination messages
     <root>/pods/<uid>/etc-hosts, resolv.conf         managed files
     <root>/logs/<namespace>_<name>_<uid>/<container>/<attempt>.log
@@ -40,7 +40,7 @@ class Directories:
         return self.pod(uid) / "volumes"
 
     def volume(self, uid: str, plugin: str, name: str) -> Path:
-        """``plugin`` as Kubernetes names it, with ``/`` made ``~``: ``kubernetes.io~empty-dir``."""
+        """Return a volume's directory. ``plugin`` has ``~`` for ``/``: ``kubernetes.io~empty-dir``."""
         return self.volumes(uid) / plugin / name
 
     def containers(self, uid: str) -> Path:
@@ -56,7 +56,7 @@ class Directories:
         return self.pod(uid) / "resolv.conf"
 
     def managed_bytes(self, uid: str) -> int:
-        """The disk that a pod's managed files take, into which its containers may write."""
+        """Return the disk use of a pod's managed files, into which its containers may write."""
         size = 0
         for path in (self.hosts_file(uid), self.resolv_conf(uid)):
             with suppress(FileNotFoundError):
@@ -71,13 +71,13 @@ class Directories:
         return self.pod_logs(pod) / name / f"{attempt}.log"
 
     def pod_uids(self) -> tuple[str, ...]:
-        """The pods that have a directory or logs, sorted."""
-        # A file system of its own for the logs has a directory that is no pod's, too: lost+found.
+        """Return the pods that have a directory or logs, sorted."""
+        # If the logs have a file system of their own, it holds a directory of no pod: lost+found.
         logs = (name.rpartition("_")[2] for name in _directories_in(self.logs) if "_" in name)
         return tuple(sorted({*_directories_in(self.pods), *logs}))
 
     def last_attempt(self, pod: Pod, name: str) -> int | None:
-        """The highest attempt that left a log, also when its container is gone; None if none did."""
+        """Return the highest attempt that left a log, even if its container is gone; None without a log."""
         try:
             names = [path.name for path in (self.pod_logs(pod) / name).iterdir()]
         except (FileNotFoundError, NotADirectoryError):
@@ -86,7 +86,7 @@ class Directories:
         return max(attempts, default=None)
 
     def remove_logs(self, uid: str) -> None:
-        """Remove the logs of a pod, whatever it was called."""
+        """Remove the logs of a pod, known only by its UID."""
         for name in _directories_in(self.logs):
             if name.endswith(f"_{uid}"):
                 with suppress(OSError):

@@ -1,7 +1,7 @@
 """The downward API: fields of a pod, and resources of its containers, as text.
 
-Serves environment variables and volume files. A field that has no value yet is empty; a limit that is
-not set is the node's allocatable amount; amounts are divided by the divisor and rounded up
+Serves environment variables and volume files. A field without a value is empty. An unset limit is the
+node's allocatable amount. Amounts are divided by the divisor and rounded up
 (``pkg/fieldpath``, ``pkg/api/v1/resource``).
 """
 
@@ -18,11 +18,11 @@ _SUBSCRIPT = re.compile(r"(metadata\.(?:labels|annotations))\['(.*)'\]", re.DOTA
 
 
 class UnsupportedField(Exception):
-    """The path names nothing that the downward API offers."""
+    """The downward API does not support the field path."""
 
 
 def field_value(pod: Pod, path: str, *, host_ips: tuple[str, ...] = (), pod_ips: tuple[str, ...] = ()) -> str:
-    """The text of ``path``. The addresses are given apart: they are known before the status holds them.
+    """Return the text of ``path``. The addresses are separate arguments: the status may not have them yet.
 
     Raises ``UnsupportedField``.
     """
@@ -52,14 +52,14 @@ def field_value(pod: Pod, path: str, *, host_ips: tuple[str, ...] = (), pod_ips:
 
 
 def format_map(values: Mapping[str, str]) -> str:
-    """``key="value"`` lines, sorted by key, values quoted as Go quotes them."""
+    """Return ``key="value"`` lines, sorted by key, values quoted as Go quotes them."""
     return "\n".join(f"{key}={json.dumps(values[key], ensure_ascii=False)}" for key in sorted(values))
 
 
 def resource_value(
     container: Container, selector: ResourceFieldSelector, allocatable: Mapping[str, str]
 ) -> str:
-    """The amount that ``selector`` asks of ``container``. Raises ``UnsupportedField``."""
+    """Return the amount that ``selector`` names in ``container``. Raises ``UnsupportedField``."""
     kind, _, resource = selector.resource.partition(".")
     if kind not in ("limits", "requests") or not resource:
         raise UnsupportedField(f"unsupported container resource : {selector.resource}")

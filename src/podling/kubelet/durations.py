@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def go_duration(seconds: float) -> str:
-    """``seconds`` cut to milliseconds: ``0s``, ``350ms``, ``1.5s``, ``2m0.25s``, ``1h0m5s``."""
+    """Return ``seconds`` cut to milliseconds: ``0s``, ``350ms``, ``1.5s``, ``2m0.25s``, ``1h0m5s``."""
     milliseconds = int(seconds * 1000)
     if milliseconds == 0:
         return "0s"

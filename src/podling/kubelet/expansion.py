@@ -1,7 +1,7 @@
 """``$(NAME)`` in environment values, commands and arguments. Pure.
 
-A known name gives its value, an unknown one is left as written, and ``$$`` stands for one ``$``, which
-is how a literal ``$(NAME)`` is said (``third_party/forked/golang/expansion``).
+A known name is replaced by its value, an unknown one is left as written, and ``$$`` stands for one ``$``, so
+``$$(NAME)`` is a literal ``$(NAME)`` (``third_party/forked/golang/expansion``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _SYNTAX = re.compile(r"\$(?:\$|\(([^)]*)\))", re.DOTALL)
 
 
 def expand(text: str, *maps: Mapping[str, str]) -> str:
-    """``text`` with every known name replaced; the first map that has a name wins."""
+    """Return ``text`` with every known name replaced; the first map that has a name wins."""
     if "$" not in text:
         return text
 
@@ -30,6 +30,6 @@ def expand(text: str, *maps: Mapping[str, str]) -> str:
 
 
 def unresolved(text: str, *maps: Mapping[str, str]) -> tuple[str, ...]:
-    """The names in ``text`` that no map has, in order."""
+    """Return the names in ``text`` that no map has, in order."""
     names = [match[1] for match in _SYNTAX.finditer(text) if match[1] is not None]
     return tuple(name for name in names if not any(name in values for values in maps))

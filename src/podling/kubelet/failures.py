@@ -1,4 +1,4 @@
-"""What can go wrong with one pod, in the terms in which it is shown."""
+"""Failures of one pod: exceptions, and their texts in events and statuses."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from podling.runtime.failures import DeadlineExceeded
 
 
 def rpc_text(error: Exception) -> str:
-    """The failure as events on sandboxes and on killing show it, where a missed deadline has its code."""
+    """Return the failure's text in events on sandboxes and on killing; a missed deadline has its code."""
     prefix = "rpc error: code = DeadlineExceeded desc = "
     return f"{prefix if isinstance(error, DeadlineExceeded) else ''}{error}"
 
 
 def os_text(error: OSError) -> str:
-    """A failure of the machine as Kubernetes' texts show it: ``/data/x: no space left on device``."""
+    """Return a failure of the machine in Kubernetes' form: ``/data/x: no space left on device``."""
     text = (error.strerror or str(error) or type(error).__name__).lower()
     return f"{error.filename}: {text}" if error.filename else text
 
@@ -36,8 +36,8 @@ class VolumeFailure(Exception):
 
 
 class StaleVolume(VolumeFailure):
-    """A volume is there, but what it shows could not be compared with its source."""
+    """The volume is set up, but its content could not be compared with its source."""
 
 
 class MissingReference(Exception):
-    """A ConfigMap, Secret or key that the pod needs is not there. The text is Kubernetes' own."""
+    """A ConfigMap, Secret or key that the pod needs is missing. The text is Kubernetes' own."""

@@ -1,8 +1,8 @@
-"""Being told when files in a directory change: inotify where there is one.
+"""Notification of changed files in a directory: by inotify if the system has it.
 
-The standard library has no inotify, and a dependency for three system calls would be one too many.
-One instance serves the whole kubelet, because the kernel allows a user only 128 of them. Where there
-is no inotify (macOS), or no watch left, waiting falls back to looking every half second.
+The standard library has no inotify, and three system calls do not justify a dependency. One instance
+serves the whole kubelet, because the kernel allows a user only 128 of them. Without inotify (macOS), or
+without a free watch, waiting falls back to a check every half second.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ READ = 64 * 1024
 
 
 class Watched:
-    """A directory that somebody waits for."""
+    """A directory that is being waited for."""
 
     def __init__(self, *, told: bool) -> None:
         self._event = asyncio.Event()
         self._told = told
 
     def mark(self) -> None:
-        """Forget changes so far; call it before looking, so that no later one is missed."""
+        """Forget earlier changes; call it before reading, so that no later one is missed."""
         self._event.clear()
 
     def change(self) -> None:
@@ -47,7 +47,7 @@ class Watched:
 
 
 class FileWatch:
-    """Watches directories for as long as somebody waits for them."""
+    """Watches directories while callers wait for changes in them."""
 
     def __init__(self) -> None:
         self._descriptor = -1
@@ -73,7 +73,7 @@ class FileWatch:
             self._descriptor = -1
 
     def _add(self, directory: Path) -> int:
-        """The kernel's number for a watch on ``directory``, the same one for the same directory."""
+        """Return the kernel's number for a watch on ``directory``; it is the same for the same directory."""
         libc = ctypes.CDLL(None, use_errno=True)
         if not hasattr(libc, "inotify_init1"):
             return -1

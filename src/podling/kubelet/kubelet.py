@@ -1,14 +1,14 @@
-"""The kubelet: makes the pods bound to its node live and die as their specs say.
+"""The kubelet: runs the pods bound to its node as their specs say.
 
     async with Supervisor() as supervisor:
         kubelet = Kubelet(deps)
         supervisor.keep_running("kubelet", kubelet.run)
         await kubelet.ready.wait()
 
-It owns one worker per pod and wakes it when the pod, its containers or time call for it. Nothing is
-remembered that cannot be found again: after a restart the API says which pods there are, the runtime
-says what runs, and running containers are taken over untouched. Losing an event costs at most one
-relist; an older observation never replaces a newer one, because each worker looks for itself.
+It owns one worker per pod and wakes it when the pod or its containers change, or a delay ends. All state can
+be rebuilt: after a restart the API lists the pods, the runtime lists the containers, and running containers
+are taken over untouched. A lost event delays a pod until the next relist at most. An older observation never
+replaces a newer one, because each worker takes its own.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ logger = logging.getLogger(__name__)
 
 RUNTIME_CHECK_SECONDS = 5.0
 _WAKING_EVENTS = (ContainerEventType.EXITED, ContainerEventType.SANDBOX_STOPPED)
-"""Others are the kubelet's own doing: the worker that did it knows, and would not rest if it were woken."""
+"""Events that wake a worker. Workers cause the other events themselves and already know of them."""
 
 
 class Kubelet:
-    """One node's agent. ``run`` works until cancelled and leaves containers running."""
+    """One node's kubelet. ``run`` works until cancelled and leaves containers running."""
 
     def __init__(self, deps: KubeletDeps) -> None:
         timed = TimedRuntime(deps.runtime, deps.config.runtime_request_timeout)
         self._deps = deps = replace(deps, runtime=timed)
         self.ready = asyncio.Event()
-        """The node is Ready in the API and its pods are being looked after."""
+        """Set once the node is Ready in the API and its pods are managed."""
         config = deps.config
         self._hostname = config.hostname or deps.node_name
         self._machine = read_machine(deps.root_dir)
@@ -99,7 +99,7 @@ class Kubelet:
         self.pod_view: PodSource = PodView(
             deps.runtime, self._directories, self._workers.values, self._services.prober
         )
-        """The node's pods for readers."""
+        """Read access to the node's pods."""
         self._images = ImageCollector(
             deps,
             lambda: (worker.record.pod for worker in self._workers.values()),
@@ -146,7 +146,7 @@ class Kubelet:
         )
 
     async def run(self) -> None:
-        """Be the node's agent until cancelled."""
+        """Manage the node and its pods until cancelled."""
         self._services.prober.begin(clock.now())
         self._pods.add_handler(self._workers.added, self._workers.updated, self._workers.removed)
         self._nodes.add_handler(
@@ -219,7 +219,7 @@ class Kubelet:
             self._agent.changed()
 
     async def _first_check_of_runtime(self) -> None:
-        """Look before the node registers itself, so that its first status says how the runtime is."""
+        """Check the runtime before the node registers, so that its first status includes the runtime."""
         try:
             await self._check_runtime()
         except Exception:
@@ -231,7 +231,7 @@ class Kubelet:
             await self._check_runtime()
 
     async def _runtime_events(self) -> None:
-        """What happens to containers wakes their pods' workers. Without events the relist does."""
+        """Wake workers on events of their containers. Without events the relist wakes them."""
         while True:
             try:
                 async for event in self._deps.runtime.events():
@@ -245,7 +245,7 @@ class Kubelet:
     # Pods.
 
     def _sources_are_known(self) -> bool:
-        """What neither API nor files hold now is held by nobody."""
+        """Return whether both sources of pods were read, so that a pod in neither is gone."""
         return self._pods.has_synced and (self._static is None or self._static.known)
 
     def kill_pod(self, uid: str, verdict: Verdict, grace_seconds: int | None = None) -> None:
@@ -255,7 +255,7 @@ class Kubelet:
             worker.kill(verdict, grace_seconds)
 
     async def _service_links(self, pod: Pod) -> Mapping[str, str]:
-        """Return the variables of services. A static pod starts without them if no API server answers."""
+        """Return the variables of services. A static pod does not wait for an API server."""
         if not is_static(pod):
             await self._known_services.synced()
         return service_variables(pod, self._known_services.values())

@@ -1,7 +1,7 @@
-"""The labels and annotations that the kubelet leaves on sandboxes and containers.
+"""The labels and annotations that the kubelet sets on sandboxes and containers.
 
-They are how a restarted kubelet recognises its own: everything it must know about a container beyond
-what the runtime keeps is written here when the container is made. Names are Kubernetes' own
+A restarted kubelet recognises its pods by them. Everything that it must know about a container beyond the
+runtime's own record is written here when the container is created. Names are Kubernetes' own
 (``pkg/kubelet/types/labels.go``, ``kuberuntime/labels.go``), so other tools can read them.
 """
 
@@ -25,11 +25,11 @@ RESTART_COUNT = "io.kubernetes.container.restartCount"
 TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath"
 TERMINATION_MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy"
 TERMINATION_MESSAGE_HOST_PATH = "podling.dev/termination-message-host-path"
-"""The node's side of the termination message file: read when the container ends."""
+"""The termination message file's path on the node, read when the container ends."""
 
 
 def container_hash(container: Container) -> str:
-    """What must stay the same for a running container to be kept: its name and image.
+    """Return a hash of the name and image: a running container is replaced when they change.
 
     Everything else of a container's spec is either immutable or changed in place
     (``kubecontainer.HashContainer``).
@@ -39,7 +39,7 @@ def container_hash(container: Container) -> str:
 
 
 def pod_labels(pod: Pod) -> dict[str, str]:
-    """A sandbox's labels: the pod's own and who it is."""
+    """Return a sandbox's labels: the pod's own and its identity."""
     return {
         **pod.metadata.labels,
         POD_NAME: pod.metadata.name or "",
@@ -75,6 +75,6 @@ def container_annotations(
 
 
 def hash_changed(container: Container, annotations: Mapping[str, str]) -> bool:
-    """Whether a running container was made from another definition than ``container``'s."""
+    """Return whether a running container was created from another definition than ``container``'s."""
     found = annotations.get(CONTAINER_HASH)
     return found is not None and found != container_hash(container)

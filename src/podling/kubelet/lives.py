@@ -1,11 +1,12 @@
-"""A record of each pod's life on this node: every moment of it, exact and in order.
+"""A record of each pod's life on this node: every moment, with exact times and in order.
 
-Events forget: they are folded, held back when there are many, whole seconds, and gone after an hour; a status
-knows one run before the present one. Whoever draws a pod's life needs more, so the kubelet keeps a file for
-each pod with a line for each moment: what it told in events, how containers began and ended, verdicts of
-probes, hooks, signals, readiness. Nothing reads it to decide anything; what cannot be written is left out.
+Events are folded, rate-limited, cut to whole seconds and deleted after an hour; a status holds one run before
+the present one. A timeline needs more, so the kubelet keeps a file for each pod with a line for each moment:
+events, starts and ends of containers, verdicts of probes, hooks, signals, readiness. No decision depends on
+these files; a line that cannot be written is dropped.
 
-The files outlive the kubelet and the pods. The newest ``FILES_MAX`` are kept, of each the newest moments.
+The files outlast the kubelet and the pods. The newest ``FILES_MAX`` files are kept, each with its newest
+moments.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ from podling.client.events import Regarding
 from podling.kubelet.deps import Recorder
 
 LIVES = "lives"
-"""The folder in the kubelet's own in which the records are."""
+"""The folder of the records, in the kubelet's own folder."""
 FILES_MAX = 500
 MOMENTS_MAX = 1000
 REPEATING = ("Unhealthy", "BackOff", "FailedMount", "Failed")
-"""Events that are told again and again: kept only when they say something new."""
+"""Reasons of events that repeat; an event is kept only when its message changes."""
 
 
 NOTICED_LATE = timedelta(seconds=2)
 
 
 class Moment(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that happened.
+    """One moment of a pod's life.
 
     ``kind``: ``event`` (``name`` is its reason), ``ended`` (a run; ``name`` is why, ``code`` its exit code),
     ``waiting`` (``name`` is the reason), ``ready`` and ``unready`` (of the pod where no container is named),
     ``probe`` (``name`` is the kind of probe, ``text`` the verdict), ``hook`` and ``hook-end`` (``name`` is
-    postStart or preStop, ``text`` what went wrong), ``signal`` (``name`` is the signal).
+    postStart or preStop, ``text`` the error), ``signal`` (``name`` is the signal).
     """
 
     at: datetime
@@ -53,23 +54,23 @@ class Moment(Struct, frozen=True, kw_only=True, omit_defaults=True):
     warning: bool = False
     code: int = 0
     began: datetime | None = None
-    """When the run that ended had begun."""
+    """The start of the run that ended."""
 
 
 class Beginning(Struct, frozen=True, kw_only=True):
-    """The first line of a record: whose it is."""
+    """The first line of a record: the identity of its pod."""
 
     pod: str
     """Namespace and name."""
     uid: str
     created: datetime | None = None
     containers: tuple[str, ...] = ()
-    """In the order of the spec, init containers first."""
+    """Names in the order of the spec, init containers first."""
 
 
 @runtime_checkable
 class KeepsLives(Protocol):
-    """A recorder that keeps moments of pods' lives beside telling events."""
+    """A recorder that keeps moments of pods' lives as well as events."""
 
     def note(self, pod: Pod, moment: Moment) -> None: ...
 
@@ -83,7 +84,7 @@ def note(
 
 
 def note_changes(recorder: Recorder, pod: Pod, before: PodStatus, after: PodStatus) -> None:
-    """Keep what a new status tells: runs that ended, waiting, readiness."""
+    """Keep the changes of a new status: runs that ended, waiting, readiness."""
     if before is after or not isinstance(recorder, KeepsLives):
         return
     for moment in changes(before, after, clock.now()):
@@ -91,7 +92,7 @@ def note_changes(recorder: Recorder, pod: Pod, before: PodStatus, after: PodStat
 
 
 def changes(before: PodStatus, after: PodStatus, now: datetime) -> Iterator[Moment]:
-    """What happened between two statuses of a pod."""
+    """Yield the moments between two statuses of a pod."""
     old = {status.name: status for status in _all(before)}
     for status in _all(after):
         yield from _container_changes(old.get(status.name), status, now)
@@ -122,7 +123,7 @@ def _container_changes(old: ContainerStatus | None, new: ContainerStatus, now: d
 
 
 def _moment(said: datetime | None, now: datetime) -> datetime:
-    """When a run ended: noticed now, and a status knows whole seconds only, unless it was long ago."""
+    """Return the time of an end: now, as statuses have whole seconds only, unless it was seen late."""
     return now if said is None or now - said < NOTICED_LATE else said
 
 
@@ -135,7 +136,7 @@ def _ready(status: PodStatus) -> bool:
 
 
 class LifeRecorder:
-    """Tells events through ``inner``, and keeps them with all other moments in files in ``folder``."""
+    """Passes events to ``inner``, and keeps them with all other moments in files in ``folder``."""
 
     def __init__(self, inner: Recorder, folder: Path) -> None:
         self._inner = inner
@@ -143,7 +144,7 @@ class LifeRecorder:
         self._lines: OrderedDict[str, int] = OrderedDict()
         self._told: dict[str, dict[tuple[str, str], str]] = {}
         self._files: int | None = None
-        """How many records there are; None until somebody looked."""
+        """The number of records; None until they were counted."""
 
     def event(self, obj: Regarding, type: str, reason: str, message: str, *, field_path: str = "") -> None:
         self._inner.event(obj, type, reason, message, field_path=field_path)
@@ -176,7 +177,7 @@ class LifeRecorder:
             self._lines.move_to_end(uid)
 
     def _open(self, file: Path, pod: Pod) -> bytes:
-        """The first line of a record that is begun; nothing for one that is gone on with."""
+        """Return the first line of a new record; empty for a record that is continued."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if len(self._lines) >= FILES_MAX:
             gone, _ = self._lines.popitem(last=False)
@@ -195,7 +196,7 @@ class LifeRecorder:
         return msgspec.json.encode(beginning) + b"\n"
 
     def _forget_the_oldest(self) -> None:
-        """Make room for one more record, some at a time."""
+        """Count one more record; remove the oldest ones, several at a time, when there are too many."""
         if self._files is not None and self._files < FILES_MAX:
             self._files += 1
             return
@@ -207,7 +208,7 @@ class LifeRecorder:
 
 
 def _halve(file: Path) -> int:
-    """Drop the older half of a record's moments; returns how many lines are left."""
+    """Drop the older half of a record's moments; return the number of lines left."""
     beginning, *moments = file.read_bytes().splitlines(keepends=True)
     kept = [beginning, *moments[len(moments) // 2 :]]
     file.write_bytes(b"".join(kept))
@@ -215,7 +216,7 @@ def _halve(file: Path) -> int:
 
 
 def read_life(file: Path) -> tuple[Beginning, list[Moment]]:
-    """A record as it was kept; a half written line is left out. Raises ``OSError``, ``ValueError``."""
+    """Return a record; skips a line that was written partly. Raises ``OSError``, ``ValueError``."""
     first, *rest = file.read_bytes().splitlines()
     moments = []
     for line in rest:

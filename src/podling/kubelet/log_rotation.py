@@ -1,8 +1,8 @@
-"""Rotation of container logs: no container fills the node's disk by talking.
+"""Rotation of container logs, so that no container's output fills the node's disk.
 
 Kubernetes' container log manager (``pkg/kubelet/logs/container_log_manager.go``): a log above the size
 limit is renamed to ``<log>.<time>`` and the runtime opens a new one; older ones are compressed to ``.gz``;
-beyond the allowed number the oldest go. What to do is decided by ``plan_rotation`` from names alone.
+beyond the allowed number the oldest are deleted. ``plan_rotation`` decides from the file names alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TIME = "%Y%m%d-%H%M%S"
 
 @dataclass(frozen=True, slots=True)
 class RotationPlan:
-    """File names: what to delete, what to compress, what to call the current log from now on."""
+    """File names: those to delete, those to compress, and the new name of the current log."""
 
     delete: tuple[str, ...]
     compress: tuple[str, ...]
@@ -41,9 +41,9 @@ class RotationPlan:
 
 
 def plan_rotation(log: str, beside: Sequence[str], now: datetime, max_files: int) -> RotationPlan:
-    """What a rotation of ``log`` does; ``beside`` are the names in its directory.
+    """Return the plan for a rotation of ``log``; ``beside`` are the names in its directory.
 
-    The newest rotated file stays uncompressed, so that whoever reads it at this moment can finish.
+    The newest rotated file stays uncompressed, so that its present readers can finish.
     """
     rotated = sorted(name for name in beside if name.startswith(log + "."))
     leftovers = [name for name in rotated if name.endswith(UNFINISHED)]
@@ -60,7 +60,7 @@ def plan_rotation(log: str, beside: Sequence[str], now: datetime, max_files: int
 
 
 def remove_log_files(path: Path) -> None:
-    """Remove a container's log with everything that rotation made of it."""
+    """Remove a container's log with all its rotated files."""
     for rotated in path.parent.glob(glob.escape(path.name) + ".*"):
         rotated.unlink(missing_ok=True)
     path.unlink(missing_ok=True)
@@ -82,7 +82,7 @@ class LogRotation:
         self._max_files = max_files
 
     async def run(self) -> None:
-        """Look again and again, until cancelled. Logs in a runtime's memory limit themselves."""
+        """Check logs periodically until cancelled. A runtime that keeps logs in memory limits them itself."""
         if isinstance(self._runtime, KeepsLogs) or self._max_size_bytes < 0:
             return
         while True:
@@ -90,7 +90,7 @@ class LogRotation:
             await self.rotate_all()
 
     async def rotate_all(self) -> None:
-        """Rotate every log that is too large. A failure concerns one log and is tried again later."""
+        """Rotate every log that is too large. A failure affects one log, which is tried again later."""
         for container in await self._runtime.list_containers():
             if container.state is not ContainerState.RUNNING or not container.log_path:
                 continue
@@ -119,7 +119,7 @@ def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except FileNotFoundError:
-        return 0  # a rotation was interrupted: the runtime makes the file again when it reopens
+        return 0  # an interrupted rotation: the runtime creates the file when it reopens the log
 
 
 def _clean_up(directory: Path, plan: RotationPlan) -> None:

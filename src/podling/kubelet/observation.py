@@ -1,8 +1,8 @@
-"""What one pod looks like in the runtime at one moment.
+"""One pod's sandboxes and containers in the runtime at one moment.
 
-An observation is a frozen value that every decision about the pod starts from. It is taken afresh at
-the start of each pass of a pod's worker, by that worker alone, so an older one can never replace a
-newer one; ``sequence`` makes the order visible to those who keep one for others to read.
+An observation is a frozen value that every decision about the pod starts from. Only the pod's worker takes
+it, at the start of each pass, so an older one can never replace a newer one. ``sequence`` shows the order to
+readers that keep one.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class PodObservation:
     containers: tuple[Container, ...] = ()
 
     def newest(self, name: str) -> Container | None:
-        """The latest container of that name, in whatever sandbox."""
+        """Return the latest container of that name, in any sandbox."""
         return next((found for found in self.containers if found.name == name), None)
 
     def instances(self, name: str) -> tuple[Container, ...]:
-        """Every container of that name, newest first."""
+        """Return every container of that name, newest first."""
         return tuple(found for found in self.containers if found.name == name)
 
     def newest_exited(self, name: str) -> Container | None:
-        """The latest one of that name that ended: where restart back-off counts from."""
+        """Return the latest ended container of that name; restart back-off counts from its end."""
         return next((found for found in self.instances(name) if found.state is ContainerState.EXITED), None)
 
     def current(self, name: str) -> Container | None:
-        """The latest container of that name in the latest sandbox only."""
+        """Return the latest container of that name in the latest sandbox only."""
         if not self.sandboxes:
             return None
         sandbox = self.sandboxes[0].id
@@ -46,7 +46,7 @@ class PodObservation:
 
     @property
     def sandbox(self) -> Sandbox | None:
-        """The latest sandbox, ready or not."""
+        """Return the latest sandbox, ready or not."""
         return self.sandboxes[0] if self.sandboxes else None
 
     @property
@@ -58,7 +58,7 @@ class PodObservation:
         return tuple(found for found in self.containers if found.state is ContainerState.RUNNING)
 
     def fingerprint(self) -> Fingerprint:
-        """What a relist compares: ids with states."""
+        """Return ids with states, which a relist compares."""
         return frozenset(
             [(sandbox.id, str(sandbox.ready)) for sandbox in self.sandboxes]
             + [(container.id, container.state.value) for container in self.containers]
@@ -68,21 +68,21 @@ class PodObservation:
 def assemble(
     pod_uid: str, sequence: int, sandboxes: Iterable[Sandbox], containers: Iterable[Container]
 ) -> PodObservation:
-    """Sort what the runtime listed: sandboxes and containers newest first."""
+    """Return an observation from the runtime's lists, sorted newest first."""
     ordered = sorted(sandboxes, key=lambda sandbox: (sandbox.created_at, sandbox.attempt), reverse=True)
     newest = sorted(containers, key=lambda found: (found.created_at, found.attempt), reverse=True)
     return PodObservation(pod_uid, sequence, tuple(ordered), tuple(newest))
 
 
 class Observer:
-    """Looks at pods in the runtime, numbering what it sees."""
+    """Observes pods in the runtime and numbers the observations."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._sequence = 0
 
     async def observe(self, pod_uid: str) -> PodObservation:
-        """The pod as it is now. Raises ``RuntimeFailure``."""
+        """Return an observation of the pod. Raises ``RuntimeFailure``."""
         self._sequence += 1
         sequence = self._sequence
         sandboxes = [box for box in await self._runtime.list_sandboxes() if box.pod_uid == pod_uid]
@@ -92,11 +92,11 @@ class Observer:
         return assemble(pod_uid, sequence, sandboxes, containers)
 
     async def pod_uids(self) -> frozenset[str]:
-        """Every pod that has anything in the runtime. Raises ``RuntimeFailure``."""
+        """Return every pod with a sandbox in the runtime. Raises ``RuntimeFailure``."""
         return frozenset(sandbox.pod_uid for sandbox in await self._runtime.list_sandboxes())
 
     async def fingerprints(self) -> tuple[int, dict[str, Fingerprint]]:
-        """What every pod of the runtime looks like, by UID, with the number of this look.
+        """Return the number of this observation, and the fingerprint of every pod by UID.
 
         Raises ``RuntimeFailure``.
         """

@@ -1,7 +1,7 @@
-"""Reading a pod's spec: its containers of all three kinds, under one type.
+"""Access to a pod's spec: its containers of all three kinds, under one type.
 
-An ephemeral container differs from others only in what may be said about it, so everything below
-treats it as a ``Container``; its target is looked up by name where it matters.
+An ephemeral container lacks some fields of the others, so it is converted to a ``Container``; its target is
+looked up by name where needed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from podling.machinery.pods import is_sidecar
 
 
 class ContainerKind(Enum):
-    """In which of the pod's lists a container stands; the value is that list's name in field paths."""
+    """The kind of a container; the value is the name of its list in field paths."""
 
     REGULAR = "spec.containers"
     INIT = "spec.initContainers"
@@ -27,7 +27,7 @@ _COMMON = tuple(structs.fields(Container))
 
 
 def as_container(ephemeral: EphemeralContainer) -> Container:
-    """An ephemeral container without its target."""
+    """Return an ephemeral container as a container, without its target."""
     return Container(**{field.name: getattr(ephemeral, field.name) for field in _COMMON})
 
 
@@ -36,13 +36,13 @@ def ephemeral_containers(spec: PodSpec) -> tuple[Container, ...]:
 
 
 def ephemeral_target(spec: PodSpec, name: str) -> str:
-    """The container whose processes the ephemeral container ``name`` sees; empty if none."""
+    """Return the container whose processes the ephemeral container ``name`` sees; empty if none."""
     found = (c.target_container_name or "" for c in spec.ephemeral_containers if c.name == name)
     return next(found, "")
 
 
 def containers_with_kind(spec: PodSpec) -> Iterator[tuple[ContainerKind, Container]]:
-    """Every container: init, regular, ephemeral, each in the order of the spec."""
+    """Yield every container: init, regular, ephemeral, each in the order of the spec."""
     for container in spec.init_containers:
         yield ContainerKind.INIT, container
     for container in spec.containers:
@@ -56,7 +56,7 @@ def find_container(spec: PodSpec, name: str) -> Container | None:
 
 
 def field_path(spec: PodSpec, name: str) -> str:
-    """The container's place as events name it: ``spec.containers{app}``."""
+    """Return the container's place as events name it: ``spec.containers{app}``."""
     for kind, container in containers_with_kind(spec):
         if container.name == name:
             return f"{kind.value}{{{name}}}"
@@ -68,5 +68,5 @@ def sidecars(spec: PodSpec) -> tuple[Container, ...]:
 
 
 def pod_text(pod: Pod) -> str:
-    """The pod as messages name it: ``NAME_NAMESPACE(UID)``."""
+    """Return the pod as messages name it: ``NAME_NAMESPACE(UID)``."""
     return f"{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})"

@@ -7,11 +7,11 @@ from podling.machinery.digits import is_number
 
 
 class UnknownPort(Exception):
-    """The name is none of the container's ports, or the number is no port."""
+    """The container has no port of that name, or the number is not a port."""
 
 
 def resolve_port(port: int | str | None, container: Container) -> int:
-    """The number that ``port`` stands for. Raises ``UnknownPort``."""
+    """Return the number of ``port``. Raises ``UnknownPort``."""
     if isinstance(port, str):
         named = next((found.container_port for found in container.ports if found.name == port), None)
         if named is None and is_number(port):

@@ -1,7 +1,7 @@
-"""Reading the ConfigMaps and Secrets that pods refer to.
+"""Reads the ConfigMaps and Secrets that pods refer to.
 
-Every read is fresh, so what a container starts with is what the API holds then. Absence is reported
-with Kubernetes' own words, which users search for.
+Every read goes to the API server, so a container starts with the current content. Absence is reported
+with Kubernetes' own text, which users search for.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ T = TypeVar("T", ConfigMap, Secret)
 
 
 class References:
-    """Reads over one client. Raises ``MissingReference``, and what the client raises otherwise."""
+    """Reads over one client. Raises ``MissingReference``, and the client's own errors."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def config_map(self, namespace: str, name: str, *, optional: bool = False) -> ConfigMap | None:
-        """The ConfigMap; None only if it is absent and ``optional``."""
+        """Return the ConfigMap; None only if it is absent and ``optional``."""
         return await self._get(ConfigMap, namespace, name, optional)
 
     async def secret(self, namespace: str, name: str, *, optional: bool = False) -> Secret | None:
-        """The Secret; None only if it is absent and ``optional``."""
+        """Return the Secret; None only if it is absent and ``optional``."""
         return await self._get(Secret, namespace, name, optional)
 
     async def _get(self, kind: type[T], namespace: str, name: str, optional: bool) -> T | None:

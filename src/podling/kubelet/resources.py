@@ -1,4 +1,4 @@
-"""From requests and limits to cgroup values, and where in the cgroup tree they go. Pure.
+"""Conversion of requests and limits to cgroup values, and the pods' places in the cgroup tree. Pure.
 
 The tree is ``<root>/[burstable/|besteffort/]pod<UID>``: Guaranteed pods lie directly under the root.
 Numbers are those of ``pkg/kubelet/cm/helpers_linux.go`` and ``pkg/kubelet/qos/policy.go``.
@@ -37,14 +37,14 @@ def cpu_shares(milli_cpu: int) -> int:
 
 
 def cpu_quota(milli_cpu: int, period: int) -> int | None:
-    """Microseconds of CPU per ``period`` microseconds; None: no limit."""
+    """Return microseconds of CPU per ``period`` microseconds; None: no limit."""
     if milli_cpu == 0:
         return None
     return max(milli_cpu * period // 1000, QUOTA_MIN)
 
 
 def cgroup_parent(pod: Pod, config: KubeletConfig) -> str:
-    """The pod's cgroup as a path under the hierarchy's root; empty if the kubelet keeps no tree."""
+    """Return the path of the pod's cgroup below the root; empty if the kubelet creates no cgroups."""
     if not config.cgroups_per_qos:
         return ""
     tier = {BURSTABLE: "/burstable", BEST_EFFORT: "/besteffort"}.get(qos_class(pod.spec), "")
@@ -52,7 +52,7 @@ def cgroup_parent(pod: Pod, config: KubeletConfig) -> str:
 
 
 def oom_score_adj(spec: PodSpec, container: Container, memory_capacity: int) -> int:
-    """How readily the kernel kills the container's processes when memory runs out."""
+    """Return the score of the container's processes when the kernel picks one to kill for memory."""
     if spec.priority_class_name == SYSTEM_NODE_CRITICAL:
         return GUARANTEED_OOM_SCORE_ADJ
     qos = qos_class(spec)
@@ -76,7 +76,7 @@ def _burstable_oom_score(memory_request: int, memory_capacity: int) -> int:
 
 
 def _memory_request(spec: PodSpec, container: Container) -> int:
-    """The container's request, with its even part of what the pod asks beyond its containers."""
+    """Return the container's request, with its equal part of what the pod requests beyond its containers."""
     own = _amount(container.resources.requests, "memory")
     pod_level = _amount(spec.resources.requests, "memory") if spec.resources is not None else 0
     if not pod_level:
@@ -95,13 +95,13 @@ def _milli(resources: Mapping[str, str], name: str) -> int:
 
 
 WHOLE_CONTAINER_OOM_KILL = {"memory.oom.group": "1"}
-"""A container that runs out of memory ends as a whole, not one process of it."""
+"""Kill all processes of a container that runs out of memory, not just one."""
 
 
 def container_resources(
     spec: PodSpec, container: Container, config: KubeletConfig, memory_capacity: int
 ) -> LinuxResources:
-    """One container's cgroup. A container without a limit of its own has the pod's."""
+    """Return one container's cgroup values. A container without a limit of its own has the pod's."""
     requests, limits = container.resources.requests, dict(container.resources.limits)
     if spec.resources is not None:
         for name in ("cpu", "memory"):
@@ -123,7 +123,7 @@ def container_resources(
 
 
 def _huge_pages(limits: Mapping[str, str]) -> dict[str, str]:
-    """``hugepages-2Mi`` as cgroup v2's ``hugetlb.2MB.max``."""
+    """Return the limits of huge pages for cgroup v2: ``hugepages-2Mi`` is ``hugetlb.2MB.max``."""
     found = {}
     for name, amount in limits.items():
         if name.startswith("hugepages-"):
@@ -134,7 +134,7 @@ def _huge_pages(limits: Mapping[str, str]) -> dict[str, str]:
 
 
 def pod_resources(spec: PodSpec, config: KubeletConfig) -> LinuxResources:
-    """The cgroup of the pod as a whole: limits only where every container has one."""
+    """Return the cgroup values of the whole pod; it has a limit only if every container has one."""
     requests, limits = pod_requests(spec), pod_limits(spec)
     pids = config.pod_pids_limit if config.pod_pids_limit > 0 else None
     qos = qos_class(spec)

@@ -1,8 +1,8 @@
-"""Whether a container that ended starts again: restart policies and restart rules. Pure.
+"""Restart policies and restart rules: decides if a container that ended starts again. Pure.
 
 A container's own ``restartPolicy`` and rules come before the pod's. Rules are tried in order and the
-first that matches the exit code decides; if none does, the container's policy decides. Probe kills
-look at policies only, since there is no exit code yet to hold against a rule
+first that matches the exit code decides; if none does, the container's policy decides. After a probe kill
+only policies count, since there is no exit code yet for a rule
 (``pkg/api/v1/pod/util.go``, ``kubecontainer.ShouldContainerBeRestarted``).
 """
 
@@ -16,12 +16,12 @@ RESTART_ALL_CONTAINERS = "RestartAllContainers"
 
 
 def policy_of(container: Container, spec: PodSpec) -> str:
-    """The policy in force for ``container``: its own or the pod's."""
+    """Return the policy in force for ``container``: its own or the pod's."""
     return container.restart_policy or spec.restart_policy or "Always"
 
 
 def matching_rule(container: Container, exit_code: int) -> ContainerRestartRule | None:
-    """The first of the container's rules that the exit code meets."""
+    """Return the first of the container's rules that the exit code matches."""
     return next((rule for rule in container.restart_policy_rules if _matches(rule, exit_code)), None)
 
 
@@ -35,7 +35,7 @@ def _matches(rule: ContainerRestartRule, exit_code: int) -> bool:
 
 
 def restarts_after(container: Container, spec: PodSpec, exit_code: int) -> bool:
-    """Whether ``container`` starts again after ending with ``exit_code``."""
+    """Return whether ``container`` starts again after ending with ``exit_code``."""
     if matching_rule(container, exit_code) is not None:
         return True
     policy = policy_of(container, spec)
@@ -43,15 +43,15 @@ def restarts_after(container: Container, spec: PodSpec, exit_code: int) -> bool:
 
 
 def restarts_when_killed(container: Container, spec: PodSpec) -> bool:
-    """Whether ``container`` starts again after the kubelet killed it for a failed probe."""
+    """Return whether ``container`` starts again after the kubelet killed it for a failed probe."""
     return policy_of(container, spec) != "Never"
 
 
 def should_start(container: Container, pod: Pod, newest: Observed | None) -> bool:
-    """Whether a regular container that is not running ought to be started.
+    """Return whether a regular container that is not running should be started.
 
-    Never once the pod is being deleted. What never started, was only created, or is in a state that
-    nobody knows, is always started.
+    It should not once the pod is being deleted. A container that never started, was only created, or is in
+    an unknown state should.
     """
     if pod.metadata.deletion_timestamp is not None:
         return False
@@ -69,7 +69,7 @@ def pod_restarts_on_failure(spec: PodSpec) -> bool:
 
 
 def calls_for_restart_of_all(container: Container, ended: Observed | None) -> bool:
-    """Whether this container's end demands that the whole pod starts over in place."""
+    """Return whether this container's end restarts all containers of the pod in place."""
     if ended is None or ended.state is not ContainerState.EXITED:
         return False
     rule = matching_rule(container, ended.exit_code or 0)

@@ -1,12 +1,11 @@
-"""The runtime as the kubelet calls it: every call has a deadline, and fails in one way only.
+"""The runtime as the kubelet calls it: every call has a deadline, and fails with ``RuntimeFailure`` only.
 
-A runtime that hangs must hold up nobody but the pod that asked. A call that is not answered in time is
-given up with ``DeadlineExceeded`` (``runtimeRequestTimeout``), and so is one that nobody waits for any
-more; what the runtime then does to undo it gets a moment, after which it is left to itself. A full disk
-and the like, which are the runtime's own, count as its failures: the pod that met them says so.
+A runtime that hangs must delay no pod but the calling one. A call without an answer in time fails with
+``DeadlineExceeded`` (``runtimeRequestTimeout``) and is cancelled, and so is a call whose caller was
+cancelled. The runtime then gets some seconds to undo its work, after which the call is abandoned. A full disk
+and similar errors of the machine count as the runtime's failures, so the pod's status shows them.
 
-Pulls and commands take the time they take, streams last, and events may stop: those have no deadline but
-what their callers set.
+Pulls, commands, streams and events have no deadline but their callers'.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 2.0
-"""How long a sandbox or container that is being made is waited for after its pod is to end: made as a
-whole it is taken down in order, while one that hangs must not hold up the end."""
+"""The wait for a sandbox or container under creation after its pod is to end. A complete one can be taken
+down in order; one that hangs must not delay the end."""
 UNDO_SECONDS = 10.0
-"""How long the runtime may take to undo a call that was given up before that is no longer waited for."""
+"""The time that the runtime has to undo a cancelled call before the call is abandoned."""
 
 _OPTIONAL = ("log", "remove_log", "probe", "update_sandbox_resources")
-"""What only some runtimes have (``KeepsLogs``, ``AnswersProbes`` ...): passed on where it is there."""
+"""Methods that only some runtimes have (``KeepsLogs``, ``AnswersProbes`` ...), passed on if present."""
 
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Failures of the machine under the runtime as the runtime's own; a client that left is none."""
+    """Raise errors of the machine as ``RuntimeFailure``; a closed connection passes unchanged."""
     try:
         yield
     except (TimeoutError, ConnectionError):
@@ -67,7 +66,7 @@ class Deadlines:
         self._left: set[asyncio.Task[Any]] = set()
 
     async def answer(self, work: Coroutine[Any, Any, T], more: float = 0.0) -> T:
-        """The answer, within the deadline and ``more`` seconds. Raises ``RuntimeFailure``."""
+        """Return the answer within the deadline and ``more`` seconds. Raises ``RuntimeFailure``."""
         try:
             async with asyncio.timeout(self._seconds + more):
                 with _told():
@@ -76,8 +75,8 @@ class Deadlines:
             raise DeadlineExceeded from None
 
     async def whole(self, work: Coroutine[Any, Any, T]) -> T:
-        """The answer of a call that makes something, which is not to be left half done: a cancelled caller
-        waits for its end if that comes soon, else the call is given up."""
+        """Return the answer of a call that creates something, which should not be left half done: a cancelled
+        caller waits for a short time before the call is cancelled."""
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait([task], timeout=self._seconds)
@@ -100,7 +99,7 @@ class Deadlines:
                 await asyncio.wait([task], timeout=UNDO_SECONDS)
         finally:
             if not task.done():
-                if not task.cancelling():  # once: a second time would cut off what it does to undo itself
+                if not task.cancelling():  # only once: a second cancellation would interrupt the undoing
                     task.cancel()
                 self._left.add(task)
                 task.add_done_callback(self._left.discard)
@@ -108,13 +107,13 @@ class Deadlines:
 
 
 def _looked_at(task: asyncio.Task[Any]) -> None:
-    """How it failed interests nobody any more."""
+    """Retrieve the result, so that asyncio does not log the exception of an abandoned call."""
     if not task.cancelled():
         task.exception()
 
 
 class TimedRuntime:
-    """``Runtime`` that calls ``inner``."""
+    """``Runtime`` that calls ``inner`` with deadlines."""
 
     def __init__(self, inner: Runtime, seconds: float) -> None:
         self._inner = inner
@@ -211,7 +210,7 @@ class TimedRuntime:
 
 
 class TimedImages:
-    """``ImageService`` that calls ``inner``; what is wrong with an image keeps its own words."""
+    """``ImageService`` that calls ``inner`` with deadlines; failures of an image keep their text."""
 
     def __init__(self, inner: ImageService, calls: Deadlines) -> None:
         self._inner = inner

@@ -1,7 +1,7 @@
-"""One container as the runtime is asked for it: everything expanded, looked up and decided.
+"""The specification of one container, complete: expanded, looked up and decided.
 
-What cannot be decided, because a reference is missing or a rule forbids it, is a ``StartFailure`` with
-reason ``CreateContainerConfigError`` and Kubernetes' message.
+A missing reference or a violated rule is a ``StartFailure`` with reason ``CreateContainerConfigError``
+and Kubernetes' message.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONFIG_ERROR = "CreateContainerConfigError"
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What containers may learn about their node."""
+    """The facts about their node that containers may see."""
 
     host_ips: tuple[str, ...] = ()
     hostname: str = ""
@@ -42,7 +42,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Which container of which pod is to be made, and where."""
+    """One instance of a pod's container that is to be created."""
 
     pod: Pod
     container: Container
@@ -68,7 +68,7 @@ class ContainerSpecs:
         self._references = References(deps.client)
 
     async def build(self, instance: Instance, node: NodeFacts, services: Mapping[str, str]) -> ContainerSpec:
-        """The spec. Raises ``StartFailure``."""
+        """Return the container's specification. Raises ``StartFailure``."""
         pod, container = instance.pod, instance.container
         verify_non_root(pod, container, instance.image)
         if container.volume_devices:
@@ -126,7 +126,7 @@ class ContainerSpecs:
             raise StartFailure(CONFIG_ERROR, str(error)) from error
 
     def _message_file(self, instance: Instance) -> Path | None:
-        """An empty file for the termination message, which any user may write."""
+        """Create and return an empty file for the termination message, writable by every user."""
         if not self._deps.config.write_files:
             return None
         directory = self._directories.container(instance.pod.metadata.uid or "", instance.container.name)

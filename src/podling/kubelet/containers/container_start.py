@@ -1,8 +1,8 @@
-"""Starting one container: spec, create, start, ``postStart`` hook; each step told in an event.
+"""Starts one container: specification, create, start, ``postStart`` hook. Each step is an event.
 
-What the container asks and this runtime does not give is told as well, so that nothing is ignored in
-silence. A failure ends in a ``StartFailure`` with the reason that the container then shows. A container whose
-``postStart`` hook fails is killed again: users must never see it running with its hook undone.
+Fields that this runtime does not support are reported in events, so nothing is ignored silently. A failure
+is a ``StartFailure`` with the container's waiting reason. A container whose ``postStart`` hook fails is
+killed: it must not run with its hook undone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ContainerStarter:
         services: Mapping[str, str],
         calls: SlowCalls,
     ) -> str:
-        """Start it; returns the container's id. Raises ``StartFailure``."""
+        """Start the container and return its id. Raises ``StartFailure``."""
         try:
             spec = await self._specs.build(instance, node, services)
         except OSError as error:

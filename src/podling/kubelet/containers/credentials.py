@@ -1,8 +1,7 @@
-"""Logins for registries: from the pod's ``imagePullSecrets`` first, then from the node's own file.
+"""Registry logins for image pulls: from the pod's ``imagePullSecrets`` first, then from the node's own file.
 
-Which entry serves an image is decided by the image's registry and path: an entry's key may hold a
-path, and ``*`` for one whole part of the host name; longer keys go first
-(``pkg/credentialprovider/keyring.go``).
+Image registry and path select the entries. An entry's key may hold a path, and ``*`` for one whole part of
+the host name; longer keys come first (``pkg/credentialprovider/keyring.go``).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _HUB_NAMES = ("index.docker.io", "registry-1.docker.io", "docker.io")
 
 
 def registry_logins(config: Mapping[str, Any]) -> dict[str, Credentials]:
-    """The logins of a docker ``config.json`` (or, without ``auths``, of a ``.dockercfg``), by key."""
+    """Return the logins of a docker ``config.json`` (or ``.dockercfg``, which has no ``auths``), by key."""
     entries = config.get("auths", config)
     if not isinstance(entries, Mapping):
         return {}
@@ -56,7 +55,7 @@ def _login(entry: Mapping[str, Any]) -> Credentials | None:
 
 
 def _normal(key: str) -> str:
-    """``https://index.docker.io/v1/`` as ``docker.io``; other keys without scheme and version path."""
+    """Return ``docker.io`` for Docker Hub's names; other keys lose their scheme and version path."""
     key = key.partition("://")[2] or key
     key = key.rstrip("/")
     for suffix in ("/v1", "/v2"):
@@ -65,7 +64,7 @@ def _normal(key: str) -> str:
 
 
 def _repository(image: str) -> str:
-    """``busybox:1`` as ``docker.io/library/busybox``."""
+    """Return the full repository of an image: ``busybox:1`` is ``docker.io/library/busybox``."""
     name = image.partition("@")[0]
     head, slash, last = name.rpartition("/")
     name = f"{head}{slash}{last.partition(':')[0]}"
@@ -76,7 +75,7 @@ def _repository(image: str) -> str:
 
 
 def logins_for(image: str, logins: Mapping[str, Credentials]) -> tuple[Credentials, ...]:
-    """Those of ``logins`` that may serve ``image``, the most specific first."""
+    """Return those of ``logins`` that may serve ``image``, the most specific first."""
     repository = _repository(image)
     keys = [key for key in logins if _serves(key, repository)]
     return tuple(logins[key] for key in sorted(keys, key=lambda key: (-len(key), key)))
@@ -101,7 +100,7 @@ class Keyring:
         self._references = References(deps.client)
 
     async def credentials(self, pod: Pod, image: str) -> tuple[Credentials, ...]:
-        """Logins to try in order. Secrets that are missing are told in an event, and done without."""
+        """Return the logins to try, in order. Missing secrets are reported in one event and skipped."""
         found: list[Credentials] = []
         missing: list[str] = []
         for reference in pod.spec.image_pull_secrets:

@@ -1,7 +1,7 @@
 """The pod's ``/etc/resolv.conf``: from its DNS policy, the cluster's DNS server and the node's own file.
 
 Limits are those of the resolver library as Kubernetes applies them: three servers, 32 search domains,
-2048 characters of them; what is over is left out and told (``pkg/kubelet/network/dns``).
+2048 characters of them. Entries beyond a limit are left out and reported (``pkg/kubelet/network/dns``).
 
 Pure.
 """
@@ -22,7 +22,7 @@ DEFAULT_OPTIONS = ("ndots:5",)
 
 @dataclass(frozen=True, slots=True)
 class ResolvConf:
-    """What a resolver is configured with."""
+    """The content of a ``resolv.conf``."""
 
     nameservers: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ def parse_resolv_conf(text: str) -> ResolvConf:
 
 
 def effective_policy(pod: Pod) -> str:
-    """The DNS policy in force: ``ClusterFirst`` on the host's network means the host's resolver."""
+    """Return the DNS policy in force: on the host's network ``ClusterFirst`` means the host's resolver."""
     policy = pod.spec.dns_policy or "ClusterFirst"
     if policy == "ClusterFirst" and pod.spec.host_network:
         return "Default"
@@ -66,14 +66,14 @@ def effective_policy(pod: Pod) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A pod's resolver, and what is to be told about how it came to be: (reason, message) events."""
+    """A pod's resolver configuration, and the warning events about it as (reason, message)."""
 
     conf: ResolvConf
     warnings: tuple[tuple[str, str], ...] = ()
 
 
 def pod_resolution(pod: Pod, node: ResolvConf, config: KubeletConfig) -> Resolution:
-    """How names are resolved in ``pod``."""
+    """Return the name resolution of ``pod``: servers, search domains and options."""
     policy = effective_policy(pod)
     warnings: list[tuple[str, str]] = []
     if policy == "ClusterFirst" and not config.cluster_dns:

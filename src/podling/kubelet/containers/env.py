@@ -33,20 +33,20 @@ from podling.kubelet.references import References
 
 @dataclass(frozen=True, slots=True)
 class EnvFacts:
-    """What values may refer to beside the API: addresses, the node, services, volumes' directories."""
+    """Sources of values other than the API: addresses, the node, services, directories of volumes."""
 
     host_ips: tuple[str, ...] = ()
     pod_ips: tuple[str, ...] = ()
     allocatable: Mapping[str, str] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
     volumes: Mapping[str, Path] = field(default_factory=dict)
-    """Where the pod's volumes lie on the node, by name."""
+    """The directories of the pod's volumes on the node, by name."""
 
 
 async def environment(
     pod: Pod, container: Container, references: References, facts: EnvFacts
 ) -> dict[str, str]:
-    """Every variable of ``container``, in order. Raises ``MissingReference``."""
+    """Return every variable of ``container``, in order. Raises ``MissingReference``."""
     result: dict[str, str] = {}
     for source in container.env_from:
         for name, value in (await _whole_source(pod, source, references)).items():
@@ -83,7 +83,7 @@ async def _variable(
     references: References,
     facts: EnvFacts,
 ) -> str | None:
-    """One variable's value; None if it comes from an optional reference that is missing."""
+    """Return one variable's value; None if it comes from an optional reference that is missing."""
     source = variable.value_from
     if variable.value or source is None:
         return expand(variable.value or "", so_far, facts.services)
@@ -117,7 +117,7 @@ async def _from_key(pod: Pod, source: EnvVarSource, references: References) -> s
 def _value(
     source: ConfigMap | Secret | None, ref: ConfigMapKeySelector | SecretKeySelector, where: str
 ) -> str | None:
-    """What ``source`` holds under the key; None if the reference is optional and leads nowhere."""
+    """Return the value of the key; None if it is missing and optional. Raises ``MissingReference``."""
     found = source.data.get(ref.key) if source is not None else None
     if found is None and not ref.optional:
         raise MissingReference(f"couldn't find key {ref.key} in {where}/{ref.name}")

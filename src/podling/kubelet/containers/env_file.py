@@ -1,8 +1,8 @@
 """``fileKeyRef``: one variable read from a file of ``NAME=value`` lines in a volume of the pod.
 
-The file is written by an init container, so it is read when the container that uses it starts. Lines
-that are empty or begin with ``#`` are skipped, values may be quoted; a line that is neither fails the
-container, as a silent gap in an environment would be worse (``pkg/kubelet/util/env``).
+An init container writes the file, so it is read when the container that uses it starts. Empty lines and
+lines that begin with ``#`` are skipped, values may be quoted. Any other line fails the container: a
+variable that is missing without an error would be worse (``pkg/kubelet/util/env``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_BYTES = 64 * 1024
 
 
 def parse_env_file(text: str) -> dict[str, str]:
-    """The variables of a file. Raises ``ValueError`` with the number of a line that says nothing known."""
+    """Return the variables of a file. Raises ``ValueError`` with the number of the first malformed line."""
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = line.strip()

@@ -1,8 +1,8 @@
-"""Lifecycle hooks: what a container asks to be done right after its start and right before its end.
+"""Lifecycle hooks: the actions of ``postStart`` and ``preStop``.
 
-Hooks run at least once. ``exec`` has no time limit of its own; ``httpGet`` fails only when no answer
-comes, whatever the answer says; ``sleep`` waits; ``tcpSocket`` is accepted by the API but was never
-given a meaning, so it fails (``pkg/kubelet/lifecycle/handlers.go``).
+Hooks run at least once. ``exec`` has no time limit of its own; ``httpGet`` fails only when no response
+comes, its status does not matter; ``sleep`` waits. The API accepts ``tcpSocket`` but never gave it a
+meaning, so it fails (``pkg/kubelet/lifecycle/handlers.go``).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from podling.runtime.base import AnswersProbes, Runtime, Streams
 from podling.runtime.failures import RuntimeFailure
 
 TIMEOUT_SECONDS = 60.0
-"""How long an HTTP hook waits for an answer, beside the limits of its caller."""
+"""The time limit of an HTTP hook, within the limits of its caller."""
 
 
 OUTPUT_BYTES_MAX = 16 * 1024
-"""How much of what a failing command said is repeated in the container's status."""
+"""The length at which the output of a failed command is cut in the container's status."""
 
 
 class HookFailure(Exception):
-    """The hook did not do what it should."""
+    """The hook failed."""
 
 
 class HookRunner:
@@ -47,7 +47,7 @@ class HookRunner:
         container_id: str,
         pod_ips: tuple[str, ...],
     ) -> None:
-        """Run ``handler`` for the container. Raises ``HookFailure``, whose text a status may show."""
+        """Run ``handler`` for the container. Raises ``HookFailure`` with a text for the status."""
         if handler.exec is not None:
             what = f"Exec lifecycle hook ([{' '.join(handler.exec.command)}])"
             action = self._exec(container_id, handler.exec.command)

@@ -23,7 +23,7 @@ _LOCAL = (
 
 
 def hosts_content(pod_ips: Sequence[str], hostname: str, domain: str, aliases: Sequence[HostAlias]) -> str:
-    """The file of a pod with a network of its own. ``domain`` is empty for a pod without subdomain."""
+    """Return the file of a pod with a network of its own. ``domain`` is empty without a subdomain."""
     lines = [HEADER, _LOCAL]
     for address in pod_ips:
         names = f"{hostname}.{domain}\t{hostname}" if domain else hostname
@@ -32,7 +32,7 @@ def hosts_content(pod_ips: Sequence[str], hostname: str, domain: str, aliases: S
 
 
 def host_network_content(host_file: str, aliases: Sequence[HostAlias]) -> str:
-    """The file of a pod on the host's network; ``host_file`` is the host's own."""
+    """Return the file of a pod on the host's network; ``host_file`` is the host's own."""
     return HOST_NETWORK_HEADER + host_file + aliases_content(aliases)
 
 

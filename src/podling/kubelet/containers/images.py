@@ -1,10 +1,9 @@
-"""Making sure that the images a pod needs are on the node before its containers start.
+"""Makes sure that the images a pod needs are on the node before its containers start.
 
-A container's own image and the images that it mounts as volumes go the same way.
-
-Pull policies, the queue of pulls (one at a time unless configured otherwise), and the back-off after
-failures, kept per pod and image. Every outcome is told in an event with Kubernetes' words, and a
-failure is a ``StartFailure`` whose reason the container then shows (``pkg/kubelet/images``).
+Images of containers and images mounted as volumes are treated alike: pull policies, the queue of pulls (one
+at a time unless configured otherwise), and the back-off after failures, kept per pod and image. Every
+outcome is an event with Kubernetes' text. A failure is a ``StartFailure`` with the container's waiting
+reason (``pkg/kubelet/images``).
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from podling.runtime.failures import ImageFailure
 from podling.runtime.image_service import Image
 
 BACKOFF_SHOWN_AFTER_SECONDS = 1.0
-"""How soon after a failed pull the container is looked at again, to show that it now waits."""
+"""The delay after a failed pull before the container is synced again, to show its back-off."""
 
 
 class ImageUnavailable(StartFailure):
-    """The image is not here. ``retry_at``: when it makes sense to try again."""
+    """The image is not on the node. ``retry_at`` is the earliest moment for another try."""
 
     def __init__(self, reason: str, message: str, retry_at: datetime | None = None) -> None:
         super().__init__(reason, message)
@@ -43,19 +42,19 @@ class _Failed:
 
 
 def with_default_tag(image: str) -> str:
-    """``image`` with ``:latest`` if it names neither tag nor digest."""
+    """Return ``image`` with ``:latest`` if it names neither tag nor digest."""
     last = image.rpartition("/")[2]
     return image if ":" in last or "@" in last else f"{image}:latest"
 
 
 def pull_policy(image: str, stated: str | None) -> str:
-    """The policy in force: the stated one, else Always for ``latest`` and IfNotPresent for the rest."""
+    """Return the policy in force: the stated one, else Always for ``latest`` and IfNotPresent otherwise."""
     return stated or ("Always" if with_default_tag(image).endswith(":latest") else "IfNotPresent")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An image that a pod needs. ``path``: the field that events about it name; empty: the whole pod."""
+    """An image that a pod needs. ``path`` is the field that its events name; empty: the whole pod."""
 
     reference: str
     policy: str
@@ -69,7 +68,7 @@ class Wanted:
 
     @classmethod
     def by_volumes(cls, pod: Pod) -> dict[str, Wanted]:
-        """The images that are the pod's volumes, by volume."""
+        """Return the images that the pod mounts as volumes, by volume."""
         return {
             volume.name: cls(reference, pull_policy(reference, volume.image.pull_policy))
             for volume in pod.spec.volumes
@@ -90,10 +89,10 @@ class ImageManager:
         self._places = asyncio.Semaphore(places) if places > 0 else None
 
     async def ensure(self, pod: Pod, wanted: Wanted) -> Image:
-        """The image, pulled if the policy says so. Raises ``ImageUnavailable``.
+        """Return the image, pulled if the policy says so. Raises ``ImageUnavailable``.
 
-        An image whose name was given here (``podling image load``) is never asked of a registry, whatever
-        the policy: a departure from Kubernetes, where ``Always`` makes such images useless.
+        An image that was loaded here (``podling image load``) is never pulled from a registry, not even with
+        policy ``Always``. This differs from Kubernetes, where ``Always`` makes such images useless.
         """
         name = with_default_tag(wanted.reference)
         image = await self._inspect(pod, wanted, name)
@@ -171,7 +170,7 @@ class ImageManager:
         return image
 
     def forget(self, pod_uid: str) -> None:
-        """The pod is gone: so are its back-offs."""
+        """Drop the back-offs of a pod that is gone."""
         for key in [key for key in self._failed if key[0] == pod_uid]:
             del self._failed[key]
 

@@ -1,9 +1,9 @@
-"""How far a pod's init containers got, and which of them to start or kill next. Pure.
+"""Progress of a pod's init containers, and the ones to start or kill next. Pure.
 
-Regular init containers run one after another, each after the one before it succeeded; a sidecar lets
-the next one go once it has started (its startup probe, if any, has succeeded) and is then kept running.
-The list is read from its end: the last container with a trace in the current sandbox shows how far the
-pod got, so traces of earlier ones may be gone without running them again
+Regular init containers run one after another, each after the one before it succeeded. A sidecar lets
+the next one start once it has started itself (its startup probe, if any, has succeeded), and then keeps
+running. The list is read from its end: the last container found in the current sandbox shows how far the
+pod got. Earlier ones may therefore be removed without running again
 (``kuberuntime_container.go`` computeInitContainerActions).
 """
 
@@ -23,7 +23,7 @@ from podling.runtime.base import ContainerState
 
 
 class KillReason(Enum):
-    """Why the kubelet kills a container; decides which grace period holds."""
+    """The reason for killing a container; decides which grace period applies."""
 
     LIVENESS = "liveness"
     STARTUP = "startup"
@@ -55,7 +55,7 @@ class InitPlan:
 
 @dataclass(slots=True)
 class _Draft:
-    """The plan while the list is read backwards."""
+    """The plan while it is built, reading the list backwards."""
 
     initialized: bool
     reached: bool
@@ -67,7 +67,7 @@ class _Draft:
 def plan_init(
     pod: Pod, observed: PodObservation, probes: ProbeView, resized: frozenset[str] = frozenset()
 ) -> InitPlan:
-    """The next steps for the init containers and sidecars of a pod whose sandbox is usable."""
+    """Return the next steps for the init containers and sidecars of a pod with a usable sandbox."""
     containers = pod.spec.init_containers
     if not containers:
         return InitPlan(initialized=True)
@@ -98,7 +98,7 @@ def plan_init(
 
 
 def _any_regular_started(pod: Pod, observed: PodObservation) -> bool:
-    """Whether a regular container was made in this sandbox: then initialisation is behind the pod."""
+    """Return whether a regular container was created in this sandbox, so the pod is initialized."""
     return any(observed.current(container.name) is not None for container in pod.spec.containers)
 
 
@@ -148,7 +148,7 @@ def _plan_one_off(pod: Pod, index: int, newest: Observed, draft: _Draft) -> None
 
 
 def _go_on(pod: Pod, index: int, newest: Observed, probes: ProbeView, draft: _Draft) -> None:
-    """The container at ``index`` is the last one reached: is it done, so that the next may start?"""
+    """Start the container after the one at ``index`` if that one, the last reached, is done."""
     container = pod.spec.init_containers[index]
     if is_sidecar(container):
         done = newest.state is ContainerState.RUNNING and probes.started(container, newest.id)

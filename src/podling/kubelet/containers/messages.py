@@ -1,11 +1,11 @@
-"""Termination messages: what a container leaves behind to say why it ended.
-
-Of a message that is too long, a file gives its end; of what then is more than the container's part of the
-pod's whole, the beginning is shown.
+"""Termination messages of containers.
 
 The message is read once, when the container is first seen to have ended, from the file that was mounted
-at its ``terminationMessagePath``; under ``FallbackToLogsOnError`` the end of its log stands in when it
-failed without writing one (``kuberuntime_container.go`` getTerminationMessage).
+at its ``terminationMessagePath``. Under ``FallbackToLogsOnError`` a container that failed without a message
+gets the end of its log instead (``kuberuntime_container.go`` getTerminationMessage).
+
+A file that is too long is read from its end. Messages share a limit per pod; what exceeds a container's
+part of it is cut at the end of the message.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MESSAGE_BYTES_MAX = 4096
 LOG_BYTES_MAX = 2048
 LOG_LINES_MAX = 80
 POD_BYTES_MAX = 12 * 1024
-"""All messages of one pod together; each container gets its even part."""
+"""The limit for all messages of one pod together; each container gets an equal part."""
 
 
 def log_tail(data: bytes) -> str:
-    """The last lines of a log in CRI format, without times and streams, within both limits."""
+    """Return the last lines of a log in CRI format, without times and streams, within both limits."""
     texts: list[bytes] = []
     for line in data.splitlines():
         parts = line.split(b" ", 3)
@@ -39,7 +39,7 @@ def log_tail(data: bytes) -> str:
 
 
 def joined(runtime_message: str, own: str) -> str:
-    """What the runtime says, then what the container said."""
+    """Return the runtime's message, then the container's own."""
     return ": ".join(part for part in (runtime_message, own) if part)
 
 

@@ -30,9 +30,9 @@ class PodFiles:
     def write(
         self, pod: Pod, pod_ips: tuple[str, ...], node_hostname: str, *, new_sandbox: bool = False
     ) -> None:
-        """Write both files, where they differ from what is there. Raises ``OSError``.
+        """Write both files where they differ from what is there. Raises ``OSError``.
 
-        ``new_sandbox``: what is to be told about name resolution has not been told yet.
+        ``new_sandbox``: report the warnings about name resolution, once for each sandbox.
         """
         resolution = pod_resolution(pod, self._node_resolver(), self._deps.config)
         if new_sandbox:
@@ -59,7 +59,7 @@ class PodFiles:
         return parse_resolv_conf(_read(path))
 
     def mounts(self, pod: Pod, container: Container) -> tuple[Mount, ...]:
-        """The managed files as mounts of ``container``."""
+        """Return the managed files as mounts of ``container``."""
         if not self._deps.config.write_files:
             return ()
         uid = pod.metadata.uid or ""
@@ -81,7 +81,7 @@ def _read(path: Path) -> str:
 
 
 def _holds(path: Path, data: bytes) -> bool:
-    """Whether the file holds just ``data``. Containers may have written any amount to it."""
+    """Return whether the file holds exactly ``data``. Containers may have written any amount to it."""
     try:
         with path.open("rb") as file:
             return file.read(len(data) + 1) == data
@@ -90,7 +90,7 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def _write_if_changed(path: Path, text: str) -> None:
-    """Write in place, because containers hold the very file."""
+    """Write ``text`` in place, because containers have this very file mounted."""
     if _holds(path, text.encode()):
         return
     path.write_text(text)

@@ -1,7 +1,7 @@
-"""``runtimeClassName``: a pod may ask for a way of being run, and gets that way or none.
+"""``runtimeClassName``: selects the runtime of a pod, or fails the pod.
 
-A node has one runtime. A class is served if its handler is that runtime's name, either as the node knows
-it (``oci``) or as the runtime calls itself (``crun``).
+A node has one runtime. It serves a class whose handler is that runtime's name, either as the node knows
+it (``oci``) or as the runtime reports itself (``crun``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from podling.machinery.errors import ApiError
 
 
 async def missing_handler(deps: KubeletDeps, pod: Pod) -> str:
-    """Why the pod's runtime class cannot be served here; empty if it can, or if it asks for none.
+    """Return why this node cannot serve the pod's runtime class; empty if it can, or if there is none.
 
     Raises ``RuntimeFailure``.
     """

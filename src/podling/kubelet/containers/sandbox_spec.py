@@ -1,4 +1,4 @@
-"""The pod's environment as the runtime is asked for it: names, namespaces, ports, cgroup, sysctls."""
+"""The specification of a pod's sandbox: names, namespaces, ports, cgroup, sysctls."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from podling.runtime.base import NamespaceOptions, PortMapping, SandboxSpec
 
 HOSTNAME_LENGTH_MAX = 63
 FQDN_LENGTH_MAX = 64
-"""What the kernel holds as a machine's name."""
+"""The longest hostname that the kernel accepts."""
 
 
 class HostnameTooLong(Exception):
-    """The full name that the pod asks for as its hostname does not fit."""
+    """The fully qualified name that is to be the pod's hostname is too long."""
 
 
 def hostname_and_domain(pod: Pod, config: KubeletConfig, node_hostname: str) -> tuple[str, str]:
-    """The pod's hostname, and its domain (empty without a subdomain)."""
+    """Return the pod's hostname, and its domain (empty without a subdomain)."""
     spec = pod.spec
     if spec.hostname_override is not None:
         return spec.hostname_override, ""
@@ -36,7 +36,7 @@ def hostname_and_domain(pod: Pod, config: KubeletConfig, node_hostname: str) -> 
 def sandbox_spec(
     pod: Pod, attempt: int, config: KubeletConfig, directories: Directories, node_hostname: str
 ) -> SandboxSpec:
-    """The sandbox to ask for. Raises ``HostnameTooLong``."""
+    """Return the specification of the pod's sandbox. Raises ``HostnameTooLong``."""
     spec = pod.spec
     hostname, domain = hostname_and_domain(pod, config, node_hostname)
     if spec.set_hostname_as_fqdn and domain:

@@ -1,6 +1,6 @@
 """A container's privileges: the container's security context over the pod's over the defaults. Pure.
 
-Everything is decided here so that runtimes need not know how the two contexts combine
+All decisions are made here, so runtimes need not know how the two contexts combine
 (``pkg/securitycontext``, ``kuberuntime/security_context.go``).
 """
 
@@ -32,7 +32,7 @@ DEFAULT_READONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/p
 
 
 def container_security(pod: Pod, container: Container, config: KubeletConfig) -> Security:
-    """The privileges of ``container``."""
+    """Return the privileges of ``container``."""
     outer = pod.spec.security_context or PodSecurityContext()
     inner = container.security_context or SecurityContext()
     user = inner.run_as_user if inner.run_as_user is not None else outer.run_as_user
@@ -70,7 +70,7 @@ def _seccomp(profile: SeccompProfile | None, config: KubeletConfig, *, privilege
 
 
 def verify_non_root(pod: Pod, container: Container, image: Image) -> None:
-    """Hold the container to ``runAsNonRoot``. Raises ``StartFailure``."""
+    """Raise ``StartFailure`` if the container violates ``runAsNonRoot``."""
     outer = pod.spec.security_context or PodSecurityContext()
     inner = container.security_context or SecurityContext()
     wanted = inner.run_as_non_root if inner.run_as_non_root is not None else outer.run_as_non_root

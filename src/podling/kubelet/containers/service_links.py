@@ -1,4 +1,4 @@
-"""The variables that tell a container where its namespace's services are.
+"""Environment variables with the addresses of the namespace's services.
 
 Every container gets those of the ``kubernetes`` service; the others only where the pod has
 ``enableServiceLinks`` (the default). Services without a cluster address are left out
@@ -16,7 +16,7 @@ MASTER_SERVICE = "kubernetes"
 
 
 def service_variables(pod: Pod, services: Iterable[Service]) -> dict[str, str]:
-    """The variables of all services that ``pod`` is to know, in the services' order."""
+    """Return the variables of all services for ``pod``, in the services' order."""
     links = pod.spec.enable_service_links is not False
     chosen: dict[str, Service] = {}
     for service in services:
@@ -50,7 +50,7 @@ def _variables(service: Service) -> dict[str, str]:
 
 
 def _link(prefix: str, address: str, port: ServicePort, *, first: bool) -> dict[str, str]:
-    """The variables in the form that container links once had."""
+    """Return the variables in the form of Docker's container links."""
     protocol = port.protocol or "TCP"
     host = f"[{address}]" if ":" in address else address
     url = f"{protocol.lower()}://{host}:{port.port}"

@@ -1,12 +1,12 @@
-"""How containers end: grace periods, the order of their going, and the carrying out.
+"""Termination of containers: grace periods, order, and execution.
 
-The promise to users: from the moment a pod's deletion is seen until SIGKILL at most the grace period
-passes, plus two seconds. A ``preStop`` hook and the wait for one's turn both eat from the same grace
-period; what is left goes to the runtime, never less than two seconds
+Guarantee: from the moment a pod's deletion is seen until SIGKILL at most the grace period passes, plus two
+seconds. The ``preStop`` hook and the wait for other containers both count against the grace period. The
+runtime gets the rest, at least two seconds
 (``kuberuntime_container.go`` killContainer, ``kuberuntime_termination_order.go``).
 
-Order: regular containers go first, all together; a sidecar waits for all of them and for every sidecar
-that comes after it. Hooks do not wait for turns. When the grace period is used up nobody waits any more.
+Order: regular containers stop first, all together. A sidecar waits for all of them and for every sidecar
+after it in the list. Hooks run without waiting. Once the grace period is used up, no container waits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from podling.runtime.grace import MINIMUM_GRACE_SECONDS
 def grace_seconds(
     pod: Pod, container: Container | None, reason: KillReason, override: float | None = None
 ) -> float:
-    """The grace period with which one container is killed, before hook and turn take their part."""
+    """Return the grace period of one container, before hook and waiting take their part."""
     if override is not None:
         return override
     if pod.metadata.deletion_grace_period_seconds is not None:
@@ -51,16 +51,16 @@ def grace_seconds(
 
 
 def stop_grace(left: float) -> float:
-    """What the runtime is given at last, when so much of the grace period is left.
+    """Return the grace period for the runtime, of which ``left`` seconds remain.
 
-    Two seconds at least, also when the grace period was over before this kubelet began: the container
-    may never have been told to stop.
+    It is two seconds at least, also when the grace period was over before this kubelet started: the
+    container may never have received its stop signal.
     """
     return max(left, MINIMUM_GRACE_SECONDS)
 
 
 def waits_for(spec: PodSpec, name: str) -> tuple[str, ...]:
-    """The containers that must be gone before ``name`` is stopped; empty for all but sidecars."""
+    """Return the containers that must end before ``name`` is stopped; empty for all but sidecars."""
     order = [container.name for container in sidecars(spec)]
     if name not in order:
         return ()
@@ -69,14 +69,14 @@ def waits_for(spec: PodSpec, name: str) -> tuple[str, ...]:
 
 
 class Turns:
-    """Who is gone already, among the containers that are being killed together."""
+    """Tracks which of the containers that are killed together have ended."""
 
     def __init__(self, spec: PodSpec, running: Iterable[str]) -> None:
         self._spec = spec
         self._gone = {name: asyncio.Event() for name in running}
 
     async def wait(self, name: str, at_most: float) -> None:
-        """Wait until it is the turn of ``name``, at most so many seconds."""
+        """Wait until ``name`` may be stopped, at most so many seconds."""
         deadline = clock.monotonic() + at_most
         for other in waits_for(self._spec, name):
             event = self._gone.get(other)
@@ -90,7 +90,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One container to kill. An empty ``message`` means the usual one."""
+    """One container to kill. An empty ``message`` stands for the default one."""
 
     container: Observed
     reason: KillReason = KillReason.POD
@@ -98,14 +98,14 @@ class Order:
 
 
 class KillFailure(RuntimeFailure):
-    """Something could not be killed, in the words of the kubelet's events."""
+    """A container or sandbox could not be killed, with the text of the kubelet's events."""
 
     def __init__(self, what: str, name: str, error: RuntimeFailure) -> None:
         super().__init__(f'failed to "{what}" for "{name}" with {what}Error: "{rpc_text(error)}"')
 
 
 class Killer:
-    """Kills containers and whole pods with hooks, order and grace."""
+    """Kills containers and whole pods with hooks, in order, within grace periods."""
 
     def __init__(self, runtime: Runtime, recorder: Recorder, hooks: HookRunner) -> None:
         self._runtime = runtime
@@ -114,11 +114,11 @@ class Killer:
         self._hooks_done: set[str] = set()
 
     async def kill_pod(self, pod: Pod, observed: PodObservation, override: float | None = None) -> None:
-        """Kill every container, then stop every sandbox, which ends whatever is left inside.
+        """Kill every container, then stop every sandbox, which ends all remaining processes.
 
-        Raises ``RuntimeFailure`` with all that failed.
+        Raises ``RuntimeFailure`` with all failures.
 
-        ``override`` is the grace period in seconds that goes before all others.
+        ``override`` is a grace period in seconds that takes precedence over all others.
         """
         orders = [Order(container) for container in observed.running]
         failures: list[RuntimeFailure] = []
@@ -137,9 +137,9 @@ class Killer:
     async def kill(
         self, pod: Pod, orders: Sequence[Order], observed: PodObservation, override: float | None = None
     ) -> None:
-        """Kill containers together; returns when all are dead. Raises the first ``RuntimeFailure``.
+        """Kill containers together and return when all have ended. Raises the first ``RuntimeFailure``.
 
-        ``override`` is the grace period in seconds that goes before all others.
+        ``override`` is a grace period in seconds that takes precedence over all others.
         """
         if not orders:
             return
@@ -197,14 +197,14 @@ class Killer:
             async with asyncio.timeout(grace):
                 await self._hooks.run(pod, container, handler, running.id, ips)
         except TimeoutError:
-            # The hook used up the grace period: the container is stopped all the same.
+            # The hook used up the grace period: the container is stopped nevertheless.
             failure = "it used up the grace period"
         except HookFailure as error:
             failure = str(error)
             path = field_path(pod.spec, container.name)
             self._recorder.event(pod, "Warning", "FailedPreStopHook", "PreStopHook failed", field_path=path)
         note(self._recorder, pod, "hook-end", "preStop", container=container.name, text=failure)
-        # A shortened grace period starts the killing anew, but never a hook that ran to its end.
+        # A shorter grace period restarts the killing, but never a hook that has finished.
         self._hooks_done.add(running.id)
 
     def _note_signal(self, pod: Pod, container: Container | None, running: Observed, grace: float) -> None:

@@ -1,12 +1,12 @@
-"""What to do next about one pod: ``plan_pod`` looks at spec and runtime and says what to kill and start.
+"""The plan for one pod: ``plan_pod`` compares spec and runtime and returns what to kill and start.
 
-The plan is complete in itself: carrying it out and planning again from what is then observed leads
-step by step to the pod that the spec asks for, and planning on a pod that is as it should be gives a
-plan that does nothing. Nothing is remembered between plans but the restart back-off, which is passed in.
+The plan is complete in itself. Carrying it out and planning again from the new observation leads step by
+step to the pod of the spec; the plan for a pod that matches its spec is idle. Nothing is kept between plans
+but the restart back-off, which is passed in.
 
 Order of the decisions (``kuberuntime_manager.go`` computePodActions): is the sandbox usable; did a
-container demand that all start over; which ephemeral containers are new; how far did the init
-containers get; then the regular containers. Sidecars never keep a pod alive by themselves.
+container demand a restart of all; which ephemeral containers are new; how far did the init containers
+get; then the regular containers. Sidecars never keep a pod running by themselves.
 
 Pure.
 """
@@ -46,15 +46,15 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """What to do, in the order of the fields.
+    """The actions for one pod, in the order of the fields.
 
-    ``kill_pod`` means everything that runs and every sandbox; then, if ``create_sandbox``, a new one
-    with number ``attempt``. Without ``create_sandbox`` the rest is empty: the pod is over.
+    ``kill_pod`` kills every container and sandbox; ``create_sandbox`` then makes a new one with number
+    ``attempt``. Without ``create_sandbox`` the rest is empty: the pod is over.
     """
 
     kill_pod: bool = False
     reset_all: str = ""
-    """The container whose end demands that all containers are killed at once, removed and started over."""
+    """The container whose end demands that all containers are killed at once, removed and restarted."""
     kill: tuple[Kill, ...] = ()
     create_sandbox: bool = False
     attempt: int = 0
@@ -66,7 +66,7 @@ class PodPlan:
 
     @property
     def idle(self) -> bool:
-        """Nothing to do now."""
+        """Return whether there is nothing to do now."""
         return not (
             self.kill_pod
             or self.reset_all
@@ -83,7 +83,7 @@ class PodPlan:
 
     @property
     def wake_at(self) -> datetime | None:
-        """When the first held container may start."""
+        """Return the moment at which the first held container may start."""
         return min((held.until for held in self.held), default=None)
 
 
@@ -95,9 +95,9 @@ def plan_pod(
     probes: ProbeView = NO_PROBES,
     resized: frozenset[str] = frozenset(),
 ) -> PodPlan:
-    """The next steps for a pod that is to live. Pods that are to end are not planned but terminated.
+    """Return the next steps for a pod that is to run; a pod that is to end is terminated instead.
 
-    ``resized`` names the containers that must start over to get the resources granted to them.
+    ``resized`` names the containers that must restart to get the resources granted to them.
     """
     changed, attempt, sandbox_id = sandbox_changed(pod, observed)
     if changed:
@@ -107,7 +107,7 @@ def plan_pod(
     if source:
         return replace(plan, reset_all=source)
     known = {found.name for found in observed.containers if found.state is not ContainerState.CREATED}
-    # Ephemeral containers run once, also where the runtime has lost every trace of them.
+    # Ephemeral containers run once, even if the runtime no longer lists them.
     known |= {found.name for found in pod.status.ephemeral_container_statuses if found.state.waiting is None}
     new = (found for found in ephemeral_containers(pod.spec) if found.name not in known)
     plan = replace(plan, start_ephemeral=tuple(new))
@@ -122,7 +122,7 @@ def plan_pod(
 
 
 def _superseded(observed: PodObservation) -> tuple[Kill, ...]:
-    """Running containers that have a successor. There are none, unless the runtime had lost sight of them."""
+    """Return running containers that have a successor: the runtime failed to list them for a while."""
     return tuple(
         Kill(found.id, found.name, f"Container {found.name} has been replaced", KillReason.UNKNOWN_STATE)
         for found in observed.running
@@ -131,7 +131,7 @@ def _superseded(observed: PodObservation) -> tuple[Kill, ...]:
 
 
 def sandbox_changed(pod: Pod, observed: PodObservation) -> tuple[bool, int, str]:
-    """Whether the pod needs a new sandbox, with that one's attempt number and the latest one's id."""
+    """Return whether a new sandbox is needed, its attempt number, and the latest sandbox's id."""
     latest = observed.sandbox
     if latest is None:
         return True, 0, ""
@@ -147,7 +147,7 @@ def sandbox_changed(pod: Pod, observed: PodObservation) -> tuple[bool, int, str]
 
 
 def _plan_new_sandbox(pod: Pod, observed: PodObservation, attempt: int, sandbox_id: str) -> PodPlan:
-    """Everything has to go; whether a new sandbox follows depends on what is left to run."""
+    """Plan to kill everything; a new sandbox follows if a container is left to run."""
     over = PodPlan(kill_pod=True, attempt=attempt, sandbox_id=sandbox_id)
     if not pod_restarts_on_failure(pod.spec) and attempt != 0 and observed.containers:
         return over
@@ -195,7 +195,7 @@ def _plan_regular(
         if kill is not None:
             kills.append(kill)
     if not kept and not starts:
-        # Sidecars must not keep a finished pod alive, nor be started again in one.
+        # Sidecars must not keep a finished pod running, nor be restarted in one.
         return replace(plan, kill_pod=True, kill=(), start_init=(), start=(), start_ephemeral=())
     return replace(plan, kill=tuple(kills), start=tuple(starts))
 
@@ -213,7 +213,7 @@ def _plan_one(
             return _Verdict.LEAVE, None
         kill = None
         if newest is not None and newest.state is ContainerState.UNKNOWN:
-            # It may still run: never have two of one container.
+            # It may still run: never start a second instance of one container.
             text = f"Container {container.name} is in unknown state, try killing it before restart"
             kill = Kill(newest.id, container.name, text, KillReason.UNKNOWN_STATE)
         return _Verdict.START, kill
@@ -236,7 +236,7 @@ def _plan_one(
 
 
 def _hold_back(plan: PodPlan, observed: PodObservation, backoff: BackoffView, now: datetime) -> PodPlan:
-    """Take out of the plan what still has to wait."""
+    """Take the containers that still have to wait out of the plan."""
     if not backoff:
         return plan
     held: list[Held] = []
@@ -259,5 +259,5 @@ def _hold_back(plan: PodPlan, observed: PodObservation, backoff: BackoffView, no
 def _held_until(entry: BackoffEntry | None, ended: Observed | None, now: datetime) -> datetime | None:
     if entry is None or ended is None:
         return None
-    # A runtime that lost the moment of the end must not make a crash loop free of delays.
+    # If the runtime lost the moment of the end, the back-off still applies to the crash loop.
     return waits_until(entry, ended.finished_at or entry.last_update, now)

@@ -1,4 +1,4 @@
-"""``activeDeadlineSeconds``: how long a pod may be active on its node, all restarts included."""
+"""``activeDeadlineSeconds``: the time limit of a pod on its node, all restarts included."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MESSAGE = "Pod was active on the node longer than the specified deadline"
 
 
 def active_until(pod: Pod, status: PodStatus) -> datetime | None:
-    """When the pod's time is over; None if it has no limit or has not begun."""
+    """Return the moment of the deadline; None if there is none, or the pod has not started."""
     if pod.spec.active_deadline_seconds is None or status.start_time is None:
         return None
     return shifted(status.start_time, pod.spec.active_deadline_seconds)
 
 
 def deadline_verdict(pod: Pod, status: PodStatus, now: datetime) -> Verdict | None:
-    """The verdict on a pod whose time is over."""
+    """Return the verdict on a pod that is past its deadline."""
     until = active_until(pod, status)
     return Verdict(REASON, MESSAGE) if until is not None and now >= until else None

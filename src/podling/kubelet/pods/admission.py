@@ -1,7 +1,7 @@
-"""Whether this node takes in a pod that was bound to it. Pure.
+"""Admission of a bound pod by its node. Pure.
 
-The scheduler decides with what it knew; the node decides again with what is so. A pod that does not fit
-is failed, not moved: its controller makes another. Only the first thing that is wrong is told
+The scheduler decides with its own view of the node; the node decides again with the present facts. A pod
+that does not fit is failed, not moved: its controller creates another. Only the first problem is reported
 (``pkg/kubelet/lifecycle/predicate.go``).
 """
 
@@ -40,12 +40,12 @@ SAFE_SYSCTLS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The node will take the pod in when those that make room for it are gone."""
+    """The node will admit the pod when the pods that it preempts have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occupant:
-    """What one pod takes of its node: resources, and (protocol, address, number) of host ports."""
+    """The claim of one pod on its node: resources, and (protocol, address, number) of host ports."""
 
     requests: Mapping[str, Quantity]
     host_ports: tuple[tuple[str, str, int], ...]
@@ -56,7 +56,7 @@ def occupant(pod: Pod) -> Occupant:
 
 
 def admit(pod: Pod, node: Node, others: Sequence[Occupant], config: KubeletConfig) -> Verdict | None:
-    """None if the node takes ``pod`` beside ``others`` (its active pods), else why not."""
+    """Return None if the node admits ``pod`` beside ``others`` (its active pods), else the reason."""
     own = occupant(pod)
     problem = (
         _sysctls(pod, config)
@@ -133,7 +133,7 @@ def _resources(own: Occupant, node: Node, others: Sequence[Occupant]) -> Problem
 def shortage(requested: Mapping[str, Quantity], node: Node, others: Sequence[Occupant]) -> Problem:
     """Return the reason and message for the first resource of which too little is left, or None.
 
-    An extended resource that the node does not know is a cluster's, and not the node's to count.
+    An extended resource that the node does not list belongs to the cluster; the node does not count it.
     """
     allocatable = {name: parse(amount) for name, amount in node.status.allocatable.items()}
     used: dict[str, Quantity] = {}
@@ -173,7 +173,7 @@ def _affinity(pod: Pod, node: Node) -> Problem:
 
 
 def matches_node(pod: Pod, node: Node) -> bool:
-    """Whether node selector and required node affinity allow the node."""
+    """Return whether node selector and required node affinity match the node."""
     labels = node.metadata.labels
     if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
         return False

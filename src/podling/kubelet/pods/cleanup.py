@@ -1,8 +1,8 @@
-"""Giving back what a pod held: dead containers while it lives, everything else when it is over.
+"""Removal of ended containers while a pod runs, and of everything else when it is over.
 
-While a pod lives, each of its containers keeps its newest instance and the one before (whose log
-``--previous`` shows); older ones go. When the pod has ended its volumes go at once, while its last
-containers and logs stay for reading until the pod is deleted from the API.
+While a pod runs, each of its containers keeps its newest instance and the one before (whose log
+``--previous`` shows); older ones are removed. When the pod has ended its volumes are torn down at once, while
+its last containers and logs stay for reading until the pod is deleted from the API.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEPT_INSTANCES = 2
 
 
 def superfluous(observed: PodObservation) -> tuple[Container, ...]:
-    """The ended containers that nobody needs any more."""
+    """Return the ended containers that are older than the kept instances."""
     seen: Counter[str] = Counter()
     result = []
     for container in observed.containers:
@@ -33,7 +33,7 @@ def superfluous(observed: PodObservation) -> tuple[Container, ...]:
 
 
 def empty_sandboxes(observed: PodObservation, removed: tuple[Container, ...]) -> tuple[str, ...]:
-    """Former sandboxes that hold nothing once ``removed`` is gone."""
+    """Return the former sandboxes that are empty once ``removed`` is gone."""
     gone = {container.id for container in removed}
     used = {container.sandbox_id for container in observed.containers if container.id not in gone}
     former = observed.sandboxes[1:]
@@ -41,7 +41,7 @@ def empty_sandboxes(observed: PodObservation, removed: tuple[Container, ...]) ->
 
 
 async def remove_dead(services: PodServices, pod: Pod, observed: PodObservation) -> None:
-    """Remove what piled up in the runtime. Raises ``RuntimeFailure``."""
+    """Remove ended containers and empty sandboxes from the runtime. Raises ``RuntimeFailure``."""
     dead = superfluous(observed)
     if not dead and len(observed.sandboxes) < 2:
         return
@@ -64,13 +64,13 @@ async def _remove_log(runtime: Runtime, pod_uid: str, container: Container) -> N
 
 
 async def give_back(services: PodServices, uid: str) -> None:
-    """Give back what an ended pod holds beside its containers. Raises ``OSError``."""
+    """Release what an ended pod holds beside its containers. Raises ``OSError``."""
     await services.volumes.tear_down(uid)
     services.images.forget(uid)
 
 
 async def remove_everything(services: PodServices, pod: Pod) -> None:
-    """Remove the last traces of a pod that is deleted: containers, sandboxes, logs.
+    """Remove the last traces of a deleted pod: containers, sandboxes, logs.
 
     Raises ``RuntimeFailure``.
     """

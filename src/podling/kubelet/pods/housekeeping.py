@@ -1,8 +1,8 @@
-"""The safety net under events: what nobody told the kubelet is found here.
+"""Periodic clean-up and relist, which find what no event reported.
 
-Every two seconds: pods that only the runtime knows are killed, and directories of pods that nobody knows
-are removed. Every few seconds the whole runtime is listed, and a worker whose pod looks different from
-what it last saw is woken (``HandlePodCleanups``, PLEG).
+Every two seconds, pods that only the runtime has are killed, and directories of unknown pods are
+removed. Every few seconds the whole runtime is listed, and a worker is woken if its pod differs from its
+last observation (``HandlePodCleanups``, PLEG).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 def orphan_pod(observed: PodObservation) -> Pod:
-    """What can be said of a pod that only the runtime knows."""
+    """Return as much of a pod as the runtime knows."""
     sandbox = observed.sandboxes[0]
     return Pod(
         metadata=ObjectMeta(name=sandbox.pod_name, namespace=sandbox.pod_namespace, uid=observed.pod_uid)
@@ -34,7 +34,7 @@ def orphan_pod(observed: PodObservation) -> Pod:
 
 
 class Housekeeper:
-    """Puts right what events missed. ``sources_ready``: the API's pods are known."""
+    """Periodic clean-up of one node. ``sources_ready``: the API's pods are known."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Housekeeper:
         self._ending: set[str] = set()
 
     async def run(self) -> None:
-        """Keep house until cancelled."""
+        """Clean up and relist until cancelled."""
         config = self._services.deps.config
         relist_at = clock.monotonic()
         async with Supervisor() as supervisor:
@@ -79,7 +79,7 @@ class Housekeeper:
             supervisor.run_once("kubelet/orphan", partial(self._end, uid), uid)
 
     async def _end(self, uid: str) -> None:
-        """Kill and remove a pod that only the runtime knows."""
+        """Kill and remove a pod that only the runtime has."""
         runtime = self._services.deps.runtime
         try:
             observed = await self._services.observer.observe(uid)
@@ -96,7 +96,7 @@ class Housekeeper:
             self._ending.discard(uid)
 
     async def _remove_directories(self) -> None:
-        """Remove the directories and logs of pods that neither API nor runtime know."""
+        """Remove the directories and logs of pods that neither API nor runtime have."""
         if not self._services.deps.config.write_files:
             return
         known = await self._services.observer.pod_uids()

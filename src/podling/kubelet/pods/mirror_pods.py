@@ -1,8 +1,8 @@
-"""Mirror pods: what the API shows of a node's static pods.
+"""Mirror pods: the API's read-only copies of a node's static pods.
 
 The API cannot change a static pod; it holds a mirror of it, owned by the node, with the static pod's hash.
-A mirror that is missing or of an older hash is created anew. One whose static pod has ended, or never was
-there, is deleted (``pkg/kubelet/pod/mirror_client.go``, ``HandlePodCleanups``).
+A mirror that is missing or has an older hash is created anew. A mirror whose static pod has ended or does
+not exist is deleted (``pkg/kubelet/pod/mirror_client.go``, ``HandlePodCleanups``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def mirror_of(pod: Pod, node: Node) -> Pod:
 
 
 def mirrors(mirror: Pod, pod: Pod) -> bool:
-    """Return whether ``mirror`` is the mirror of this very static pod, and not being deleted."""
+    """Return whether ``mirror`` is the mirror of exactly this static pod, and not being deleted."""
     return (
         is_mirror(mirror)
         and mirror.metadata.annotations[MIRROR_ANNOTATION] == pod.metadata.annotations[HASH_ANNOTATION]
@@ -87,7 +87,7 @@ class MirrorPods:
         pods.add_handler(self._saw, lambda _, new: self._saw(new), self._saw)
 
     def changed(self) -> None:
-        """Compare soon: static pods came or went."""
+        """Request a comparison: static pods came or went."""
         self._changed.set()
 
     def _saw(self, pod: Pod) -> None:
@@ -95,7 +95,7 @@ class MirrorPods:
             self._changed.set()
 
     async def run(self) -> None:
-        """Compare whenever something changed, and every second until all is as it should be."""
+        """Compare after every change, and every second until all mirrors are right."""
         await self._pods.synced()
         while True:
             self._changed.clear()
@@ -103,7 +103,7 @@ class MirrorPods:
             await clock.wait_for(self._changed, None if settled else RETRY_SECONDS)
 
     async def _compare(self) -> bool:
-        """Create and delete mirrors; return whether nothing was missing or too many."""
+        """Create and delete mirrors; return whether none was missing or too many."""
         static = self._static()
         if static is None:
             return False

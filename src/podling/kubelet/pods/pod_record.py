@@ -1,7 +1,7 @@
-"""One pod as its worker knows it: the object, what the runtime shows, what is remembered and granted.
+"""The state of one pod that its worker keeps: object, observation, memory and resources.
 
-Looking at the runtime, granting resources and working out the status belong together here, so that the
-worker itself is only the walk. Nothing here decides what to do with the pod.
+Observing the runtime, granting resources and deciding the status belong together here, so that the
+worker only steps through the phases. Nothing here decides what to do with the pod.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from podling.runtime.base import ContainerState
 
 
 class PodRecord:
-    """What is known of one pod. ``pod`` is the API's, ``observed`` the newest look at the runtime."""
+    """State of one pod. ``pod`` is the API's object, ``observed`` the newest observation of the runtime."""
 
     def __init__(self, pod: Pod, services: PodServices) -> None:
         self.pod = pod
         self.uid = pod.metadata.uid or ""
         self.observed = PodObservation(self.uid)
         self.occupant = occupant(pod)
-        """What the pod takes of its node."""
+        """The pod's claim on its node."""
         self.memory = PodMemory(BackoffTable(services.backoff))
         self.resize = Resize.of(pod)
         self.verdict: Verdict | None = None
-        """What the kubelet itself decided against the pod."""
+        """The kubelet's own decision against the pod: rejected, evicted, past its deadline."""
         self._services = services
 
     @property
     def status(self) -> PodStatus:
-        """The newest status decided, or the API's."""
+        """Return the newest status decided, or the API's."""
         return self._services.statuses.status(self.uid) or self.pod.status
 
     async def observe(self) -> None:
-        """Look at the runtime, and read the last words of what has ended. Raises ``RuntimeFailure``."""
+        """Observe the runtime, and read termination messages. Raises ``RuntimeFailure``."""
         self.observed = observed = await self._services.observer.observe(self.uid)
         self.memory.saw(observed)
         for container in observed.containers:
@@ -61,11 +61,11 @@ class PodRecord:
                 self.memory.messages[container.id] = message
 
     def follow_probes(self, wake: Callable[[], None]) -> None:
-        """Probe what runs now."""
+        """Probe the containers that run now."""
         self._services.prober.follow(self.pod, self.observed, self.status, wake)
 
     def decide_status(self, *, soon: bool = False, ended: bool = False) -> PodStatus:
-        """Work the status out and hand it to the status manager. ``ended``: nothing runs any more."""
+        """Decide the status and pass it to the status manager. ``ended``: no container runs any more."""
         services, memory = self._services, self.memory
         pod = self.resize.granted(self.pod)
         left = self.resize_plan(pod)
@@ -95,11 +95,11 @@ class PodRecord:
 
     @property
     def allocated(self) -> Pod:
-        """The pod with the resources that were allocated to it, and the newest status."""
+        """Return the pod with the resources that were allocated to it, and the newest status."""
         return structs.replace(self.resize.granted(self.pod), status=self.status)
 
     def granted(self) -> Pod:
-        """The pod with the resources that it was granted; a changed spec is granted here, or not."""
+        """Return the pod with its granted resources; a changed spec is granted here, or not."""
         pod = self.pod
         if wanted(pod.spec) != self.resize.allocation:
             refusal = self._services.refuse_resize(pod)
@@ -114,13 +114,13 @@ class PodRecord:
         return granted
 
     def resize_plan(self, granted: Pod) -> ResizePlan:
-        """What is left of a resize under way."""
+        """Return the remaining steps of a resize in progress."""
         if not self.resize.in_progress:
             return ResizePlan()
         return self._services.resizer.plan(granted, self.observed, self._memory_capacity)
 
     async def carry_out_resize(self, granted: Pod) -> None:
-        """Bring what was granted to the running containers."""
+        """Apply the granted resources to the running containers."""
         resizer = self._services.resizer
         self.resize = await resizer.carry_out(granted, self.observed, self.resize, self._memory_capacity)
         if self.resize.error:
@@ -129,12 +129,12 @@ class PodRecord:
 
     @property
     def resize_deferred(self) -> bool:
-        """The pod waits for room to grow."""
+        """Return whether a resize waits for free resources."""
         pending = self.resize.pending
         return pending is not None and pending.reason == DEFERRED
 
     def resize_order(self) -> tuple[bool, int, bool]:
-        """Where the pod stands among those that wait for room."""
+        """Return the sort key of the pod among those whose resize is deferred."""
         return retry_order(self.pod, self.resize.allocation, qos_class(self.pod.spec))
 
     @property
@@ -142,5 +142,5 @@ class PodRecord:
         return self._services.node().memory_capacity
 
     def tell(self, type_: str, reason: str, message: str) -> None:
-        """Tell of the pod in an event."""
+        """Record an event about the pod."""
         self._services.deps.recorder.event(self.pod, type_, reason, message)

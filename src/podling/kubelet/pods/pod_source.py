@@ -1,4 +1,4 @@
-"""The kubelet's pods for those who only read: its server, logs, remote commands, statistics."""
+"""Read access to the kubelet's pods: for its server, logs, remote commands and statistics."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from podling.runtime.base import Container, Runtime
 
 
 class PodSource(Protocol):
-    """What a reader may ask about the pods of this node."""
+    """The read interface to the pods of this node."""
 
     @property
     def runtime(self) -> Runtime: ...
 
     def get_pod(self, namespace: str, name: str) -> Pod | None:
-        """The pod with the status that the kubelet holds to be true, sent or not."""
+        """Return the pod with the kubelet's newest status, sent or not."""
         ...
 
     def pods(self) -> tuple[Pod, ...]:
-        """Every pod of the node, by namespace and name."""
+        """Return every pod of the node, by namespace and name."""
         ...
 
     def container_id(self, pod: Pod, container_name: str, previous: bool = False) -> str | None:
-        """The newest instance of a container, or the one before it; None if there is none."""
+        """Return the id of a container's newest instance, or of the one before; None if there is none."""
         ...
 
     def sandbox_id(self, pod: Pod) -> str | None:
-        """The pod's latest sandbox."""
+        """Return the id of the pod's latest sandbox."""
         ...
 
     def log_path(self, pod: Pod, container_name: str, previous: bool = False) -> Path | None:
-        """Where that instance's log is; None if there is no such instance."""
+        """Return the path of that instance's log; None if there is no such instance."""
         ...
 
     def node_log_directory(self) -> Path:
-        """The directory of all pods' logs."""
+        """Return the directory of all pods' logs."""
         ...
 
     def probe_counts(self) -> Mapping[ProbeLabels, int]:
-        """How often the probes of the node's pods ended in which way."""
+        """Return the number of probes of the node's pods, by labels."""
         ...
 
 
@@ -72,7 +72,7 @@ class PodView:
 
     def get_pod(self, namespace: str, name: str) -> Pod | None:
         found = [w for w in self._workers() if _key(w.record.pod) == Key(namespace, name)]
-        # A name may still belong to an old pod that is on its way out: the newest one is meant.
+        # An older pod of the same name may still be terminating: return the newest.
         worker = max(found, key=lambda w: str(w.record.pod.metadata.creation_timestamp), default=None)
         return _current(worker) if worker is not None else None
 

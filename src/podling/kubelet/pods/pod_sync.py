@@ -1,8 +1,8 @@
-"""Carries out a plan for one pod: kills, makes the sandbox, starts containers.
+"""Carries out a plan for one pod: kills, creates the sandbox, starts containers.
 
-The order is the plan's. What does not depend on each other overlaps: while the runtime makes the
-sandbox, volumes are set up and images looked up or pulled. A container that cannot be started does not
-keep the others from it; why it could not is noted for its status, and when to try again.
+The order is the plan's. Independent steps overlap: while the runtime creates the sandbox, volumes are set
+up and images are looked up or pulled. A container that cannot be started does not delay the others; the
+reason is kept for its status, with the time of the next try.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ ERROR_BACKOFF_SECONDS = 10.0
 
 
 def error_retry(now: datetime) -> datetime:
-    """When to try again what failed for no known length of time: 10 to 15 s."""
+    """Return the time of the next try after a failure without a known duration: 10 to 15 s from now."""
     return now + timedelta(seconds=ids.uniform(ERROR_BACKOFF_SECONDS, 1.5 * ERROR_BACKOFF_SECONDS))
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What one pass over a pod starts from. ``progress`` is called when there is news to report."""
+    """The input of one sync of a pod. ``progress`` is called when there is news to report."""
 
     pod: Pod
     observed: PodObservation
@@ -65,7 +65,7 @@ class PodSync:
         self._runtime = services.deps.runtime
 
     async def apply(self, plan: PodPlan, current: Pass) -> bool:
-        """Do what the plan says, unless it ends the pod; True if the pod is to be planned anew at once.
+        """Carry out the plan, unless it ends the pod; return True if the pod is to be planned again at once.
 
         Raises ``RuntimeFailure`` when killing fails.
         """
@@ -87,14 +87,14 @@ class PodSync:
             self._note_held(pod, held, memory)
         if plan.create_sandbox or plan.starts:
             await self._start(plan, current)
-        # A sidecar that needs no startup probe lets the next container go at once.
+        # A sidecar without a startup probe lets the next container start at once.
         return any(
             is_sidecar(container) and container.startup_probe is None and container.name not in memory.waiting
             for container in plan.start_init
         )
 
     async def _reset_all(self, pod: Pod, observed: PodObservation, memory: PodMemory) -> None:
-        """``RestartAllContainers``: everything is killed at once and removed; logs stay."""
+        """Kill and remove all containers at once for ``RestartAllContainers``; logs stay."""
         for container in observed.running:
             text = f"Stopping container {container.name}"
             path = field_path(pod.spec, container.name)
@@ -106,7 +106,7 @@ class PodSync:
         memory.waiting.clear()
 
     async def _remove_init_containers(self, pod: Pod, observed: PodObservation) -> None:
-        """A new sandbox begins at the first init container: traces of old ones must not mislead."""
+        """Remove the init containers of old sandboxes: a new sandbox begins at the first init container."""
         names = {container.name for container in pod.spec.init_containers}
         for container in observed.containers:
             if container.name in names:
@@ -117,7 +117,7 @@ class PodSync:
             await self._runtime.remove_container(container_id)
 
     def _note_held(self, pod: Pod, held: Held, memory: PodMemory) -> None:
-        """Each wait is told when it begins and about once a minute, however often the pod is looked at."""
+        """Report a back-off when it begins and about once a minute, however often the pod is synced."""
         name, now = held.container.name, clock.now()
         until, told_at = memory.held_back.get(name, (None, now))
         interval = timedelta(seconds=self._services.deps.config.sync_frequency)
@@ -152,7 +152,7 @@ class PodSync:
                 await current.progress()
             for position, container in enumerate(plan.starts):
                 if position:
-                    # Those already started are probed and reported while the others' images come.
+                    # Report the containers already started while the others' images are pulled.
                     await current.progress()
                 await self._start_one(container, sandbox, images[container.name], volumes, current)
             if memory.restarting_all and plan.start:
@@ -163,7 +163,7 @@ class PodSync:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _write_files(self, plan: PodPlan, sandbox: Sandbox, current: Pass) -> bool:
-        """Whether the pod has its managed files; if not, they are tried again."""
+        """Return whether the pod has its managed files; if not, schedule another try."""
         pod, hostname = current.pod, self._services.node().hostname
         addresses = _addresses(pod, sandbox, current)
         try:
@@ -176,7 +176,7 @@ class PodSync:
         return True
 
     async def _prepare(self, plan: PodPlan, current: Pass) -> Sandbox | None:
-        """Sandbox and volumes; None if one of them cannot be had now."""
+        """Return the sandbox once it and the volumes are ready; None if one of them failed."""
         volumes = asyncio.create_task(self.set_up_volumes(current))
         try:
             if plan.create_sandbox:
@@ -189,7 +189,7 @@ class PodSync:
         return sandbox if ready else None
 
     async def set_up_volumes(self, current: Pass, *, refresh: bool = False) -> bool:
-        """Return whether all volumes are there; after a failure the time of the next try is noted."""
+        """Return whether all volumes are set up; after a failure schedule the next try."""
         node, memory = self._services.node(), current.memory
         facts = VolumeFacts(node.host_ips, node.allocatable)
         try:
@@ -245,7 +245,7 @@ class PodSync:
         volumes: Mapping[str, asyncio.Task[Image]],
         current: Pass,
     ) -> None:
-        """Start one container, or note why it could not be."""
+        """Start one container, or keep the reason why it could not be started."""
         pod, memory = current.pod, current.memory
         now = clock.now()
         try:
@@ -285,7 +285,7 @@ class PodSync:
         pod, observed = current.pod, current.observed
         newest = observed.newest(container.name)
         if newest is not None and newest.state in (ContainerState.CREATED, ContainerState.UNKNOWN):
-            # What was left half done is replaced, not finished: nobody knows how it was meant.
+            # An instance that was created but never started is replaced: its specification may be outdated.
             await self._remove(newest.id)
         target = observed.newest(ephemeral_target(pod.spec, container.name))
         return Instance(

@@ -1,8 +1,8 @@
-"""The node's pods and their workers: which there are, what reaches them, and what room they take.
+"""The node's pods and their workers: their sources, their admission, and preemption for critical pods.
 
-Pods come from two sources: the API server, and files (static pods). The API's pictures of static pods
-are no pods of their own; they only take the status. A pod of the API is known by its UID, so a new pod
-under an old name has a worker of its own while the old one is still on its way out.
+Pods come from two sources: the API server, and files (static pods). The API's mirrors of static pods have
+no worker; they only receive the status. A pod of the API is identified by its UID, so a new pod of the
+same name has its own worker while the old one is still terminating.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class PodWorkers(Mapping[str, PodWorker]):
     """The workers of one node, by pod UID.
 
     Args:
-        node: the node as it is now.
-        pressures: the pressures that it is under.
+        node: returns the node as it is now.
+        pressures: returns the node's pressure conditions.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         self._mirrors: dict[Key, Pod] = {}
 
     def begin(self, services: PodServices) -> None:
-        """Workers made from now on work with these."""
+        """Set the services of all workers made from now on."""
         self._services = services
 
     def __getitem__(self, uid: str) -> PodWorker:
@@ -123,9 +123,9 @@ class PodWorkers(Mapping[str, PodWorker]):
             worker.removed()
 
     def _match_mirror(self, key: Key) -> None:
-        """Let the mirror pod of this name take the status of the static pod that it mirrors.
+        """Let the mirror pod of this name receive the status of the static pod that it mirrors.
 
-        The name counts as well as the hash: anybody who may create pods can write any hash.
+        The name counts as well as the hash: any client that may create pods can write any hash.
         """
         mirror = self._mirrors.get(key)
         if mirror is None:
@@ -146,7 +146,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         self._start_static()
 
     def _start_static(self) -> None:
-        """Start the static pods that do not run, each when the last one of its name has ended."""
+        """Start the static pods that do not run, each after the last one of its name has ended."""
         running = {_full_name(worker.record.pod) for worker in self._workers.values()}
         for pod in self.static.values():
             if _full_name(pod) not in running:
@@ -179,10 +179,10 @@ class PodWorkers(Mapping[str, PodWorker]):
         if is_static(worker.record.pod):
             self._start_static()
 
-    # Room.
+    # Resources.
 
     def admit(self, pod: Pod) -> Verdict | Waiting | None:
-        """Whether the node takes ``pod`` in: None, or why not; or that others are making room for it."""
+        """Return None if the node admits ``pod``, else the reason, or that preempted pods must end first."""
         pressed = refuses(pod, self._pressures())
         if pressed:
             return Verdict("Evicted", f"Pod was rejected: {pressed}")
@@ -192,7 +192,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         return Waiting() if self._make_room(pod) else verdict
 
     def _make_room(self, pod: Pod) -> bool:
-        """End what must go for a critical pod; whether that will do."""
+        """Preempt pods for a critical pod; return whether that frees enough."""
         workers = [w for w in self._workers.values() if w.uid != pod.metadata.uid and w.takes_room]
         candidates = [Candidate(worker.record.pod, worker.record.occupant) for worker in workers]
         chosen = victims(occupant(pod), self._node(), candidates)
@@ -204,7 +204,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         return bool(chosen)
 
     def refuse_resize(self, pod: Pod) -> Pending | None:
-        """Whether the node grants what ``pod`` wants now: None, or why not."""
+        """Return None if the node grants the resources that ``pod`` now wants, else the reason."""
         return decide(pod, self._node(), self._others(pod))
 
     def _others(self, pod: Pod) -> list[Occupant]:
@@ -212,7 +212,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         return [w.record.occupant for w in workers if w.uid != pod.metadata.uid and w.takes_room]
 
     def room_changed(self) -> None:
-        """Let the pods that wait for room to grow ask again, in their order."""
+        """Wake the pods that wait for resources, deferred resizes in their order."""
         for worker in self._workers.values():
             if worker.waits_for_room:
                 worker.wake()
@@ -222,13 +222,13 @@ class PodWorkers(Mapping[str, PodWorker]):
 
 
 async def _remove_ended(worker: PodWorker) -> None:
-    """Tell the worker of a static pod that the pod is gone: the API server does not know of it."""
+    """Mark a static pod as removed once it has ended: the API server has no object to delete."""
     await worker.ended(None)
     worker.removed()
 
 
 def with_source(pod: Pod) -> Pod:
-    """Return a pod of the API that does not pass for a static one, whatever its annotations say.
+    """Return a pod of the API that cannot pass for a static one, regardless of its annotations.
 
     Kubernetes writes the source of every pod (``pkg/kubelet/config/config.go``): static pods are critical,
     and tolerate every NoExecute taint.
@@ -240,7 +240,7 @@ def with_source(pod: Pod) -> Pod:
 
 
 def concerns_worker(old: Pod, new: Pod) -> bool:
-    """Whether a change is more than the echo of the kubelet's own status."""
+    """Return whether a change is more than the kubelet's own status update."""
     if old.spec != new.spec or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
         return True
     before, after = old.metadata, new.metadata

@@ -1,8 +1,7 @@
-"""Making room for a critical pod: which of the node's pods have to go. Pure.
+"""Preemption by a critical pod: which of the node's pods have to end. Pure.
 
-Only pods that are not critical themselves may be chosen: the less important first, then those that were
-promised least, then the largest. Nobody is chosen whose going would not be needed
-(``pkg/kubelet/preemption``).
+Only pods that are not critical themselves are candidates: lower priority first, then lower QoS class, then
+larger requests. A pod is not chosen if the others suffice (``pkg/kubelet/preemption``).
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ PREEMPTED = Verdict(
         message="Pod was preempted by Kubelet to accommodate a critical pod.",
     ),
 )
-"""What the victims are told."""
+"""The verdict on a preempted pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One of the node's pods, with what it takes."""
+    """One of the node's pods, with its claim on the node."""
 
     pod: Pod
     occupant: Occupant
 
 
 def victims(own: Occupant, node: Node, others: Sequence[Candidate]) -> tuple[Pod, ...]:
-    """The pods whose going makes room for ``own``; none if nothing would, or nothing is needed."""
+    """Return the pods to preempt for ``own``; none if that cannot help, or is not needed."""
     candidates = sorted((each for each in others if not is_critical(each.pod)), key=_order)
     chosen: list[Candidate] = []
     for candidate in candidates:

@@ -1,10 +1,10 @@
-"""In-place resize: which resources a pod has been granted, and what brings its containers there.
+"""In-place resize: the resources granted to a pod, and the updates that its containers need. Pure.
 
-Three things are told apart. The *spec* says what is wanted; the *allocation* is what the node has
-granted, and everything but the API's answer to "what is wanted" works with it; the *actual* resources are
-what the running containers' cgroups enforce. A change of the spec is granted, deferred (it would fit if
-others gave way) or refused for good; what was granted is then brought to the containers
-(``pkg/kubelet/allocation``, ``kuberuntime_manager.go`` doPodResizeAction). Pure.
+There are three sets of resources. The *spec* holds the desired ones. The *allocation* holds those that the
+node has granted; all code except the API's reply about the spec uses it. The *actual* ones are enforced by
+the running containers' cgroups. A change of the spec is granted, deferred (it would fit if other pods
+ended) or infeasible; granted resources are then applied to the containers
+(``pkg/kubelet/allocation``, ``kuberuntime_manager.go`` doPodResizeAction).
 
 The allocation needs no file of its own: after a restart it is read from the pod's status.
 """
@@ -29,19 +29,19 @@ from podling.runtime.base import Container as Observed
 from podling.runtime.base import ContainerState, LinuxResources
 
 Allocation = Mapping[str, ResourceRequirements]
-"""What each container has been granted, by name."""
+"""The resources granted to each container, by name."""
 
 DEFERRED = "Deferred"
 INFEASIBLE = "Infeasible"
 
 
 def wanted(spec: PodSpec) -> Allocation:
-    """What the spec asks for."""
+    """Return the resources of the spec."""
     return {c.name: c.resources for c in (*spec.init_containers, *spec.containers)}
 
 
 def with_allocation(pod: Pod, allocation: Allocation) -> Pod:
-    """The pod as it has been granted."""
+    """Return the pod with the resources of ``allocation``."""
     if wanted(pod.spec) == allocation:
         return pod
     spec = structs.replace(
@@ -58,7 +58,7 @@ def _granted(container: Container, allocation: Allocation) -> Container:
 
 
 def restored(pod: Pod) -> Allocation:
-    """The allocation of a pod that an earlier kubelet had granted, as its status tells it."""
+    """Return the allocation that an earlier kubelet granted, according to the pod's status."""
     progress = find(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
     if progress is not None and progress.status == "True":
         return wanted(pod.spec)
@@ -103,14 +103,14 @@ class Update:
     container_id: str
     resources: LinuxResources
     grows: bool
-    """Whether no limit gets smaller: what shrinks goes first, to make room."""
+    """True if no limit shrinks. Updates that shrink go first and free resources."""
     memory_limit: int | None = None
     """The new memory limit, if it is smaller than the one before."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResizePlan:
-    """``restart``: containers that must be started over to change; ``updates``: in their order."""
+    """``restart``: containers that must restart to change; ``updates``: the other changes in order."""
 
     restart: tuple[str, ...] = ()
     updates: tuple[Update, ...] = ()
@@ -123,7 +123,7 @@ class ResizePlan:
 def plan_resize(
     pod: Pod, observed: PodObservation, config: KubeletConfig, memory_capacity: int
 ) -> ResizePlan:
-    """What brings the running containers to what ``pod`` (as granted) gives them."""
+    """Return the steps that give the running containers the resources of ``pod`` (as granted)."""
     restart: list[str] = []
     updates: list[Update] = []
     for container in (*pod.spec.init_containers, *pod.spec.containers):
@@ -142,7 +142,7 @@ def plan_resize(
 
 
 def changed_resources(current: LinuxResources, target: LinuxResources) -> tuple[str, ...]:
-    """Which of cpu and memory differ."""
+    """Return which of cpu and memory differ."""
     changed = []
     if (current.cpu_shares, current.cpu_quota) != (target.cpu_shares, target.cpu_quota):
         changed.append("cpu")
@@ -176,13 +176,13 @@ def _update(found: Observed, target: LinuxResources) -> Update:
 
 
 def _less(new: int | None, old: int | None) -> bool:
-    """Whether a limit gets smaller; no limit is the largest."""
+    """Return whether a limit shrinks; no limit is the largest."""
     return new is not None and (old is None or new < old)
 
 
 def retry_order(pod: Pod, allocation: Allocation, qos: str) -> tuple[bool, int, bool]:
-    """Where a deferred resize stands among others: what asks for no more goes first, then the more
-    important, then Guaranteed before Burstable."""
+    """Return the sort key of a deferred resize: those that do not grow first, then higher priority, then
+    Guaranteed before Burstable."""
     granted = pod_requests(with_allocation(pod, allocation).spec)
     zero = parse("0")
     grows = any(amount > granted.get(name, zero) for name, amount in pod_requests(pod.spec).items())

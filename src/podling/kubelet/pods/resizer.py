@@ -1,7 +1,7 @@
-"""Carries a resize through for one pod: grants it, brings it to the containers, and tells how it goes.
+"""Carries out the resize of one pod: grants it, updates the containers, and reports conditions and events.
 
-What is not granted is asked for again every three minutes, and whenever another pod's going may have
-made room. What cannot be carried out now (memory in use above the new limit) is tried again.
+A resize that is not granted is tried again every three minutes, and whenever another pod's end may have
+freed resources. One that cannot be applied now (memory use above the new limit) is retried.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RETRY = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """How far one pod's resize is. ``error``: why what was granted could not be carried out yet."""
+    """The progress of one pod's resize. ``error`` says why the grant could not be applied yet."""
 
     allocation: Allocation
     pending: Pending | None = None
@@ -52,7 +52,7 @@ class Resize:
         return with_allocation(pod, self.allocation)
 
     def conditions(self) -> tuple[PodCondition, ...]:
-        """What the pod's status tells of it."""
+        """Return the pod's conditions about the resize."""
         told = []
         if self.pending is not None:
             told.append(
@@ -75,7 +75,7 @@ class Resize:
         return tuple(told)
 
     def retry_at(self, now: datetime) -> datetime | None:
-        """When to ask again for what was deferred."""
+        """Return the time of the next try for a deferred resize."""
         return now + RETRY if self.pending is not None and self.pending.reason == DEFERRED else None
 
 
@@ -86,7 +86,7 @@ class Resizer:
         self._deps = deps
 
     def grant(self, pod: Pod, resize: Resize, refusal: Pending | None) -> Resize:
-        """Take a change of the spec in; ``refusal`` is why the node does not grant it, if it does not."""
+        """Grant a change of the spec, unless ``refusal`` says why the node does not grant it."""
         if wanted(pod.spec) == resize.allocation:
             return replace(resize, pending=None)
         if refusal is not None:
@@ -102,7 +102,7 @@ class Resizer:
     async def carry_out(
         self, pod: Pod, observed: PodObservation, resize: Resize, memory_capacity: int
     ) -> Resize:
-        """Bring what was granted to the running containers. ``pod`` is the pod as granted."""
+        """Apply the granted resources to the running containers. ``pod`` is the pod as granted."""
         plan = self.plan(pod, observed, memory_capacity)
         try:
             if plan.updates:
@@ -117,7 +117,7 @@ class Resizer:
         return replace(resize, in_progress=False, error="")
 
     async def _update(self, pod: Pod, observed: PodObservation, plan: ResizePlan) -> None:
-        """What shrinks goes first, then the pod as a whole changes, then what grows finds its room."""
+        """Update the containers that shrink, then the pod as a whole, then the containers that grow."""
         await self._check_memory(plan.updates)
         runtime = self._deps.runtime
         for update in plan.updates:
@@ -131,7 +131,7 @@ class Resizer:
                 await runtime.update_resources(update.container_id, update.resources)
 
     async def _check_memory(self, updates: tuple[Update, ...]) -> None:
-        """A memory limit is never set below what is in use: that would kill the container."""
+        """Raise if a new memory limit is below the use: setting it would kill the container."""
         shrinking = {u.container_id: u for u in updates if u.memory_limit is not None}
         if not shrinking:
             return
@@ -149,7 +149,7 @@ class Resizer:
 
 
 def _summary(pod: Pod) -> str:
-    """The granted resources as the events' JSON."""
+    """Return the granted resources as the events' JSON."""
     containers = [
         {"name": c.name, "resources": msgspec.to_builtins(c.resources)}
         for c in (*pod.spec.init_containers, *pod.spec.containers)

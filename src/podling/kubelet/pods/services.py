@@ -1,4 +1,4 @@
-"""What every pod worker works with: the node's shared parts, in one frozen value."""
+"""The collaborators that all pod workers of one kubelet share, in one frozen value."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class PodServices:
     killer: Killer
     backoff: BackoffPolicy
     node: Callable[[], NodeFacts]
-    """What containers may learn of the node, as of now."""
+    """Returns the node's present facts for containers."""
     admit: Callable[[Pod], Verdict | Waiting | None]
-    """Whether the node takes a pod in: None, or why not, or that it must wait."""
+    """Returns None if the node admits a pod, else the reason, or that the pod must wait."""
     resizer: Resizer
     refuse_resize: Callable[[Pod], Pending | None]
-    """Whether the node grants what a pod's changed spec wants: None, or why not."""
+    """Returns None if the node grants a pod's changed resources, else the reason."""
     room_changed: Callable[[], None]
-    """Tell that a pod's going or shrinking may have made room for others."""
+    """Called when a pod's end or shrinking may have freed resources."""
     service_links: Callable[[Pod], Awaitable[Mapping[str, str]]]
     """Returns the variables of a pod's services; waits until services are known, but not for static pods."""

@@ -2,7 +2,7 @@
 
 A file holds one pod, in YAML or JSON. The node's name is appended to its name, and its UID is a hash of
 the file's content, so a changed file is a new pod. Every file of the directory is a manifest, except
-those whose name begins with a dot. A manifest that cannot be used is logged and left out
+those whose name begins with a dot. An invalid manifest is logged and skipped
 (``pkg/kubelet/config/file.go``, ``common.go``).
 """
 
@@ -44,7 +44,7 @@ Completion = Callable[[Pod], Pod]
 
 
 class BadManifest(ValueError):
-    """The file holds no pod that could be run."""
+    """The file does not hold a valid static pod."""
 
 
 def read_manifest(data: bytes) -> Any:
@@ -83,7 +83,7 @@ def _digest(plain: Any, path: str, node_name: str) -> str:
 
 
 def _with_identity(pod: Pod, uid: str, node_name: str, now: datetime) -> Pod:
-    """Return the pod as this node knows it (``applyDefaults``)."""
+    """Return the pod with this node's name, UID and annotations (``applyDefaults``)."""
     annotations = {
         **pod.metadata.annotations,
         SOURCE_ANNOTATION: "file",
@@ -122,7 +122,7 @@ class StaticPods:
         self._read: dict[Path, tuple[tuple[int, int], Pod | None]] = {}
         self._problem = ""
         self.known = False
-        """The directory was read: the pods in it are all there are."""
+        """True once the directory was read, so the list of static pods is complete."""
 
     async def run(self) -> None:
         """Watch the directory until cancelled."""
@@ -141,7 +141,7 @@ class StaticPods:
         self._problem = problem
 
     def _pods(self) -> dict[str, Pod]:
-        """Return the pods by UID; of several with one name only the first counts."""
+        """Return the pods by UID; the first of several with one name counts."""
         names: dict[tuple[str | None, str | None], Pod] = {}
         for path, (_, pod) in self._read.items():
             if pod is None:
@@ -152,7 +152,7 @@ class StaticPods:
         return {pod.metadata.uid or "": pod for pod in names.values()}
 
     def _scan(self, now: datetime) -> bool:
-        """Read what is new and return whether anything changed. Raises ``OSError``."""
+        """Read new and changed files; return whether anything changed. Raises ``OSError``."""
         here = self._files()
         before = self._read
         read: dict[Path, tuple[tuple[int, int], Pod | None]] = {}
@@ -163,7 +163,7 @@ class StaticPods:
         return read != before
 
     def _files(self) -> dict[Path, tuple[int, int]]:
-        """Return the regular files and what tells one version of them from the next."""
+        """Return the regular files, each with a value that changes with its content."""
         try:
             mode = self._path.stat().st_mode
         except FileNotFoundError:

@@ -1,11 +1,11 @@
-"""One pod's worker: the task that walks it from first sight to the last trace on the node.
+"""One pod's worker: the task that takes it from its first sync to the removal of its last traces.
 
-The worker is woken when something may have changed (the pod, its containers, a probe, a delay that is
-over) and then makes one pass: look at the runtime, decide the status, plan, carry out, look again. A
-pass that no longer fits, because the pod is to end or to end sooner, is cut off and another one made.
-Passes of one pod never overlap, so nothing here needs a lock.
+The worker is woken when something may have changed (the pod, its containers, a probe, the end of a delay)
+and then makes one pass: observe the runtime, decide the status, plan, carry out, observe again. When the
+pod is to end, or to end sooner, a running pass is cancelled and another one made. Passes of one pod never
+overlap, so nothing here needs a lock.
 
-A pass that fails is made again 10 to 15 s later; one that has nothing to do costs no writes.
+A pass that fails is repeated 10 to 15 s later. A pass without anything to do writes nothing.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ logger = logging.getLogger(__name__)
 
 
 class PodWorker:
-    """Walks one pod. ``run`` ends when the API has forgotten the pod and nothing of it is left.
+    """Manages one pod. ``run`` ends when the pod is gone from the API and from the node.
 
     Args:
-        resumed: the pod was ending already when this kubelet first saw it.
+        resumed: the pod was terminating already when this kubelet first saw it.
     """
 
     def __init__(
@@ -70,61 +70,61 @@ class PodWorker:
         self._pass: asyncio.Task[None] | None = None
         self._due: datetime | None = None
         self._refresh_at: datetime | None = None
-        """When volumes are next compared with their sources; None: not since this worker began."""
+        """The time of the next comparison of volumes with their sources; None before the first."""
         self._ending_since: datetime | None = None
-        """When the end was first demanded: its grace period counts from then, not from the next pass."""
+        """The moment when the end was first demanded, from which its grace period counts."""
         self._shown: tuple[Mapping[str, str], Mapping[str, str]] | None = None
         self.admitted = False
-        """The node took the pod in: it counts against the node's resources."""
+        """True once the node has admitted the pod: it counts against the node's resources."""
         self.waits_for_room = False
-        """Others are making room for the pod: it is taken in when they are gone."""
+        """True while preempted pods end: the pod is admitted after them."""
         self._rejected = False
 
-    # What others tell the worker.
+    # Notifications.
 
     def update(self, pod: Pod) -> None:
-        """The API holds the pod like this."""
+        """Take in the pod's new object from the API."""
         self.record.pod = pod
         self._press()
 
     def removed(self) -> None:
-        """The API holds the pod no more."""
+        """Take in that the pod is gone from the API."""
         self._demand = replace(self._demand, gone=True)
         self._press()
 
     @property
     def takes_room(self) -> bool:
-        """Whether the pod was taken in and still counts against the node's resources.
+        """Return whether the pod was admitted and still counts against the node's resources.
 
-        One that was removed by force does not: the API may have bound another in its place already.
+        A pod that was deleted by force does not: the API may have bound another in its place already.
         """
         if isinstance(self.state, Finished) or self._demand.gone or is_terminal(self.record.pod):
             return False
         return self.admitted or not isinstance(self.state, Syncing)
 
     def kill(self, verdict: Verdict, grace_override: int | None = None) -> None:
-        """The kubelet decided against the pod (eviction, shutdown, preemption)."""
+        """End the pod by the kubelet's decision (eviction, shutdown, preemption)."""
         self.record.verdict = verdict
         self._demand = replace(self._demand, verdict=verdict, grace_override=grace_override)
         self._press()
 
     async def ended(self, seconds: float | None) -> None:
-        """Wait until nothing of the pod runs or holds anything, at most ``seconds``."""
+        """Wait until no container runs and everything is released, at most ``seconds``."""
         await clock.wait_for(self._ended, seconds)
 
     def wake(self) -> None:
-        """Something may have changed."""
+        """Make another pass: something may have changed."""
         self._wake.set()
 
     def probed(self) -> None:
-        """A probe has a new verdict: it is reported at once, also while a pass (or the end) takes long."""
+        """Report a probe's new verdict at once, also while a pass (or the termination) takes long."""
         ending = isinstance(self.state, Terminating) and not (self.state.gone or self._rejected)
         if self._pass is not None and (ending or isinstance(self.state, Syncing)):
             self.record.decide_status(soon=True)
         self._wake.set()
 
     def _press(self) -> None:
-        """Look again, and cut off a pass that no longer fits what is demanded."""
+        """Make another pass, and cancel a running one that the new demands supersede."""
         wanted = advance(self.state, self.record.pod, self._demand, clock.now())
         if _supersedes(wanted, self.state):
             if self._ending_since is None:
@@ -133,10 +133,10 @@ class PodWorker:
                 self._pass.cancel()
         self._wake.set()
 
-    # The walk.
+    # Phases.
 
     async def run(self) -> None:
-        """Walk the pod to its end. Cancelling leaves its containers untouched."""
+        """Manage the pod until it is gone. Cancelling leaves its containers untouched."""
         self._wake.set()
         while not (isinstance(self.state, Finished) and self.state.gone):
             await clock.wait_for(self._wake, self._seconds_to_wait())
@@ -154,13 +154,13 @@ class PodWorker:
         return max(0.0, (self._due - clock.now()).total_seconds())
 
     async def _attempt(self) -> None:
-        """One pass, with its failures turned into another try."""
+        """Make one pass; schedule another after a failure."""
         self._due = None
         task = self._pass = asyncio.create_task(self._step())
         try:
             await asyncio.wait([task])
         except BaseException:
-            # Two passes of one pod must never run at once, whatever ends this wait.
+            # Two passes of one pod must never run at once, even if this wait is interrupted.
             task.cancel()
             await asyncio.wait([task])
             raise
@@ -173,7 +173,7 @@ class PodWorker:
         if error is None:
             return
         expected = isinstance(error, RuntimeFailure | ApiError | Unreachable | OSError)
-        # A fault of our own in one pod must not take the node's other pods down: tell all, try again.
+        # An internal error in one pod must not stop the node's other pods: log it, and retry.
         logger.log(
             logging.WARNING if expected else logging.ERROR,
             "pod %s/%s: %s",
@@ -198,7 +198,7 @@ class PodWorker:
         else:
             await self._after_end(state)
 
-    # Living.
+    # Running.
 
     async def _sync_pod(self) -> None:
         memory, now = self.record.memory, clock.now()
@@ -222,7 +222,7 @@ class PodWorker:
         resized = frozenset(self.record.resize_plan(pod).restart)
         plan = plan_pod(pod, self.record.observed, memory.backoff.view(pod), now, probes, resized)
         if plan.kill_pod and not plan.create_sandbox:
-            # Nothing is left to run or to be run: what still runs (sidecars) ends with the pod.
+            # Nothing is left to start: remaining containers (sidecars) end with the pod.
             self._demand = replace(self._demand, over=True)
             self._wake.set()
             return
@@ -240,7 +240,7 @@ class PodWorker:
             if due:
                 await self._refresh_volumes(current)
             if memory.volumes_ready == ready:
-                # Nothing changed: the status decided above is the pass' last word.
+                # Nothing changed: the status decided above is final for this pass.
                 self._services.statuses.hurry(self.uid)
             else:
                 self.record.decide_status()
@@ -254,7 +254,7 @@ class PodWorker:
         self._plan_refresh()
 
     def _plan_refresh(self) -> None:
-        """Set when volumes are due again: after the sync period, or sooner after a failure."""
+        """Schedule the next refresh of volumes: after the sync period, or sooner after a failure."""
         frequency = self._services.deps.config.sync_frequency
         seconds = ids.uniform(frequency, 1.5 * frequency)
         failures = self.record.memory.volume_failures
@@ -263,7 +263,7 @@ class PodWorker:
         self._refresh_at = clock.now() + timedelta(seconds=seconds)
 
     async def _carry_out(self, plan: PodPlan, current: Pass) -> None:
-        """Do what the plan says, report what came of it, and clear away what it left."""
+        """Apply the plan, report the result, and remove ended containers."""
         again = await self._sync.apply(plan, current)
         await self._observe()
         status = self.record.decide_status()
@@ -272,7 +272,7 @@ class PodWorker:
         await remove_dead(self._services, current.pod, self.record.observed)
 
     def _judge(self, now: datetime) -> Verdict | None:
-        """Why the pod must not live on, if anything says so."""
+        """Return why the pod must not run on, if there is a reason."""
         if not self.admitted:
             if not self.record.observed.sandboxes and not self.record.status.start_time:
                 rejection = self._services.admit(self.record.pod)
@@ -283,7 +283,7 @@ class PodWorker:
                     self._reject(rejection, now)
                     return rejection
             self.admitted = True
-            # What runs already was prepared by the kubelet before this one.
+            # Containers of an earlier kubelet imply that the volumes are set up.
             self.record.memory.volumes_ready = bool(self.record.observed.containers)
         verdict = deadline_verdict(self.record.pod, self.record.status, now)
         if verdict is not None:
@@ -297,31 +297,31 @@ class PodWorker:
         self._services.statuses.decide(self.record.pod, status, may_run=False)
 
     def _volumes_are_due(self, now: datetime) -> bool:
-        """Return whether volumes are missing, or may show something that has changed since."""
+        """Return whether volumes are missing, or their sources may have changed."""
         labels, annotations = self.record.pod.metadata.labels, self.record.pod.metadata.annotations
         shown, self._shown = self._shown, (labels, annotations)
         due = self._refresh_at is None or now >= self._refresh_at
         return due or not self.record.memory.volumes_ready or shown not in (None, self._shown)
 
     def _schedule(self, wake_at: datetime | None, now: datetime) -> None:
-        """Set when to look again without a reason from outside."""
+        """Schedule the next pass without an event."""
         until = active_until(self.record.pod, self.record.status)
         deferred = self.record.resize.retry_at(now)
         moments = (self._refresh_at, wake_at, self.record.memory.retry_at, until, deferred)
         self._due = min(moment for moment in moments if moment is not None)
 
     async def _report_progress(self) -> None:
-        """What a long pass has reached so far."""
+        """Report the state during a long pass."""
         await self._observe()
         self.record.decide_status(soon=True)
 
-    # Ending.
+    # Terminating.
 
     async def _terminate(self, state: Terminating) -> None:
         services, pod = self._services, self.record.pod
         await self._observe()
         if pod.status.phase in TERMINAL_PHASES and not self.record.observed.running:
-            # It was ended before this kubelet began: its last word has been said.
+            # It had ended before this kubelet started: its final status is in the API already.
             await services.killer.kill_pod(pod, self.record.observed)
             self.state = Terminated(state.gone)
             self._wake.set()
@@ -360,7 +360,7 @@ class PodWorker:
 
 
 def _supersedes(wanted: State, current: State) -> bool:
-    """Whether a pass made for ``current`` is to be cut off for ``wanted``."""
+    """Return whether ``wanted`` cancels a pass made for ``current``."""
     if isinstance(current, Terminating) and isinstance(wanted, Terminating):
         return wanted.grace < current.grace
     return isinstance(current, Syncing) and isinstance(wanted, Terminating)

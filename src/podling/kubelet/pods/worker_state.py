@@ -1,10 +1,10 @@
-"""Where a pod stands with its worker: living, ending, ended, or done with. Pure.
+"""The states of a pod worker. Pure.
 
     Syncing -> Terminating -> Terminated -> Finished
 
-There is no way back. What demands the end may grow more urgent while the pod is ending: its grace
-period only ever shrinks, and it is counted from the moment the end began, so that repeated or resumed
-attempts never start it anew (``pkg/kubelet/pod_workers.go``).
+No state is ever left backwards. While a pod terminates its grace period can only shrink. It counts from the
+moment the termination began, so repeated or resumed attempts do not restart it
+(``pkg/kubelet/pod_workers.go``).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from podling.kubelet.status.status import Verdict
 from podling.machinery.moments import shifted
 
 ORPHAN_GRACE_SECONDS = 1
-"""What a pod gets that the API no longer knows."""
+"""The grace period of a pod that is gone from the API."""
 
 
 @dataclass(frozen=True, slots=True)
 class Syncing:
-    """The pod is to live."""
+    """The pod is to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +33,19 @@ class Terminating:
     since: datetime
     grace: int
     gone: bool = False
-    """The API does not know the pod any more: there is nobody to report to."""
+    """The pod is gone from the API: no status is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terminated:
-    """Nothing of the pod runs; what it held is being given back."""
+    """No container of the pod runs; its volumes and other holdings are being released."""
 
     gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Nothing is left on the node but logs and ended containers of a pod that the API still has."""
+    """Only logs and ended containers are left on the node, until the pod is gone from the API."""
 
     gone: bool = False
 
@@ -55,18 +55,18 @@ State = Syncing | Terminating | Terminated | Finished
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """All that may ask for the pod's end."""
+    """Everything that can demand the pod's end."""
 
     verdict: Verdict | None = None
-    """The kubelet itself decided against the pod."""
+    """The kubelet's own decision against the pod."""
     grace_override: int | None = None
     over: bool = False
-    """Its containers have all ended for good."""
+    """True if all its containers have ended for good."""
     gone: bool = False
 
 
 def effective_grace(pod: Pod, demand: Demand, current: int | None) -> int:
-    """Seconds that the pod gets, given what it has been granted so far; at least one."""
+    """Return the pod's grace period in seconds, given the present one; at least one."""
     grace = current
     for offered in (pod.metadata.deletion_grace_period_seconds, demand.grace_override):
         if offered is not None and (grace is None or offered < grace):
@@ -79,7 +79,7 @@ def effective_grace(pod: Pod, demand: Demand, current: int | None) -> int:
 
 
 def ends(pod: Pod, demand: Demand) -> bool:
-    """Whether anything demands that the pod ends."""
+    """Return whether anything demands that the pod ends."""
     return (
         demand.gone
         or demand.over
@@ -90,9 +90,9 @@ def ends(pod: Pod, demand: Demand) -> bool:
 
 
 def advance(state: State, pod: Pod, demand: Demand, now: datetime, *, resumed: bool = False) -> State:
-    """The state after looking at the pod and the demands anew.
+    """Return the next state, given the pod and the demands.
 
-    ``resumed``: this kubelet found the pod ending already, so part of its grace has passed.
+    ``resumed``: this kubelet found the pod terminating already, so part of its grace period has passed.
     """
     if isinstance(state, Syncing):
         if not ends(pod, demand):
@@ -108,6 +108,6 @@ def advance(state: State, pod: Pod, demand: Demand, now: datetime, *, resumed: b
 
 
 def remaining(state: Terminating, now: datetime) -> float:
-    """Seconds of grace that are left; nothing if they are used up."""
+    """Return the seconds of grace that are left; 0 if they are used up."""
     deadline = shifted(state.since, state.grace)
     return max(0.0, (deadline - now).total_seconds())

@@ -1,7 +1,7 @@
-"""Publishing a set of files so that readers see all of the old ones or all of the new ones.
+"""Publishes a set of files atomically: readers see all of the old ones or all of the new ones.
 
 The files lie in a directory of their own, to which the symbolic link ``..data`` points; every name that
-users see is a link through ``..data``. A change writes a new directory and turns the one link over,
+users see is a link through ``..data``. A change writes a new directory and replaces that one link,
 which is atomic. Unchanged content is left alone (``pkg/volume/util/atomic_writer.go``).
 """
 
@@ -26,7 +26,7 @@ _NEW = "..data_tmp"
 
 @dataclass(frozen=True, slots=True)
 class FileProjection:
-    """One file: its bytes and permission bits, and the user that owns it (None: whoever writes)."""
+    """One file: its bytes and permission bits, and the user that owns it (None: the kubelet's)."""
 
     data: bytes
     mode: int = 0o644
@@ -38,11 +38,11 @@ Payload = Mapping[str, FileProjection]
 
 
 class InvalidPath(ValueError):
-    """The path would leave the volume, or hide its machinery."""
+    """The path would leave the volume, or collide with the writer's own names."""
 
 
 def check_path(path: str) -> None:
-    """Raises ``InvalidPath`` for what a payload may not contain."""
+    """Raise ``InvalidPath`` for a path that a payload may not contain."""
     parts = Path(path).parts
     if not parts or Path(path).is_absolute() or ".." in parts or parts[0].startswith(".."):
         raise InvalidPath(f"invalid path: {path!r}")
@@ -53,9 +53,9 @@ def check_path(path: str) -> None:
 
 
 def write_payload(directory: Path, payload: Payload, group: int | None = None) -> bool:
-    """Publish ``payload`` in ``directory``; False if it was there already.
+    """Publish ``payload`` in ``directory``; return False if it was there already.
 
-    ``group`` owns the files, which it may then read (and directories enter).
+    ``group`` owns the files and may read them (and enter directories).
     """
     for path in payload:
         check_path(path)
@@ -95,7 +95,7 @@ def _current(directory: Path) -> Path | None:
 
 
 def _holds(current: Path, payload: Payload, group: int | None) -> bool:
-    """Whether the published files are exactly these."""
+    """Return whether the published files are exactly these."""
     if sum(not stat.S_ISDIR(status.st_mode) for _, _, status in walk(current)) != len(
         {Path(path) for path in payload}
     ):
@@ -139,7 +139,7 @@ def _give_to_group(fresh: Path, group: int) -> None:
 
 
 def _link_names(directory: Path, payload: Payload) -> None:
-    """Make a link for every first part of a path, and take away those of files that are gone."""
+    """Create a link for every first part of a path, and remove the links of removed files."""
     wanted = {Path(path).parts[0] for path in payload}
     for name in wanted:
         link = directory / name

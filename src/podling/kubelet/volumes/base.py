@@ -1,4 +1,4 @@
-"""What a kind of volume has to offer, and what it may use."""
+"""The interface of volume plugins, and the values that they use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podling.kubelet.references import References
 
 @dataclass(frozen=True, slots=True)
 class VolumeFacts:
-    """What volume files may tell beside the API's objects: addresses and the node's resources."""
+    """Facts for volume files that no API object holds: addresses and the node's resources."""
 
     host_ips: tuple[str, ...] = ()
     allocatable: Mapping[str, str] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class VolumeFacts:
 
 @dataclass(frozen=True, slots=True)
 class VolumeTools:
-    """What every plugin works with."""
+    """The collaborators of every plugin."""
 
     deps: KubeletDeps
     directories: Directories
@@ -31,30 +31,30 @@ class VolumeTools:
 
     @property
     def write(self) -> bool:
-        """Whether anything is written at all (see ``KubeletConfig.write_files``)."""
+        """Return whether files are written at all (see ``KubeletConfig.write_files``)."""
         return self.deps.config.write_files
 
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """A volume that is there. ``read_only`` holds whatever the mounts say."""
+    """A volume that is set up. ``read_only`` overrides the mounts."""
 
     path: Path
     read_only: bool = False
     made_for_container: bool = False
-    """Nothing needs to be at the path: a container that mounts it whole finds a directory there."""
+    """The path may be missing: a directory is created when a container mounts the whole volume."""
 
 
 class VolumePlugin(Protocol):
     """One kind of volume.
 
-    ``set_up`` is called until it succeeds, and again for volumes whose source may change: it must find
-    work already done and leave it. It raises ``VolumeFailure``.
+    ``set_up`` is called until it succeeds, and again for volumes whose source may change. It must be
+    idempotent. It raises ``VolumeFailure``.
     """
 
     plugin_name: str
-    """Kubernetes' name with ``/`` made ``~``: the directory that its volumes lie in."""
+    """Kubernetes' name with ``~`` for ``/``: the name of the directory with its volumes."""
     changes: bool
-    """Whether the source may change while the pod lives, so that it is to be looked at again."""
+    """True if the source may change while the pod runs, so it is read again."""
 
     async def set_up(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Mounted: ...

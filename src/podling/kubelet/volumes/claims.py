@@ -1,7 +1,7 @@
 """``persistentVolumeClaim`` and ``ephemeral``: volumes behind a claim, as far as this node holds them.
 
-The claim must be bound; its volume must be a directory of a node (``hostPath`` or ``local``). What needs
-a driver of its own is refused by name.
+The claim must be bound; its volume must be a directory of a node (``hostPath`` or ``local``). A volume
+that needs a driver is refused.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from podling.machinery.errors import ApiError
 
 
 def claim_name(pod: Pod, volume: Volume) -> str:
-    """The claim behind ``volume``: the one it names, or the one made for it."""
+    """Return the claim of ``volume``: the one it names, or the one created for it."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     return f"{pod.metadata.name}-{volume.name}"
 
 
 class ClaimVolume:
-    """The plugin."""
+    """The plugin for volumes behind a claim."""
 
     plugin_name = "kubernetes.io~local-volume"
     changes = False
@@ -33,7 +33,7 @@ class ClaimVolume:
     def __init__(self, tools: VolumeTools) -> None:
         self._tools = tools
         self._owned: set[tuple[str, str]] = set()
-        """Volumes whose files were given to their pod's group, perhaps by a call that took too long."""
+        """The volumes whose files were given to their pod's group, perhaps by a call that took too long."""
 
     async def set_up(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Mounted:
         claim = await self._claim(pod, volume)
@@ -68,7 +68,7 @@ class ClaimVolume:
         return claim
 
     def _path(self, pod: Pod, volume: Volume, found: PersistentVolume) -> Path:
-        """Where the volume is, checked. Its file system may be slow, and hold any number of files."""
+        """Return the volume's directory, checked. Its file system may be slow, or hold very many files."""
         if found.spec.host_path is not None:
             if self._tools.write:
                 check_host_path(found.spec.host_path)

@@ -1,6 +1,6 @@
-"""``emptyDir``: a directory that begins empty and lives as long as its pod.
+"""``emptyDir``: a directory that is empty at first and exists as long as its pod.
 
-On the node's disk, or with ``medium: Memory`` in a memory file system no larger than the size limit
+It lies on the node's disk, or with ``medium: Memory`` in a memory file system no larger than the size limit
 (else than the pod's memory limit, else than the node's memory). Content survives restarts of
 containers and of the kubelet.
 """
@@ -21,7 +21,7 @@ HUGE_PAGES_PREFIX = "HugePages"
 
 
 def tmpfs_size(source: EmptyDirVolumeSource, pod: Pod, facts: VolumeFacts) -> int | None:
-    """Bytes that a volume in memory may hold; None if nothing says so."""
+    """Return the bytes that a volume in memory may hold; None without any limit."""
     sizes = []
     if source.size_limit and value(source.size_limit) > 0:
         sizes.append(value(source.size_limit))
@@ -35,7 +35,7 @@ def tmpfs_size(source: EmptyDirVolumeSource, pod: Pod, facts: VolumeFacts) -> in
 
 
 class EmptyDir:
-    """The plugin."""
+    """The plugin for ``emptyDir``."""
 
     plugin_name = "kubernetes.io~empty-dir"
     changes = False

@@ -1,7 +1,8 @@
-"""Volumes made of files that the kubelet writes: ``configMap``, ``secret`` and ``downwardAPI``.
+"""Volumes of files that the kubelet writes: ``configMap``, ``secret`` and ``downwardAPI``.
 
-All three keep their files in a memory file system where the kubelet may mount one (secrets must not
-reach a disk), publish them with the atomic writer, and follow their source while the pod lives.
+Secrets and downward API files lie in a memory file system where the kubelet may mount one, because secrets
+must not reach a disk. All three publish their files with the atomic writer, and follow their source while
+the pod runs.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SECRET_KEY_MISSING = "references non-existent secret key"
 
 
 class FileVolume(ABC):
-    """What the three (and ``projected``) have in common. Subclasses say what the files are."""
+    """The base of these three plugins and of ``projected``. Subclasses provide the files."""
 
     plugin_name = ""
     changes = True
@@ -45,7 +46,7 @@ class FileVolume(ABC):
 
     @abstractmethod
     async def payload(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Payload:
-        """The files. Raises ``MissingReference``."""
+        """Return the files. Raises ``MissingReference``."""
 
     async def set_up(self, pod: Pod, volume: Volume, facts: VolumeFacts) -> Mounted:
         try:
@@ -67,7 +68,7 @@ class FileVolume(ABC):
             path.mkdir(mode=0o755, parents=True)
             path.chmod(0o755)
         if self.in_memory and not is_mount_point(path) and not any(path.iterdir()):
-            # Without the right to mount the files lie on disk, below a directory closed to others.
+            # Without the right to mount, the files lie on disk, in a directory that only its owner may enter.
             mount_tmpfs(path, flags=MS_NOSUID | MS_NODEV | MS_NOEXEC, mode="0755")
         write_payload(path, payload, group)
 

@@ -1,8 +1,7 @@
 """``hostPath``: a path of the node itself, checked or created as its type says.
 
-Nothing is changed about what is already there, and nothing is removed with the pod. A path without a type
-is not checked; where nothing is there when a container starts, it becomes a directory, as containerd and
-CRI-O create it.
+Existing files are not changed, and nothing is removed with the pod. A path without a type is not checked;
+if nothing is there when a container starts, a directory is created, as containerd and CRI-O do.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _TESTS = {
 
 
 def check_host_path(source: HostPathVolumeSource) -> None:
-    """Create what may be created and check the path's type. Raises ``OSError`` with Kubernetes' text."""
+    """Create the path if its type allows, and check its type. Raises ``OSError`` with Kubernetes' text."""
     path, kind = Path(source.path), source.type or ""
     if "\0" in source.path:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), source.path)
@@ -54,7 +53,7 @@ def make_missing_directory(path: Path) -> None:
 
 
 class HostPath:
-    """The plugin."""
+    """The plugin for ``hostPath``."""
 
     plugin_name = "kubernetes.io~host-path"
     changes = False

@@ -1,9 +1,9 @@
-"""Sets a pod's volumes up before its containers start, keeps them fresh, and takes them down at the end.
+"""Sets up a pod's volumes before its containers start, refreshes them, and tears them down at the end.
 
-Only volumes that some container mounts are set up. Images are no part of this: whoever starts a container
-hands in those that it mounts. A volume that cannot be had (yet) is told in a
-``FailedMount`` event and tried again, 500 ms later at first, then at doubling intervals up to about two
-minutes; the pod waits (``pkg/volume/util/operationexecutor``, ``nestedpendingoperations``).
+Only volumes that some container mounts are set up. Images are not handled here: the code that starts a
+container passes the ones it mounts. A volume that cannot be set up (yet) is reported in a ``FailedMount``
+event and retried, after 500 ms at first, then at doubling intervals up to about two minutes. The pod waits
+meanwhile (``pkg/volume/util/operationexecutor``, ``nestedpendingoperations``).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ RETRY_SECONDS_MAX = 122.0
 
 
 def retry_seconds(failures: int) -> float:
-    """How long to wait after so many failures in a row."""
+    """Return the wait after so many failures in a row."""
     return min(RETRY_SECONDS_INITIAL * 2.0 ** min(failures - 1, 20), RETRY_SECONDS_MAX)
 
 
 def mounted_names(pod: Pod) -> frozenset[str]:
-    """The volumes that any container of the pod mounts or reads variables from."""
+    """Return the volumes that any container of the pod mounts or reads variables from."""
     names = set()
     for _, container in containers_with_kind(pod.spec):
         names |= {mount.name for mount in container.volume_mounts}
@@ -83,7 +83,7 @@ class VolumeManager:
     async def set_up(self, pod: Pod, facts: VolumeFacts, *, refresh: bool = False) -> None:
         """Set up every mounted volume that is missing; ``refresh`` compares all with their sources.
 
-        Raises the first ``VolumeFailure``, ``StaleVolume`` if no volume is missing; each has an event.
+        Raises the first ``VolumeFailure``, ``StaleVolume`` if no volume is missing. Each failure is an event.
         """
         uid = pod.metadata.uid or ""
         held = self._mounted.setdefault(uid, {})
@@ -134,7 +134,7 @@ class VolumeManager:
             raise VolumeFailure(volume.name, os_text(error)) from error
 
     def paths(self, pod: Pod) -> Mapping[str, Path]:
-        """Where the pod's volumes lie, by name."""
+        """Return the directories of the pod's volumes, by name."""
         held = self._mounted.get(pod.metadata.uid or "", {})
         return {name: mounted.path for name, mounted in held.items()}
 
@@ -162,7 +162,7 @@ class VolumeManager:
         return find()
 
     async def tear_down(self, uid: str) -> None:
-        """Take the pod's volumes down and remove its directory. Raises ``OSError``."""
+        """Tear down the pod's volumes and remove its directory. Raises ``OSError``."""
         self._mounted.pop(uid, None)
         self._tokens.forget(uid)
         if not self._deps.config.write_files:
@@ -171,7 +171,7 @@ class VolumeManager:
 
 
 def _remove_pod_directory(path: Path) -> None:
-    """Unmount the pod's volumes, then remove all that is left; what else is mounted inside stays."""
+    """Unmount the pod's volumes, then remove the directory; other mounts inside it stay."""
     volumes = path / "volumes"
     if volumes.exists():
         for plugin in volumes.iterdir():

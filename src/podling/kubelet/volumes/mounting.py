@@ -1,6 +1,6 @@
-"""Mounts on the node: memory file systems for volumes, by the system calls themselves.
+"""Mounts on the node: memory file systems for volumes, by direct system calls.
 
-No helper programs: a pod's start must not wait for processes that only make one call.
+No helper programs: a pod's start must not wait for a process that makes one system call.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def _libc() -> ctypes.CDLL:
 
 
 def is_mount_point(path: Path) -> bool:
-    """Whether something is mounted at ``path``; False if it does not exist."""
+    """Return whether a file system is mounted at ``path``; False if the path does not exist."""
     return os.path.ismount(path)
 
 
 def mount_tmpfs(path: Path, *, size_bytes: int | None = None, flags: int = 0, mode: str = "0777") -> bool:
-    """Mount a memory file system at ``path``, if the process may; False if it may not.
+    """Mount a memory file system at ``path``; return False if the process has no right to mount.
 
     Raises ``OSError`` for any other failure.
     """
@@ -38,7 +38,7 @@ def mount_tmpfs(path: Path, *, size_bytes: int | None = None, flags: int = 0, mo
 
 
 def mount_hugetlbfs(path: Path, page_bytes: int) -> bool:
-    """Mount a file system of huge pages at ``path``, if the process may. Raises ``OSError``."""
+    """Mount a file system of huge pages; return False without the right to mount. Raises ``OSError``."""
     return _mount("nodev", "hugetlbfs", path, 0, f"pagesize={page_bytes}")
 
 
@@ -53,7 +53,7 @@ def _mount(source: str, kind: str, path: Path, flags: int, options: str) -> bool
 
 
 def unmount(path: Path) -> None:
-    """Take off what is mounted at ``path``; nothing mounted is fine. Raises ``OSError``."""
+    """Unmount ``path``; it is no error if nothing is mounted there. Raises ``OSError``."""
     if not is_mount_point(path):
         return
     if _libc().umount2(os.fsencode(path), MNT_DETACH) != 0:

@@ -1,4 +1,4 @@
-"""From a container's volume mounts to the runtime's mounts."""
+"""Conversion of a container's volume mounts to the runtime's mounts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def mounts_of(
     *,
     write: bool,
 ) -> tuple[Mount, ...]:
-    """The mounts of ``container``, parents before children. Raises ``StartFailure``."""
+    """Return the mounts of ``container``, parents before children. Raises ``StartFailure``."""
     found = [
         _image_mount(mount, images[mount.name], environment)
         if mount.name in images
@@ -31,7 +31,7 @@ def mounts_of(
 
 
 def _image_mount(mount: VolumeMount, image: Image, environment: Mapping[str, str]) -> Mount:
-    """An image's files: the runtime knows where they lie."""
+    """Return the mount of an image's files; the runtime knows where they lie."""
     return Mount(
         container_path=_target(mount),
         image=image.id,

@@ -1,7 +1,7 @@
-"""``fsGroup``: a volume's files belong to a group that all the pod's processes are in.
+"""``fsGroup``: gives a volume's files to a group that all the pod's processes belong to.
 
-Files become readable and writable for the group as far as their owner may, directories hand the group
-down to new files (``pkg/volume/volume_linux.go``).
+The group may read and write files as far as their owner may; new files inherit the group of their
+directory (``pkg/volume/volume_linux.go``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PATH = os.O_PATH | os.O_CLOEXEC
 def set_ownership(root: Path, group: int, *, only_on_mismatch: bool = False) -> None:
     """Give ``root`` and everything below to ``group``. Links are not followed.
 
-    ``only_on_mismatch``: leave all as it is if the root already is as it should be
+    ``only_on_mismatch``: change nothing if the root already has the group and its permissions
     (``fsGroupChangePolicy: OnRootMismatch``).
     """
     if only_on_mismatch and _matches(root, group):
@@ -39,7 +39,7 @@ def _matches(root: Path, group: int) -> bool:
 
 
 def _own(descriptor: int, group: int) -> None:
-    """Change what is open, and close it: its name may be another file's by now, which a container chose."""
+    """Change the open file, and close it: a container may have given its name to another file by now."""
     try:
         status = os.fstat(descriptor)
         itself = f"/proc/self/fd/{descriptor}"

@@ -1,7 +1,7 @@
 """The files of ConfigMap, Secret and downward API volumes, as plain values.
 
-Without ``items`` every key is a file of its name; with them only those listed, under their paths. A key
-that is listed but missing is an error unless the source is optional.
+Without ``items`` every key is a file of its name; with ``items`` only the listed keys, under their paths. A
+listed key that is missing is an error unless the source is optional.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def secret_data(secret: Secret) -> dict[str, bytes]:
 def select(
     data: Mapping[str, bytes], items: Sequence[KeyToPath], mode: int | None, *, optional: bool, missing: str
 ) -> dict[str, FileProjection]:
-    """The files that ``items`` choose from ``data``. ``missing`` is the error's text before the key.
+    """Return the files that ``items`` select from ``data``. ``missing`` is the error's text before the key.
 
     Raises ``MissingReference``.
     """
@@ -51,7 +51,7 @@ def select(
 def downward_files(
     pod: Pod, files: Sequence[DownwardAPIVolumeFile], mode: int | None, facts: VolumeFacts
 ) -> dict[str, FileProjection]:
-    """The files of a downward API source. Raises ``MissingReference``."""
+    """Return the files of a downward API source. Raises ``MissingReference``."""
     default = DEFAULT_MODE if mode is None else mode
     result = {}
     for file in files:

@@ -1,4 +1,4 @@
-"""``projected``: files from several sources in one volume, among them the service account's token."""
+"""``projected``: files from several sources in one volume, such as the service account's token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOKEN_MODE_PRIVATE = 0o600
 
 
 def single_user(pod: Pod) -> int | None:
-    """The user that all the pod's containers run as, if they are said to run as one and the same."""
+    """Return the user that all the pod's containers run as, or None if they differ or it is not stated."""
     context = pod.spec.security_context
     outer = context.run_as_user if context is not None else None
     users = {
@@ -30,7 +30,7 @@ def single_user(pod: Pod) -> int | None:
 
 
 class ProjectedVolume(FileVolume):
-    """The plugin."""
+    """The plugin for ``projected``."""
 
     plugin_name = "kubernetes.io~projected"
 

@@ -1,9 +1,8 @@
 """``subPath`` and ``subPathExpr``: mounting only a part of a volume.
 
-The part must lie inside the volume, also after every symbolic link on the way was followed: a container
-that can write the volume must not be able to point its way out of it. Here a missing directory is made and
-a path that leaves the volume is refused. The runtime resolves the path again when it mounts, since both may
-have changed by then.
+The part must lie inside the volume after every symbolic link was followed: a container that can write the
+volume must not lead a mount out of it. A missing directory is created here, and a path that leaves the
+volume is refused. The runtime resolves the path again when it mounts, since both may have changed by then.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ def sub_path(mount: VolumeMount, environment: Mapping[str, str]) -> str:
 
 
 def prepare_sub_path(volume: Path, part: str, mount: str, container: str) -> None:
-    """Make the directory ``part`` of the volume if nothing is there. Raises ``StartFailure``.
+    """Create the directory ``part`` of the volume if nothing is there. Raises ``StartFailure``.
 
-    The message says nothing of the node's files; details are in the log only.
+    The message does not mention the node's files; only the log has details.
     """
     of = f'for volumeMount "{mount}" of container "{container}"'
     try:

@@ -1,7 +1,7 @@
-"""Service account tokens for pods: asked for once, renewed before they expire.
+"""Service account tokens for pods: requested once, renewed before they expire.
 
-A token is bound to its pod, so it dies with it. It is renewed when four fifths of its life are over, or
-after a day (``pkg/kubelet/token/token_manager.go``).
+A token is bound to its pod and becomes invalid with it. It is renewed when four fifths of its lifetime are
+over, or after a day (``pkg/kubelet/token/token_manager.go``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Held:
 
 
 def renewal_time(issued: datetime, expires: datetime, jitter: timedelta) -> datetime:
-    """When a token is to be replaced."""
+    """Return the moment at which a token is to be replaced."""
     lifetime = expires - issued
     return issued + min(lifetime * 0.8, MAX_AGE) - jitter
 
@@ -41,7 +41,7 @@ class Tokens:
         self._held: dict[tuple[str, str, int], _Held] = {}
 
     async def token(self, pod: Pod, audience: str, seconds: int) -> str:
-        """A token good for some time yet. Raises ``MissingReference``."""
+        """Return a token that stays valid for some time. Raises ``MissingReference``."""
         key = (pod.metadata.uid or "", audience, seconds)
         held = self._held.get(key)
         now = clock.now()
