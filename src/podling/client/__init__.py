@@ -1,8 +1,7 @@
-"""How components talk to an API server, and the machinery every control loop is built from.
+"""Clients of an API server, and the parts that every control loop consists of.
 
 Here belong the ``Client`` protocol and its implementations, the cache kept fresh by a list and a watch
-(``informer``; ``list_and_watch`` says which comes next), the queue of keys (``workqueue``), the loop that
-runs a reconciler (``runner``), event recording and leader election. Knowledge of a particular kind or
-controller does not: that is the business of ``podling.controllers``, ``podling.scheduler`` and
-``podling.kubelet``.
+(``informer``; ``list_and_watch`` decides which comes next), the queue of keys (``workqueue``), the loop that
+runs a reconciler (``runner``), event recording and leader election. Rules of one kind or controller stand in
+``podling.controllers``, ``podling.scheduler`` and ``podling.kubelet``.
 """

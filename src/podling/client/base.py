@@ -1,7 +1,7 @@
-"""The client protocol: how every component reads and changes the cluster.
+"""The client protocol, with which every component reads and changes the cluster.
 
-Two implementations, one contract suite: ``client.local`` speaks to an API server in the same
-process without sockets or re-encoding, ``client.http`` speaks HTTPS to any. Objects are the frozen
+Two implementations, one contract suite: ``client.local`` calls an API server in the same
+process without sockets or re-encoding, ``client.http`` connects to any over HTTPS. Objects are the frozen
 structs of ``podling.api``; what a client returns may be shared with others and must not be changed
 (build new ones with ``msgspec.structs.replace``). All calls raise ``machinery.errors.ApiError`` for what
 the server refused, and ``Unreachable`` where no answer came.
@@ -20,7 +20,7 @@ from podling.api.meta_v1 import ObjectMeta
 
 
 class ApiObject(Protocol):
-    """What every stored kind has. Structurally satisfied by each generated kind."""
+    """The fields of every stored kind. Each generated kind satisfies it structurally."""
 
     @property
     def metadata(self) -> ObjectMeta: ...
@@ -59,7 +59,7 @@ def key_of(obj: ApiObject) -> Key:
 
 
 class PatchType(Enum):
-    """How a patch is to be read; the value is its media type."""
+    """The type of a patch; the value is its media type."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -159,7 +159,7 @@ class Client(Protocol):
         propagation: str = "",
         dry_run: bool = False,
     ) -> None:
-        """Ask for deletion; ``uid`` and ``resource_version`` are preconditions (409 on mismatch)."""
+        """Request the deletion; ``uid`` and ``resource_version`` are preconditions (409 on mismatch)."""
         ...
 
     async def create_subresource(

@@ -1,4 +1,4 @@
-"""Which events become objects: counting repeats, folding similar ones together, refusing floods.
+"""Correlation of events: repeats are counted, similar events combined, floods refused.
 
 Pure: a state machine over ``now``, following client-go's ``tools/record`` event correlator:
 
@@ -27,7 +27,7 @@ COMBINED_PREFIX = "(combined from similar events): "
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something a component wants to tell about an object."""
+    """An event that a component reports about an object, before correlation."""
 
     about: ObjectReference
     type: str
@@ -37,7 +37,7 @@ class Happening:
 
 
 class Identity(NamedTuple):
-    """What makes two happenings one event; an empty message stands for the folded ones."""
+    """The key by which two happenings are one event; combined events have an empty message."""
 
     about: tuple[str, ...]
     field_path: str
@@ -48,7 +48,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Write a new event, and tell ``Correlator.created`` its name."""
+    """Write a new event, and pass its name to ``Correlator.created``."""
 
     identity: Identity
     message: str
@@ -118,7 +118,7 @@ class Correlator:
         self._allowances: _Recent[_Allowance] = _Recent()
 
     def decide(self, happening: Happening) -> Create | Update | Drop:
-        """What to write for ``happening``."""
+        """Return the write that ``happening`` requires."""
         identity, message = self._fold(happening)
         written = self._written.use(identity)
         if written is not None:

@@ -1,8 +1,8 @@
-"""Recording events: what a component tells people about an object.
+"""Recording of events about objects, for people to read.
 
-Telling must never hold up or break the work it tells about: ``event`` only puts a note into a bounded
-queue and returns. One task writes the notes in order, after the correlator folded repeats. What cannot
-be written is tried 12 times, 10 s apart (client-go), and a full queue drops the newest; both are logged.
+Recording never delays or fails the work it reports: ``event`` only puts the event into a bounded queue and
+returns. One task writes the events in order, after the correlator combined repeats. A failed write is
+repeated 12 times, 10 s apart (client-go), and a full queue drops the newest event; both are logged.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 Regarding = ApiObject | ObjectReference
-"""What an event is about: the object, or what is known of one that is not here."""
+"""The object of an event, or a reference to one that this process does not hold."""
 
 
 def reference_to(obj: Regarding, field_path: str = "") -> ObjectReference:
-    """How an event names what it is about."""
+    """Return the reference by which an event names its object."""
     if isinstance(obj, ObjectReference):
         return obj
     metadata = obj.metadata
@@ -67,7 +67,7 @@ class EventRecorder:
         self._dropped_in_a_row = 0
 
     def event(self, obj: Regarding, type: str, reason: str, message: str, *, field_path: str = "") -> None:
-        """Tell that something happened to ``obj``. Never waits, never raises.
+        """Record an event about ``obj``. Never waits, never raises.
 
         Args:
             type: ``Normal`` or ``Warning``.
@@ -163,9 +163,9 @@ class EventRecorder:
         await self._client.patch(Event, update.name, change, _namespace(happening.about))
 
     async def _create(self, happening: Happening, create: Create, *, retried: bool) -> None:
-        """Two components may tell about one object in the same instant: then another name is tried.
+        """Create the event. If its name is taken, try another: two components may report in one instant.
 
-        After a broken connection the name being taken means that the first try did arrive.
+        After a broken connection a taken name means that the first attempt did arrive.
         """
         for attempt in range(_NAME_TRIES_MAX):
             event = self._build(happening, create)

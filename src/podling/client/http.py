@@ -33,7 +33,7 @@ S = TypeVar("S", bound=Struct)
 D = TypeVar("D")
 
 WATCH_SECONDS_MIN = 300.0
-"""Watches ask to be ended after 5 to 10 minutes, as reflectors do, so that load moves between servers."""
+"""Watches request a timeout of 5 to 10 minutes, as reflectors do, so that load moves between servers."""
 
 
 class _Line(Struct, frozen=True):

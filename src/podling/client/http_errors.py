@@ -1,7 +1,7 @@
-"""What an answer that is no success means.
+"""Errors from HTTP responses.
 
-A Kubernetes API server explains itself with a ``Status``. What stands between it and us (proxies,
-load balancers) does not: then the code alone is named, with the reasons and words that client-go uses.
+A Kubernetes API server explains an error with a ``Status``; proxies and load balancers in between do not.
+Then the error names the code alone, with the reasons and messages of client-go.
 """
 
 from __future__ import annotations

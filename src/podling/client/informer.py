@@ -2,12 +2,12 @@
 
 The argument, in three parts:
 
-* **Which request comes next** is decided in ``list_and_watch``.
+* ``list_and_watch`` decides **which request comes next**.
 * **The copy never goes back.** Revisions are numbers that only rise; an event or a list older than
   what is held is not taken.
 * **Handlers see every object's life without gaps in its shape**: add, updates, delete, in order,
   called synchronously after the copy changed. A name taken by a new object (another UID) is a delete
-  followed by an add, also when both happened while nobody watched.
+  followed by an add, also when both happened while no watch was open.
 
 Intermediate states may be skipped (after a relist): readers are level-triggered.
 """
@@ -153,7 +153,7 @@ class Informer(Generic[T]):
         return found.values() if found is not None else ()
 
     def count_index(self, name: str, value: str) -> int:
-        """How many objects ``by_index`` would find."""
+        """Return the number of objects that ``by_index`` would find."""
         found = self._indexes[name].get(value)
         return len(found) if found is not None else 0
 

@@ -15,8 +15,8 @@ T = TypeVar("T", bound=ApiObject)
 class InformerFactory:
     """Makes informers on demand over one client and runs them all.
 
-    Ask for informers, add handlers and indexes, then ``run``; informers asked for while running are
-    started at once.
+    Request informers, add handlers and indexes, then ``run``; informers requested while running start at
+    once.
     """
 
     def __init__(self, client: Client) -> None:
@@ -54,7 +54,7 @@ class InformerFactory:
             self._tasks.clear()
 
     async def synced(self) -> None:
-        """Wait until every informer asked for so far holds its first list."""
+        """Wait until every informer requested so far holds its first list."""
         for informer in tuple(self._informers.values()):
             await informer.synced()
 

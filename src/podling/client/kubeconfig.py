@@ -1,11 +1,11 @@
-"""Reading kubeconfig files: which server to speak to, and as whom.
+"""Kubeconfig files: the server to connect to, and the credentials.
 
-Follows client-go's loading rules: ``$KUBECONFIG`` may name several files, of which the first to say
-something wins; without it ``~/.kube/config``; without that the service account of the pod we run in.
+Follows client-go's loading rules: ``$KUBECONFIG`` may name several files, of which the first with a value
+wins; without it ``~/.kube/config``; without that the service account of the pod we run in.
 Relative paths are relative to the file that names them, and inline data wins over a path.
 
-Everything a file says is either honoured or refused by name: credential plugins (``exec``,
-``auth-provider``) run foreign programs, which this client does not do.
+Every setting is either honoured or refused by name: credential plugins (``exec``, ``auth-provider``) run
+foreign programs, which this client does not do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class KubeconfigError(ValueError):
-    """The configuration cannot be read, or asks for what this client cannot do."""
+    """The configuration cannot be read, or requires an unsupported feature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def load(path: str | Path | None = None, context: str | None = None) -> Connecti
 
 
 def usual_files() -> list[Path]:
-    """Where a kubeconfig is looked for, first the one that wins."""
+    """Return the paths of kubeconfig files in order of precedence."""
     named = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
     return named or [Path.home() / ".kube" / "config"]
 

@@ -58,7 +58,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Somebody else holds the lease."""
+    """Another candidate holds the lease."""
 
     holder: str
 
@@ -71,7 +71,11 @@ def sight(previous: Sighting | None, record: LeaseSpec, at: float) -> Sighting:
 def decide(
     identity: str, sighting: Sighting | None, timing: Timing, now: datetime, monotonic: float
 ) -> Write | Wait:
-    """Whether ``identity`` may write the lease now, and what. ``sighting`` is None if there is none."""
+    """Decide whether ``identity`` may write the lease now, and its contents.
+
+    Args:
+        sighting: None without a lease.
+    """
     duration = int(timing.lease_duration)
     if sighting is None:
         return Write(_record(identity, duration, acquired=now, renewed=now, transitions=0))
@@ -115,7 +119,7 @@ class LeaderElector:
     Args:
         identity: must differ between all candidates.
         lease: where the record is kept.
-        recorder: tells who became leader and who stopped, as events on the Lease.
+        recorder: records events on the Lease when a candidate becomes leader or stops leading.
     """
 
     def __init__(
@@ -137,7 +141,7 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """Who holds the lease as far as we have seen; empty if nobody."""
+        """The last holder of the lease seen; empty for none."""
         return (self._sighting.record.holder_identity or "") if self._sighting else ""
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:

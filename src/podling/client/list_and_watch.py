@@ -1,4 +1,4 @@
-"""Which request an informer makes next: a list, or the watch that follows it. Pure.
+"""The next request of an informer: a list, or the watch that follows it. Pure.
 
 ``step`` goes between two states, ``NeedList`` and ``Watching``; "watching without a revision" cannot be
 written down. Only progress (an event or a bookmark that arrived) clears the failures, so neither an answer
@@ -63,7 +63,7 @@ Outcome = Listed | WatchEnded | WatchFailed | ListFailed
 
 
 def step(state: State, outcome: Outcome) -> State:
-    """What to do next, after the request that ``state`` asked for had this ``outcome``."""
+    """Return the next state after the request of ``state`` had this ``outcome``."""
     match outcome:
         case Listed(revision=revision):
             return Watching(revision, state.failures)

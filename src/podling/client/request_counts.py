@@ -1,4 +1,4 @@
-"""What the components of this process ask of the API server, counted as their own clients would elsewhere.
+"""Counts of the requests of this process's components, as client-go keeps them in separate processes.
 
 Source of names and labels: ``component-base/metrics/prometheus/restclient``.
 """
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class CountedBackend:
-    """A ``Backend`` that counts. ``host``: where the server would be asked over the network."""
+    """A ``Backend`` that counts. ``host``: the server's address on the network."""
 
     def __init__(self, backend: Backend, host: Callable[[], str]) -> None:
         self._backend, self._host = backend, host

@@ -1,17 +1,17 @@
 """The loop that runs a reconciler: everything about retrying, in one place.
 
-A reconciler sees a key and brings the world closer to what is asked; it never sees the event that
-woke it, never sleeps and never counts failures. What happens next is decided here by one switch:
+A reconciler receives a key and brings the cluster closer to the desired state; it never sees the event that
+woke it, never sleeps and never counts failures. One switch decides the next run:
 
 =======================  =======================================================
 the run ends with        then
 =======================  =======================================================
 ``AwaitChange``          forget the back-off; the next change wakes the key
 ``RequeueAfter``         forget the back-off; run again then, or on a change
-a conflict (409)         run again shortly: somebody else wrote, our view was old
+a conflict (409)         run again shortly: another client wrote, the copy was old
 ``Terminal``             nothing: only a change of the object can help
 any other exception      run again after the key's back-off, or later if the
-                         server asked for it (``Retry-After``)
+                         server requires it (``Retry-After``)
 =======================  =======================================================
 """
 
@@ -94,7 +94,7 @@ def what_next(outcome: Action | Exception) -> Decision:
 
 @dataclass(slots=True)
 class Counters:
-    """What a runner has done so far; read by metrics, written by the runner alone."""
+    """Counts of a runner's work; metrics read them, only the runner writes them."""
 
     runs: int = 0
     failures: int = 0
@@ -167,7 +167,7 @@ class Runner:
                 assert_never(decision)
 
     def _retry(self, key: Key, seconds: float) -> None:
-        # The queue keeps the earliest time asked for, so a longer wish of the server cannot be put
+        # The queue keeps the earliest time requested, so a longer wait of the server cannot be put
         # beside the back-off: it takes its place.
         if seconds > 0:
             self._queue.add_after(key, seconds)

@@ -1,8 +1,7 @@
-"""One HTTP exchange with an API server: connections, credentials, TLS, and when to ask again.
+"""One HTTP exchange with an API server: connections, credentials, TLS and retries.
 
-An answer that says when to come back (429 or 5xx with ``Retry-After``) is asked for again then, at most
-10 times, as client-go does; where no answer came at all the caller gets ``Unreachable``. Nothing here
-knows kinds or objects: see ``client.http`` for those.
+A response with ``Retry-After`` (429 or 5xx) is retried after that time, at most 10 times, as client-go does;
+without any response the caller gets ``Unreachable``. ``client.http`` adds kinds and objects.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ RETRIES_MAX = 10
 CONNECT_SECONDS_MAX = 30.0
 SILENCE_SECONDS_MAX = 60.0
 TOKEN_FILE_SECONDS = 60.0
-"""How long a token read from a file is used before the file is read again: it is rotated."""
+"""Seconds after which a token is read from its file again: files are rotated."""
 
 
 class Transport:
@@ -52,7 +51,7 @@ class Transport:
         body: bytes | None = None,
         content_type: str = "application/json",
     ) -> bytes:
-        """Send a request, again if told when, and return the body of a successful answer."""
+        """Send a request, retry it after ``Retry-After``, and return the body of a successful response."""
         tries = 0
         while True:
             async with self.open(method, path, query or {}, body, content_type) as response:
@@ -139,7 +138,7 @@ class Transport:
 
 
 def ssl_context(connection: Connection) -> tls.SSLContext:
-    """TLS as the connection asks for it: whom to trust, and which certificate to show."""
+    """Return the TLS context of a connection: trusted authorities, and the client certificate."""
     context = tls.create_default_context(
         cadata=connection.certificate_authority.decode() if connection.certificate_authority else None
     )

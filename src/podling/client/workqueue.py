@@ -1,12 +1,12 @@
 """The queue of keys between an informer and its reconciler.
 
-What it promises, whatever the order of calls:
+Guarantees, in any order of calls:
 
 * A key waits at most once, however often it was added (dedup).
 * A key is never handed out while a worker still holds it; adding it meanwhile makes it wait again
   as soon as the worker is ``done``. So no change is missed and no two runs of one key overlap.
-* A delayed key is handed out no earlier than asked, and of several delays the earliest counts.
-* Back-off is kept per key and doubles from 5 ms to 1000 s, or less if so asked, until the key is forgotten.
+* A delayed key is handed out no earlier than requested, and of several delays the earliest counts.
+* Back-off is kept per key and doubles from 5 ms to 1000 s, or a lower maximum, until the key is forgotten.
 
 Constants are those of client-go's ``util/workqueue`` default item limiter. Its overall rate limit is left
 out: that exists to protect a remote API server, which defends itself (429).
@@ -58,9 +58,9 @@ class WorkQueue(Generic[K]):
         """Since when a worker has each key."""
         self.adds, self.retries = 0, 0
         self.waited, self.worked = Histogram(WORK_SECONDS), Histogram(WORK_SECONDS)
-        """How long keys waited for a worker, and how long workers had them, in seconds."""
+        """Histograms of the seconds that keys waited for a worker, and that workers held them."""
         self._failures: dict[K, int] = {}
-        self._due: dict[K, float] = {}  # the earliest time asked for, per delayed key
+        self._due: dict[K, float] = {}  # the earliest time requested, per delayed key
         self._timeline: list[tuple[float, int, K]] = []  # may hold entries that _due no longer confirms
         self._sequence = count()
         self._timer: asyncio.TimerHandle | None = None
@@ -69,12 +69,12 @@ class WorkQueue(Generic[K]):
         self._closed = False
 
     def __len__(self) -> int:
-        """How many keys wait to be handed out now (delayed and held ones not counted)."""
+        """Return the number of keys ready to be handed out (delayed and held ones not counted)."""
         return len(self._ready)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits and nothing is held; delayed keys may still come."""
+        """Return whether no key waits and none is held; delayed keys may still come."""
         return not self._ready and not self._held
 
     def held_seconds(self) -> list[float]:
@@ -83,7 +83,7 @@ class WorkQueue(Generic[K]):
         return [now - since for since in self._held.values()]
 
     def add(self, key: K) -> None:
-        """Ask for a run of ``key`` as soon as possible."""
+        """Request a run of ``key`` as soon as possible."""
         if self._closed or key in self._dirty:
             return
         self._dirty[key] = clock.monotonic()
@@ -93,7 +93,7 @@ class WorkQueue(Generic[K]):
             self._wake_one()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Ask for a run of ``key`` in ``seconds``; an earlier time already asked for stays."""
+        """Request a run of ``key`` in ``seconds``; an earlier time already requested stays."""
         if seconds <= 0:
             self.add(key)
             return
@@ -108,7 +108,7 @@ class WorkQueue(Generic[K]):
         self._set_timer()
 
     def add_backoff(self, key: K) -> float:
-        """Count a failure of ``key`` and ask for another run after its back-off; returns its seconds."""
+        """Count a failure of ``key``, and request a run after its back-off. Return its seconds."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         delay = min(backoff_seconds(failures), self._backoff_seconds_max)
         self.add_after(key, delay)
@@ -119,7 +119,7 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
 
     def failures(self, key: K) -> int:
-        """How often ``key`` failed in a row."""
+        """Return the number of failures of ``key`` in a row."""
         return self._failures.get(key, 0)
 
     async def get(self) -> K:
@@ -132,7 +132,7 @@ class WorkQueue(Generic[K]):
             try:
                 await waiter
             except asyncio.CancelledError:
-                # Woken and cancelled at once: the wake-up belongs to somebody else now.
+                # Woken and cancelled at once: the wake-up belongs to another worker now.
                 if waiter.done() and not waiter.cancelled() and self._ready:
                     self._wake_one()
                 raise

@@ -1,6 +1,6 @@
-"""What a request for a certificate (PKCS #10) asks for: the subject and the other names.
+"""Certificate signing requests (PKCS #10): the subject and the other names requested.
 
-Pure. Whoever reads many of them pays for the library at the first.
+Pure. The first request that is read loads the library.
 Upstream: ``ParseCSR`` in ``pkg/apis/certificates/helpers.go``, with Go's ``x509.CertificateRequest``.
 """
 
@@ -18,7 +18,7 @@ NOT_A_REQUEST = "PEM block type must be CERTIFICATE REQUEST"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The names that a request asks a certificate for."""
+    """The names that a request wants in its certificate."""
 
     common_name: str = ""
     organizations: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ def request_block(pem: bytes) -> bytes:
 
 
 def wanted(pem: bytes) -> Wanted:
-    """What a request asks for. Raises ``ValueError`` for what is none."""
+    """Return the names in a request. Raises ``ValueError`` for text that is no request."""
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 

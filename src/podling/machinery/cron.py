@@ -47,7 +47,7 @@ class Schedule:
     months: frozenset[int] = frozenset()
     weekdays: frozenset[int] = frozenset()
     any_day: bool = False
-    """Whether one of the two day fields says nothing (a star without a step): then both must match."""
+    """True if one of the two day fields is a star without a step: then both must match."""
     zone: tzinfo = UTC
 
     def next_after(self, moment: datetime) -> datetime | None:
@@ -66,7 +66,7 @@ class Schedule:
         return None
 
     def _step(self, local: datetime) -> Callable[[datetime], datetime] | None:
-        """How to get past a local time that does not match; None if it does."""
+        """Return the step past a local time that does not match; None if it matches."""
         if local.month not in self.months:
             return lambda time: self._midnight((local.replace(day=1) + timedelta(days=32)).replace(day=1))
         if not self._day_matches(local):

@@ -32,7 +32,7 @@ class ApiError(Exception):
 
     @property
     def retry_after(self) -> int | None:
-        """Seconds the server asks to wait before another try, if it does."""
+        """Seconds to wait before a retry (``Retry-After``), if the server states them."""
         return self.status.details.retry_after_seconds or None if self.status.details else None
 
 
@@ -171,7 +171,7 @@ def is_storage_too_large(error: BaseException) -> bool:
 
 
 def expired(message: str) -> ApiError:
-    """410: the revision asked for is gone; list again."""
+    """410: the requested revision is compacted; list again."""
     return failure(410, "Expired", message)
 
 

@@ -24,9 +24,9 @@ MAX_KEPT_STEPS = 64
 
 
 class Path:
-    """Where a field is: ``Path("spec").child("containers").index(0).child("name")``.
+    """The path of a field: ``Path("spec").child("containers").index(0).child("name")``.
 
-    A path remembers the paths below it. Validation walks the same fields of every object, and nearly always
+    A path caches the paths below it. Validation walks the same fields of every object, and nearly always
     finds nothing wrong with them: then naming a field costs one look-up and makes nothing.
     """
 
@@ -96,7 +96,7 @@ _WITHOUT_VALUE = {ErrorType.REQUIRED, ErrorType.FORBIDDEN, ErrorType.TOO_LONG, E
 
 
 OMITTED: Final = object()
-"""In the place of a value that messages do not show: too large, or told in the text already."""
+"""In the place of a value that messages do not show: too large, or part of the text already."""
 
 
 class Shown(str):
@@ -135,7 +135,7 @@ def bounded(check: Callable[P, list[FieldError]], *args: P.args, **kwargs: P.kwa
 
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """For errors that only tell which of several alternatives a value is."""
+    """For errors that only name the alternative, of several, that a value is."""
     token = _made.set(None)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The named formats of strings that schemas may ask for. Unknown names ask for nothing.
+"""The named formats of strings in schemas. Unknown names check nothing.
 
 Names and their meaning: ``kube-openapi/pkg/validation/strfmt``.
 """
@@ -40,13 +40,13 @@ _RGB = re.compile(rf"^rgb\(\s*{_BYTE}\s*,\s*{_BYTE}\s*,\s*{_BYTE}\s*\)$").match
 
 
 def matches(name: str, text: str) -> bool:
-    """Whether ``text`` is of the format ``name``."""
+    """Return whether ``text`` is of the format ``name``."""
     check = _FORMATS.get(name.replace("-", ""))
     return check is None or check(text)
 
 
 def is_known(name: str) -> bool:
-    """Whether ``name`` asks for anything."""
+    """Return whether ``name`` is a format with a check."""
     return name.replace("-", "") in _FORMATS
 
 

@@ -1,4 +1,4 @@
-"""Histograms that cost next to nothing until somebody reads them: the metrics library is loaded only then."""
+"""Histograms that cost almost nothing until they are read: only then the metrics library is loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = TypeVar("Values", bound=tuple[str, ...])
 
 
 class Histogram:
-    """How often values fell below each of ``bounds``, and their sum."""
+    """Counts of values below each of ``bounds``, and their sum."""
 
     __slots__ = ("_bounds", "_buckets", "total")
 
@@ -54,7 +54,7 @@ def histograms(name: str, text: str, labels: Iterable[str], found: Mapping[Value
 
 
 def summaries(name: str, text: str, labels: Iterable[str], found: Mapping[Values, Histogram]) -> Any:
-    """How many values there were, and their sum."""
+    """Return the number of values, and their sum."""
     from prometheus_client.core import SummaryMetricFamily
 
     family = SummaryMetricFamily(name, text, labels=tuple(labels))

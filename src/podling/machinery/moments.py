@@ -1,6 +1,6 @@
 """Moments beside spans of time that a spec names. Pure.
 
-Specs may ask for 64 bits of seconds, and calendars end: what lies beyond is the first or the last moment.
+Specs may name 64 bits of seconds, but calendars end: moments beyond become the first or the last one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What names, labels and keys may look like, with the texts of ``apimachinery/pkg/util/validation``.
+"""Formats of names, labels and keys, with the messages of ``apimachinery/pkg/util/validation``.
 
-Every function takes a string and answers the list of what is wrong with it, empty when it is fine;
-callers wrap each text into a field error of their own. The regular expressions are shown to users
+Every function takes a string and returns the list of its errors, empty for a valid one; callers
+wrap each text into a field error of their own. The regular expressions are shown to users
 inside the texts, so they are Kubernetes' own, letter for letter, and matched against the whole string.
 Lengths are in bytes of UTF-8, as Go counts them.
 """
@@ -109,7 +109,7 @@ def max_length_error(length: int) -> str:
 
 
 def regex_error(message: str, pattern: str, *examples: str) -> str:
-    """How Kubernetes explains a value that does not match: what is allowed, examples, the pattern."""
+    """Return Kubernetes' message for a value that does not match: the rule, examples, the pattern."""
     if not examples:
         return f"{message} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
@@ -260,7 +260,7 @@ def _parent_folder(value: str) -> list[str]:
 
 
 def path_segment_errors(value: str) -> list[str]:
-    """What may stand between two slashes of a URL: the names of RBAC objects, for one."""
+    """Check a segment of a URL's path, such as the name of an RBAC object."""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return path_segment_prefix_errors(value)
@@ -353,7 +353,7 @@ def _not_canonical(value: str, canonical: str) -> list[str]:
 
 
 def has_leading_zeros(value: str) -> bool:
-    """Whether an octet or a prefix length begins with a 0 that others would read as octal."""
+    """Return whether an octet or a prefix length begins with a 0 that some parsers read as octal."""
     address, _, length = value.partition("/")
     octets = () if ":" in address else address.split(".")
     return any(len(number) > 1 and number.startswith("0") for number in (*octets, length))

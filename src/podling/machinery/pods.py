@@ -1,8 +1,8 @@
-"""What a pod asks for and what it is: facts about pods that several rooms must compute alike.
+"""Facts about pods that several components compute alike: requests, QoS class, kinds of pods.
 
 The API server writes ``status.qosClass`` and checks updates against it, the scheduler places by
-effective requests, the kubelet builds cgroups and ranks evictions by both. Were each to compute them,
-they could disagree; so they are computed here, by plain functions over the frozen types.
+effective requests, the kubelet builds cgroups and ranks evictions by both. They must agree,
+so plain functions over the frozen types compute them here.
 
 Upstream: ``pkg/apis/core/v1/helper/qos/qos.go``, ``component-helpers/resource/helpers.go``,
 ``pkg/kubelet/types/pod_update.go``.
@@ -20,7 +20,7 @@ BURSTABLE = "Burstable"
 BEST_EFFORT = "BestEffort"
 
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
-"""Priorities from here on are critical: such pods may preempt others at the kubelet's door."""
+"""Priorities from here on are critical: such pods may preempt others during the kubelet's admission."""
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """The annotation of a DaemonSet that counts its templates."""
@@ -41,12 +41,12 @@ Resources = dict[str, Quantity]
 
 
 def is_sidecar(container: Container) -> bool:
-    """Whether an init container keeps running beside the regular ones (``restartPolicy: Always``)."""
+    """Return whether an init container keeps running beside the regular ones (``restartPolicy: Always``)."""
     return container.restart_policy == "Always"
 
 
 def is_pod_level_resource(name: str) -> bool:
-    """Whether ``spec.resources`` may set this resource for the pod as a whole."""
+    """Return whether ``spec.resources`` may set this resource for the pod as a whole."""
     return name in QOS_RESOURCES or name.startswith(HUGE_PAGES)
 
 
@@ -91,7 +91,7 @@ def qos_class_of(pod: Pod) -> str:
 
 
 def pod_requests(spec: PodSpec) -> Resources:
-    """What the pod needs from a node: the most it needs at any moment of its life, plus overhead."""
+    """Return the pod's effective requests: the most it needs at any time, plus overhead."""
     total = _aggregate(spec, "requests")
     if spec.resources is not None:
         total.update(_pod_level(spec.resources.requests))
@@ -119,23 +119,23 @@ def container_limits_total(spec: PodSpec) -> Resources:
 
 
 def is_terminal(pod: Pod) -> bool:
-    """Whether the phase is final: ``Succeeded`` or ``Failed``."""
+    """Return whether the phase is final: ``Succeeded`` or ``Failed``."""
     return pod.status.phase in ("Succeeded", "Failed")
 
 
 def is_mirror(pod: Pod) -> bool:
-    """Whether the pod only mirrors, in the API, a static pod of some kubelet."""
+    """Return whether the pod only mirrors, in the API, a static pod of some kubelet."""
     return MIRROR_ANNOTATION in pod.metadata.annotations
 
 
 def is_static(pod: Pod) -> bool:
-    """Whether the pod came to its kubelet from a file or URL rather than from the API."""
+    """Return whether the pod came to its kubelet from a file or URL rather than from the API."""
     source = pod.metadata.annotations.get(SOURCE_ANNOTATION)
     return source is not None and source != "api"
 
 
 def is_critical(pod: Pod) -> bool:
-    """Whether the node must run it whatever else has to go: static, mirror, or of system priority."""
+    """Return whether the pod is critical for its node: static, mirror, or of system priority."""
     return is_static(pod) or is_mirror(pod) or (pod.spec.priority or 0) >= SYSTEM_CRITICAL_PRIORITY
 
 
@@ -145,7 +145,7 @@ def condition(pod: Pod, type_: str) -> PodCondition | None:
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether the ``Ready`` condition is True."""
+    """Return whether the ``Ready`` condition is True."""
     ready = condition(pod, "Ready")
     return ready is not None and ready.status == "True"
 

@@ -1,7 +1,7 @@
 """Resource quantities (``500m``, ``1.5Gi``, ``1e3``), exact, as ``apimachinery/pkg/api/resource`` has them.
 
-A quantity is a rational number and the family of suffixes it was written in. Whatever was written,
-there is one canonical text: no fraction, the largest suffix that leaves a whole number, the same
+A quantity is a rational number and the family of suffixes it was written in. Each has one
+canonical text: no fraction, the largest suffix that leaves a whole number, the same
 family. Nothing is ever rounded but what is finer than one billionth, which is rounded away from
 zero, as Kubernetes does. Amounts with a binary suffix are capped at the largest int64 when they are read,
 all others when they are taken as a number: sums of exact amounts must not overflow.
@@ -45,14 +45,14 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True, order=False)
 class Quantity:
-    """An exact amount: a whole number of billionths. Compares by amount, whatever the format."""
+    """An exact amount: a whole number of billionths. Compares by amount in any format."""
 
     nano: int
     format: Format = Format.DECIMAL_SI
 
     @property
     def value(self) -> int:
-        """The amount in units as an int64, rounded away from zero (never promise less than was asked)."""
+        """The amount in units as an int64, rounded away from zero (never less than was requested)."""
         return _bounded(_round_away(self.nano, NANO))
 
     @property

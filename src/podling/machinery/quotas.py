@@ -1,7 +1,7 @@
-"""What an object counts against a ResourceQuota, and which quotas it concerns.
+"""The usage of an object against ResourceQuotas, and the quotas that it concerns.
 
-Admission asks it of an object on its way in, a controller of all objects to write a quota's status;
-both must count alike. A resource is counted under every name that a quota may use for it: a pod's cpu
+Admission computes it for a new object, a controller for all objects of a quota's status; both must
+agree. A resource is counted under every name that a quota may use for it: a pod's cpu
 request is ``cpu`` and ``requests.cpu``, its cpu limit ``limits.cpu``.
 
 Upstream: ``pkg/quota/v1/evaluator/core``, ``staging/src/k8s.io/apiserver/pkg/quota/v1``.
@@ -37,7 +37,7 @@ NATIVE = ("cpu", "memory", "ephemeral-storage")
 REQUIRED_OF_PODS = frozenset({
     "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory",
 })  # fmt: skip
-"""What every container must say once a quota limits it: otherwise the quota could not be kept."""
+"""Resources that every container must state once a quota limits them."""
 
 COUNTED_BY_NAME = ("configmaps", "secrets", "replicationcontrollers", "resourcequotas")
 """Core kinds that quotas also count by their bare plural."""
@@ -111,7 +111,7 @@ def _claim_usage(claim: PersistentVolumeClaim) -> Resources:
 
 
 def in_scope(spec: ResourceQuotaSpec, obj: Any) -> bool:
-    """Whether a quota is about ``obj`` at all. Scopes are about pods and claims; they leave out all else."""
+    """Return whether a quota concerns ``obj``. Scopes concern pods and claims only."""
     requirements = [ScopedResourceSelectorRequirement(scope_name=s, operator="Exists") for s in spec.scopes]
     if spec.scope_selector is not None:
         requirements += spec.scope_selector.match_expressions
@@ -187,7 +187,7 @@ def total(each: Iterable[Resources], names: Iterable[str]) -> Resources:
 
 
 def exceeded(hard: Mapping[str, Quantity], used: Resources, more: Resources) -> list[str]:
-    """The names of limits that ``more`` would break; what asks for nothing more never does."""
+    """Return the names of the limits that ``more`` would exceed; zero never exceeds one."""
     return sorted(
         name
         for name, limit in hard.items()

@@ -88,7 +88,7 @@ def requirement(
 
 
 def key_errors(key: str, path: fields.Path) -> list[fields.FieldError]:
-    """What is wrong with the key of a requirement."""
+    """Return the errors of a requirement's key."""
     wrong = names.qualified_name_errors(key)
     return [fields.invalid(path, key, "; ".join(wrong))] if wrong else []
 

@@ -50,12 +50,12 @@ class Resource:
 
     @cached_property
     def group_version(self) -> str:
-        """What ``apiVersion`` says: ``v1``, ``apps/v1``."""
+        """The value of ``apiVersion``: ``v1``, ``apps/v1``."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_resource(self) -> str:
-        """How messages name the resource: ``pods``, ``deployments.apps``."""
+        """The name of the resource in messages: ``pods``, ``deployments.apps``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @cached_property
@@ -69,7 +69,7 @@ class Resource:
 
     @cached_property
     def stored(self) -> bool:
-        """Whether objects of this kind are kept; reviews, bindings and evictions are answered only."""
+        """True if objects of this kind are stored; reviews, bindings and evictions are not."""
         return "get" in self.verbs and self.kind != "ComponentStatus"
 
     @cached_property
@@ -87,7 +87,7 @@ class Resource:
 
     @cached_property
     def key_prefix(self) -> str:
-        """Where all objects of this resource are stored, with a slash at the end."""
+        """The prefix of the keys of all objects of this resource, with a slash at the end."""
         stored = self.storage_resource
         return f"/registry/{stored.group}/{stored.plural}/" if stored.group else f"/registry/{stored.plural}/"
 
@@ -96,7 +96,7 @@ class Resource:
         return f"{self.key_prefix}{namespace}/{name}" if self.namespaced else self.key_prefix + name
 
     def namespace_prefix(self, namespace: str | None) -> str:
-        """Where the objects of one namespace are stored; all of them for None or an empty one."""
+        """Return the prefix of the keys of one namespace's objects; of all for None or an empty one."""
         return f"{self.key_prefix}{namespace}/" if self.namespaced and namespace else self.key_prefix
 
 

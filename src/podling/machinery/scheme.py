@@ -26,7 +26,7 @@ __all__ = [
 
 _BY_PATH = {(each.group, each.version, each.plural): each for each in RESOURCES}
 _BY_TYPE: dict[type[Any], Resource] = {}
-"""The types of built-in kinds, as they are first asked about."""
+"""The types of built-in kinds, loaded at their first use."""
 _BY_KIND = {(each.group, each.version, each.kind): each for each in RESOURCES}
 
 

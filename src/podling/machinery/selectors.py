@@ -3,7 +3,7 @@
 The grammar of label selectors is that of ``apimachinery/pkg/labels``: ``a=b``, ``a==b``, ``a!=b``,
 ``a in (b,c)``, ``a notin (b)``, ``a``, ``!a``, ``a>1``, ``a<1``, joined by commas, all of which must hold.
 Field selectors (``pkg/fields``) know ``=``, ``==`` and ``!=`` only, and escape with backslashes.
-Parsed selectors are immutable; parsing is cached, because watches ask the same ones again.
+Parsed selectors are immutable; parsing is cached, because watches repeat the same ones.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LabelSelector:
 
     @property
     def empty(self) -> bool:
-        """Whether it selects everything."""
+        """True if it selects everything."""
         return not self.requirements and not self.never
 
     def __str__(self) -> str:
@@ -250,7 +250,7 @@ class FieldSelector:
     terms: tuple[FieldTerm, ...] = ()
 
     def matches(self, values: Mapping[str, str]) -> bool:
-        """Whether an object with these field values is selected; a missing value is empty."""
+        """Return whether an object with these field values is selected; a missing value is empty."""
         return all((values.get(term.field, "") == term.value) == term.equal for term in self.terms)
 
     @property
@@ -259,7 +259,7 @@ class FieldSelector:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields it asks for, to be checked against those that the kind knows."""
+        """The fields that it names, to be checked against those of the kind."""
         return tuple(dict.fromkeys(term.field for term in self.terms))
 
     def required_value(self, field: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Which classes of storage a claim or volume is of: binding, quotas and tables must agree on it.
+"""The storage class of a claim or volume: binding, quotas and tables must agree on it.
 
 Upstream: ``component-helpers/storage/volume/helpers.go``.
 """

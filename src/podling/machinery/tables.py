@@ -60,7 +60,7 @@ def check_include_object(text: str) -> str:
 
 
 def translate_timestamp_since(then: datetime | None, now: datetime) -> str:
-    """How long ago ``then`` was, as the AGE column says it; ``<unknown>`` if it never was."""
+    """Return the time since ``then`` as the AGE column shows it; ``<unknown>`` for None."""
     return UNKNOWN if then is None else human_duration(now - then)
 
 

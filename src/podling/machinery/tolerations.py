@@ -1,4 +1,4 @@
-"""Which taints a toleration puts up with: the scheduler, the controllers and the kubelet must agree on it.
+"""Taints that a toleration tolerates: the scheduler, the controllers and the kubelet must agree on it.
 
 Upstream: ``component-helpers/scheduling/corev1/helpers.go``, ``Toleration.ToleratesTaint``.
 """
@@ -9,7 +9,7 @@ from podling.api.core_v1 import Taint, Toleration
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether this toleration puts up with ``taint``."""
+    """Return whether this toleration tolerates ``taint``."""
     return covers(toleration, taint.key, taint.value or "", taint.effect)
 
 

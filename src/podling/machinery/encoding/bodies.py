@@ -42,7 +42,7 @@ class Body(Struct, frozen=True):
     value: Any
     duplicates: tuple[str, ...] = ()
     text: str = ""
-    """What was read, if it is JSON and has such keys: it tells the order in which they come."""
+    """The plain data, if it is JSON with such keys: it has their order."""
 
 
 def read_body(data: bytes, content_type: str = JSON, kind: str = "", values_max: int = VALUES_MAX) -> Body:
@@ -71,7 +71,7 @@ def _refused(data: bytes, kind: str, message: str) -> ApiError:
 
 
 def _no_yaml(data: bytes, kind: str, message: str) -> ApiError:
-    """What is said of a body that is no YAML; an intent that is applied names no kind."""
+    """Return the error for a body that is no YAML; that of an apply names no kind."""
     if not kind:
         return bad_request(f"error decoding YAML: error converting YAML to JSON: {message}")
     return bad_request(
@@ -169,7 +169,7 @@ def _check_object(value: Any, data: bytes, kind: str) -> None:
 
 
 def too_deep(value: Any, openers: int) -> bool:
-    """Whether ``value``, made of at most ``openers`` objects and arrays, nests beyond the limit."""
+    """Return whether ``value``, made of at most ``openers`` objects and arrays, nests beyond the limit."""
     if openers <= jsonscan.MAX_DEPTH:
         return False
     level = [value]

@@ -1,4 +1,4 @@
-"""How many values a body may hold: read, they take up to a hundred times as much memory as their text.
+"""Limits on the number of values in a body: decoded, they take up to 100 times the memory of their text.
 
 A list of ``{}`` takes three bytes of a body for each, and seventy bytes and more once it is read; three
 megabytes of it became gigabytes of errors in validation. So the number of values in one body is bounded

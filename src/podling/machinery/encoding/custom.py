@@ -1,11 +1,11 @@
 """Objects and resources of kinds that users define: known at run time, carried as plain data.
 
-A built-in kind has a struct; a custom one has ``CustomObject``: its metadata decoded like everyone's, the
-rest kept as the plain data that it is. Every custom resource has a subclass of its own, made from its
-definition, so that whatever goes by type (informers, clients, the codec) works for it unchanged. The types
-belong to whoever made them and live no longer than their makers: nothing here is registered anywhere.
+A built-in kind has a struct; a custom one has ``CustomObject``: its metadata decoded like any other, the
+rest kept as plain data. Every custom resource has a subclass of its own, made from its
+definition, so that all that goes by type (informers, clients, the codec) works for it unchanged. The types
+belong to their creator and are registered nowhere.
 
-What a schema says about the data is its maker's (``ObjectSchema``); without one nothing is pruned or typed.
+``ObjectSchema`` describes the data; without one nothing is pruned or typed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from podling.machinery.encoding.shapes import Kind, Shape, shape_of
 from podling.machinery.resource import READ_WRITE, Resource, Subresource
 
 HEAD = ("apiVersion", "kind", "metadata")
-"""What every object has, whatever its schema says."""
+"""The fields of every object, with any schema."""
 
 
 SHAPES_MAX = 256
@@ -33,7 +33,7 @@ SHAPES_MAX = 256
 
 
 class ObjectSchema(Protocol):
-    """What the codec and server-side apply ask of a schema."""
+    """A schema, as the codec and server-side apply use it."""
 
     @property
     def shape(self) -> Shape: ...
@@ -108,7 +108,7 @@ class CustomResource(Resource):
     schema: ObjectSchema | None = None
     schemas: Mapping[str, ObjectSchema] = field(default_factory=lambda: NO_SCHEMAS)
     """The schemas of all versions of the definition, by version: stored objects may be of any. All resources
-    of one definition share this mapping, so its identity tells by which definition an object was read."""
+    of one definition share this mapping, so its identity names the definition of a decoded object."""
 
     @cached_property
     def type(self) -> type[Any]:
@@ -235,7 +235,7 @@ custom_shape = cast("Callable[[type[Any]], Shape]", lru_cache(SHAPES_MAX)(_custo
 
 
 def object_shape(type_: type[Any]) -> Shape:
-    """What the objects of a kind are made of, built in or not."""
+    """Return the shape of the objects of a kind, built in or custom."""
     return custom_shape(type_) if is_custom(type_) else shape_of(type_)
 
 

@@ -32,7 +32,7 @@ T = TypeVar("T")
 C = TypeVar("C", bound=custom.CustomObject)
 
 Path = tuple[Any, Any] | None
-"""Where a value is, innermost step first: ``(parent, step)``. Cheap to extend, written out rarely."""
+"""The path of a value, innermost step first: ``(parent, step)``. Cheap to extend, formatted rarely."""
 
 Handler = Callable[[Any, Path, "list[str] | None"], Any]
 """(value, path, unknown fields found or None) -> the value as the API keeps it."""
@@ -55,10 +55,10 @@ def convert(plain: Any, type_: type[T], field_validation: str = "Warn") -> tuple
 def read(
     body: Body, type_: type[T], field_validation: str, *, inside_first: bool = False
 ) -> tuple[T, list[str]]:
-    """``convert`` for callers with words of their own. Raises Mismatch.
+    """Convert like ``convert``, for callers with messages of their own. Raises Mismatch.
 
-    ``inside_first``: unknown fields are told after those that are inside of their neighbours, as the reader
-    of plain data does, not in the order in which they come, as the decoder of JSON does.
+    ``inside_first``: unknown fields are reported after those inside of their siblings, as the reader of plain
+    data does, not in the order of the text, as the decoder of JSON does.
     """
     found: list[str] | None = None if field_validation == "Ignore" else []
     _check_kind(body.value, type_)
@@ -120,10 +120,10 @@ def _build_custom(plain: Any, type_: type[Any], found: list[str] | None) -> Any:
 
 
 def normalized(plain: Any, type_: type[Any], field_validation: str = "Warn") -> tuple[Any, list[str]]:
-    """``plain`` as ``convert`` would read it, but still plain and with nothing added to it.
+    """Return ``plain`` as ``convert`` would read it, but still as plain data and with nothing added.
 
-    What server-side apply needs: the fields that the writer named, their values canonical. Unknown
-    fields stay in and are told like ``convert`` tells them. Raises Mismatch.
+    Server-side apply needs the fields that the writer named, with canonical values. Unknown fields stay
+    and are reported as ``convert`` does. Raises Mismatch.
     """
     _, warnings = read(plain if isinstance(plain, Body) else Body(plain), type_, field_validation)
     value = plain.value if isinstance(plain, Body) else plain
@@ -273,7 +273,7 @@ _ZEROS: dict[Kind, Any] = {
 
 
 def _handler(shape: Shape) -> Handler | None:
-    """What a value of this shape needs beyond msgspec's check; None if that is enough."""
+    """Return the check that a value of this shape needs beyond msgspec's; None if that is enough."""
     if shape.kind is Kind.STRUCT and shape.struct:
         return plan_of(shape.struct)
     if shape.kind is Kind.LIST and shape.element:
@@ -291,7 +291,7 @@ _WITH_RESOURCE_LISTS = (core_v1.__name__, node_v1.__name__)
 
 
 def _resource_list(type_: type[Any], shape: Shape) -> Handler | None:
-    """How a ``ResourceList`` is read: what maps of quantities are called in these versions, but no others."""
+    """Return the reader of a ``ResourceList``, as only maps of quantities are called in these versions."""
     amounts = shape.element
     if shape.kind is not Kind.MAP or amounts is None or amounts.kind is not Kind.QUANTITY:
         return None
@@ -312,7 +312,7 @@ def _scalar_handler(read: Callable[[Any], Any]) -> Handler:
 
 
 def _zero(shape: Shape) -> Any:
-    """What Go has where a list or map says null."""
+    """Return Go's value for null in the place of a list or map."""
     if shape.kind is Kind.STRUCT or shape.kind is Kind.MAP:
         return {}
     return [] if shape.kind is Kind.LIST else _ZEROS.get(shape.kind)

@@ -43,21 +43,21 @@ class _Frame:
 
 
 def unknown_field(path: str) -> str:
-    """What is said of a field that the type does not have."""
+    """Return the message for a field that the type does not have."""
     return f'unknown field "{path}"'
 
 
 def strict_reports(text: str, unknown: Collection[str] = ()) -> list[str]:
-    """What is said of keys that an object names again, and of fields that are ``unknown`` (their paths).
+    """Return the messages for duplicate keys, and for fields that are ``unknown`` (their paths).
 
-    Each once, in the order of the text, and no more than Go's decoder keeps; what is inside of an unknown
-    field is not looked at. Raises JsonError for malformed text.
+    Each comes once, in the order of the text, and no more than Go's decoder keeps; the inside of an unknown
+    field is skipped. Raises JsonError for malformed text.
     """
     return list(_Scanner(text, unknown).run())
 
 
 def complaint(text: str) -> str:
-    """What Go says about a malformed text; empty if it is well-formed."""
+    """Return Go's error for a malformed text; empty if it is well-formed."""
     try:
         _Scanner(text).run()
     except JsonError as error:
@@ -74,7 +74,7 @@ class _Scanner:
         self.unknown = frozenset(unknown)
         self.names = frozenset(path.rpartition(".")[2] for path in unknown)
         self.passed = MAX_DEPTH
-        """What is deeper than this is inside of an unknown field."""
+        """The depth below which everything is inside of an unknown field."""
 
     def run(self) -> Iterable[str]:
         self.value()

@@ -1,7 +1,6 @@
-"""Which value has the wrong JSON type, in the words of Go's decoder.
+"""The first value with the wrong JSON type, with the message of Go's decoder.
 
-Only called when decoding failed, so it may take its time: it walks the data next to the type and
-stops at the first value that does not fit.
+It is only called after decoding failed, so it need not be fast: it walks the data next to the type.
 """
 
 from __future__ import annotations

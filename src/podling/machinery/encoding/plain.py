@@ -31,7 +31,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def json_type(value: Any) -> str:
-    """What Go calls a JSON value in its error messages."""
+    """Return Go's name of a JSON value's type, as its error messages use it."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -40,7 +40,7 @@ def json_type(value: Any) -> str:
 
 
 def go_text(value: Any) -> str:
-    """How Go prints a value with ``%v``: ``map[a:1 b:[x y]]``."""
+    """Format a value as Go's ``%v``: ``map[a:1 b:[x y]]``."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):

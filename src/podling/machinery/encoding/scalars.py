@@ -113,7 +113,7 @@ _LAYOUT_STEPS = (
 
 
 def _time_complaint(value: str, layout: str) -> str:
-    """Which part of the layout the text does not have, as Go's ``time.Parse`` says it."""
+    """Return the part of the layout that the text lacks, as Go's ``time.Parse`` reports it."""
     rest, start = value, f"parsing time {json.dumps(value)} as {json.dumps(layout)}: "
     for element, pattern in _LAYOUT_STEPS:
         match = re.match(pattern, rest)

@@ -1,8 +1,8 @@
-"""What the types say about every field, in one form that the codec, the patches and OpenAPI read.
+"""Shapes of all fields, derived from the types; the codec, the patches and OpenAPI read them.
 
 The struct types are the only schema. This module turns their annotations and marks, once per type,
-into ``Shape`` values: which kind of JSON value a field holds, what is inside of it, and how it
-merges. Everything that walks plain data next to a type walks these.
+into ``Shape`` values: the kind of a field's JSON value, its parts, and how it merges.
+Everything that walks plain data next to a type walks these.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ class Shape:
     micro: bool = False
     """A TIME with microseconds; otherwise it has whole seconds."""
     merge_key: str | None = None
-    """How a strategic merge patch merges a LIST: by this field of its items, as a set if empty, not
-    at all if None."""
+    """The field of its items by which a strategic merge patch merges a LIST; empty: as a set; None: it
+    replaces the list."""
     retain_keys: bool = False
     map_keys: tuple[str, ...] = ()
     """The fields that identify an item of a LIST under server-side apply; empty if there are none."""
     is_set: bool = False
-    """Whether server-side apply treats a LIST of scalars as a set."""
+    """Server-side apply treats a LIST of scalars as a set."""
     atomic: bool = False
-    """Whether server-side apply treats a STRUCT or a MAP as one value."""
+    """Server-side apply treats a STRUCT or a MAP as one value."""
     fields: Mapping[str, Shape] | None = None
     """The fields of a STRUCT that a schema describes instead of a type."""
     rest: Shape | None = None
     """The other fields of such a STRUCT; None if there can be none."""
 
     def go_type(self) -> str:
-        """What Go calls the type in its error messages: ``v1.PodSpec``, ``[]v1.Container``."""
+        """The Go name of the type in error messages: ``v1.PodSpec``, ``[]v1.Container``."""
         if self.kind is Kind.STRUCT:
             return go_name(self.struct)
         if self.kind is Kind.LIST and self.element:

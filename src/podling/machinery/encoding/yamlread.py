@@ -1,9 +1,8 @@
 """YAML to plain data, the way the API server reads it: YAML 1.1 scalars, JSON's types, bounded.
 
-Built on the parser's events rather than on its constructor, because three things matter here that a
-constructor hides: nesting must not recurse, aliases must not multiply (a text of a few lines can
-name a value of gigabytes), and repeated keys must be told with their lines. One document is read;
-what follows it is ignored, as ``sigs.k8s.io/yaml`` does.
+Built on the parser's events rather than on its constructor, for three reasons: nesting must not
+recurse, aliases must not multiply (a text of a few lines can name a value of gigabytes), and errors about
+repeated keys must name their lines. One document is read; the rest is ignored, as ``sigs.k8s.io/yaml`` does.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from podling.machinery.encoding.jsonscan import MAX_DEPTH
 from podling.machinery.encoding.plain import copied
 
 MAX_NODES_FROM_ALIASES = 100_000
-"""How many values aliases may add; honest manifests stay far below."""
+"""The number of values that aliases may add; real manifests stay far below."""
 
 _TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
 _FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
@@ -54,7 +53,7 @@ class _Open:
     value: dict[str, Any] | list[Any]
     anchor: str | None
     size: int = 1
-    """How many values it holds, with those of aliases, and itself."""
+    """The number of values in it, those of aliases and itself included."""
     key: str | None = None
     merging: bool = False
     """``key`` is the merge key: ``<<`` without quotes."""
@@ -83,7 +82,7 @@ def _loader() -> Any:
 
 
 def _complaint(error: yaml.YAMLError) -> str:
-    # Which line Go names: where the construct began if that is not the first line, counted from zero
+    # Go names the line where the construct began if that is not the first line, counted from zero
     # unless a scanner found the mistake.
     marks = [getattr(error, name, None) for name in ("context_mark", "problem_mark")]
     lines = [mark.line for mark in marks if mark and mark.line]

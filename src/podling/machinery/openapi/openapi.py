@@ -2,8 +2,8 @@
 
 kubectl reads them to explain fields, to see which query parameters the server knows
 (``fieldValidation``, ``dryRun``) and how lists of kinds it was not built with merge. The structure
-comes from the struct types, the texts from ``api/descriptions.json``; nothing is said twice. Documents are
-built when first asked for and kept: the API never changes while it runs.
+comes from the struct types, the texts from ``api/descriptions.json``; each fact stands once. Documents are
+built at the first request and kept: the API never changes while it runs.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ def definition_name(struct: type[Any]) -> str:
 
 
 def description(struct: type[Any], field: str) -> str:
-    """What the documents say of a field; empty for nothing."""
+    """Return the description of a field; empty for none."""
     return _descriptions()[definition_name(struct)].get(field, "")
 
 
 class Schemas:
-    """The definitions of one document: asks for a type, gets a reference, and all it needs is added."""
+    """The definitions of one document: a request for a type returns a reference, and adds its parts."""
 
     def __init__(self, version: int) -> None:
         self.version = version
@@ -229,7 +229,7 @@ def v3_index() -> Mapping[str, str]:
 
 
 def v3_root() -> dict[str, Any]:
-    """What ``/openapi/v3`` answers."""
+    """Return the document of ``/openapi/v3``."""
     return {"paths": {path: {"serverRelativeURL": url} for path, url in v3_index().items()}}
 
 

@@ -1,6 +1,6 @@
-"""The OpenAPI v2 document as protobuf: the form in which client-go asks for it, and the only one it takes.
+"""The OpenAPI v2 document as protobuf: the only form that client-go requests and reads.
 
-The document is the JSON one (``openapi.v2_document``); this module says only where each of its keys goes in
+The document is the JSON one (``openapi.v2_document``); this module only maps its keys to
 the messages of ``openapi.v2``. Field numbers are facts of ``google/gnostic openapiv2/OpenAPIv2.proto``.
 """
 

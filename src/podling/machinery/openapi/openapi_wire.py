@@ -22,7 +22,7 @@ _VARINT, _DOUBLE, _BYTES = 0, 1, 2
 
 
 class Field(NamedTuple):
-    """Where the value of a key goes.
+    """The place of a key's value in a message.
 
     ``kind`` is a scalar, a message, or one of an encoder's own; a list of it is a repeated field, but for any
     kind of ``value``. ``inside`` are the field numbers of the messages between, which only wrap. ``entries``:

@@ -1,8 +1,8 @@
-"""Server-side apply: several writers share one object, and each answers for the fields it set.
+"""Server-side apply: several writers share one object, and each owns the fields it set.
 
-An applier sends the fields it cares about, and nothing else. They are merged into the live object;
-what it sent last time and does not send any more goes away, unless someone else owns it too; and
-what it would change although someone else owns it is a conflict, unless it forces its way. Ownership
+An applier sends the fields that it wants to own, and nothing else. They are merged into the live object;
+fields of its last apply that it does not send any more are removed, unless another manager owns them, too;
+changing a field of another manager is a conflict, unless the applier forces it. Ownership
 is kept in ``metadata.managedFields``, one entry per writer.
 
 Everything here is pure, over plain data guided by the types. Objects of one resource are taken to
@@ -43,11 +43,11 @@ BEFORE_FIRST_APPLY = "before-first-apply"
 _NOBODYS = frozenset([(f"f:{name}",) for name in HEAD]) | {
     ("f:metadata", f"f:{name}") for name in HEAD_OF_METADATA
 }
-"""Fields that nobody owns: they identify the object, or the server alone writes them."""
+"""Fields without an owner: they identify the object, or only the server writes them."""
 
 
 class _Null:
-    """What an intent says with null: that a field is the writer's, and empty."""
+    """The value of null in an applied configuration: the writer owns the field, and it is empty."""
 
 
 NULL: Any = _Null()
@@ -148,7 +148,7 @@ def _counted(fields: FieldSet, writer: Writer) -> FieldSet:
 
 
 def merged(live: Any, intent: Any, type_: type[Any]) -> Any:
-    """``live`` with everything in it that ``intent`` says, and nobody's ownership changed.
+    """Return ``live`` with every field of ``intent``, and unchanged ownership.
 
     Both must be normal. Raises ``SchemaError`` for what the type does not have.
     """
@@ -158,14 +158,14 @@ def merged(live: Any, intent: Any, type_: type[Any]) -> Any:
 
 
 def atomics(intent: Any, type_: type[Any]) -> list[str]:
-    """Where ``intent`` names what can only be replaced as a whole: atomic lists, maps and structs."""
+    """Return the paths of atomic lists, maps and structs in ``intent``, which are replaced as a whole."""
     return list(fieldsets.atomics(intent, object_shape(type_)))
 
 
 def track_update(live: Any | None, new: Any, type_: type[Any], writer: Writer) -> Any:
-    """``new`` with the ownership that follows from an ordinary write (create, update, patch).
+    """Return ``new`` with the ownership that follows from an ordinary write (create, update, patch).
 
-    The writer owns what it changed; whoever owned that before does not any more. ``new`` may carry
+    The writer owns the fields that it changed; their former owners lose them. ``new`` may carry
     managed fields of its own; one empty entry resets them. An object with items that lack their keys keeps
     the record that it had: a write is never refused for the sake of bookkeeping.
     """
@@ -214,7 +214,7 @@ def _only(plain: Any, touched: Collection[str]) -> Any:
 
 
 def _zero(shape: Shape) -> Any:
-    """An object of which nothing was said. Structs that are always there are nobody's doing."""
+    """Return an object without owned fields. Structs that are always present have no owner."""
     return {} if shape.struct is None or custom.is_custom(shape.struct) else _zero_of(shape.struct)
 
 
@@ -224,7 +224,7 @@ def _zero_of(struct: type[Any]) -> Any:
 
 
 def _entries_before_apply(live: Any | None, shape: Shape, writer: Writer) -> list[Entry]:
-    """The entries of the live object; if it has none, someone unknown owns all that is there."""
+    """Return the entries of the live object; without any, an unknown manager owns all fields."""
     if live is None:
         return []
     entries = entries_in(live.get("metadata", {}).get("managedFields"))
@@ -281,7 +281,7 @@ def _interleaved(live: list[str], intent: list[str]) -> list[str]:
 
 
 def _pruned(merged: Any, shape: Shape, last: FieldSet, owners: Iterable[Entry]) -> Any:
-    """Without what the writer owned before and nobody owns now."""
+    """Remove the fields that the writer owned before and that have no owner now."""
     owned = fieldsets.with_named_parents(path for owner in owners for path in owner.fields)
     return fieldsets.without(merged, shape, fieldsets.with_named_parents(last) - owned)
 
@@ -299,7 +299,7 @@ def _yield_to(others: Iterable[Entry], comparison: fieldsets.Comparison, *, forc
 def _yield_but_to_oneself(
     others: Sequence[Entry], comparison: fieldsets.Comparison, live: Any, shape: Shape, writer: Writer
 ) -> list[Entry]:
-    """``_yield_to`` for kubectl, whose client-side applies are not somebody else's."""
+    """Call ``_yield_to`` for kubectl, whose client-side applies count as its own."""
     try:
         return _yield_to(others, comparison, force=False)
     except ApiError:

@@ -1,7 +1,7 @@
-"""What the creator of an object comes to own: ``fieldsV1`` of a whole new object, and the first entry.
+"""Ownership of a new object's fields: its ``fieldsV1``, and its first entry.
 
-Every created object is recorded, and many are made from one template: what was found out about one is
-remembered for those that differ from it in their names alone.
+Every created object gets one, and many come from one template: the result for one is cached for those that
+differ from it in their names alone.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ HEAD_OF_METADATA = frozenset({
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation",
     "managedFields", "resourceVersion",
 })  # fmt: skip
-"""What says which object it is, or what the server alone writes: nobody owns that."""
+"""Fields without an owner: they identify the object, or only the server writes them."""
 
 
 def first_entry(new: Any, type_: type[Any], writer: Writer) -> ManagedFieldsEntry | None:
-    """What ``track_update`` records when ``writer`` creates the object ``new``, which carries no entries.
+    """Return the entry of ``track_update`` for ``writer`` creating ``new``, which has no entries.
 
-    None when there is nothing to own, or an object with items that lack their keys.
+    None when there is nothing to own, or for an object with items that lack their keys.
     """
     nameless = replace(new, metadata=replace(new.metadata, name="", namespace=""))
     try:

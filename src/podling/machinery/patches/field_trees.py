@@ -42,7 +42,7 @@ class _Step(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What all structs with the same fields have in common: their tree in order, and where it may differ."""
+    """The tree that all structs with the same fields share, in order, and the places of differences."""
 
     tree: Tree
     steps: tuple[_Step, ...]
@@ -51,7 +51,7 @@ class _Plan(NamedTuple):
 def maker_of(shape: Shape, *, given: bool = False) -> Make | None:
     """Makes the trees of values of ``shape``; None if they are owned as one.
 
-    ``given``: the value is a struct that is there whether anybody speaks of it or not. What is made raises
+    ``given``: the value is a struct that is present even if the writer does not name it. The function raises
     SchemaError for a field that the shape does not have, and for an item without its key.
     """
     if shape.atomic:

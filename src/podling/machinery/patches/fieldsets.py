@@ -1,11 +1,11 @@
-"""Sets of fields: who owns what in an object, and what a change touches (server-side apply).
+"""Sets of fields: those that a manager owns, and those that a change touches (server-side apply).
 
 A field is a path of elements, written as ``fieldsV1`` writes them: ``f:spec`` names a field or a key
 of a map, ``k:{"name":"a"}`` an item of a list by its key fields, ``v:"x"`` an item of a set. A set of
 fields is a plain frozenset of such paths, so owning, taking and losing fields is set arithmetic.
 
-What has no parts of its own is a leaf: scalars, atomic structs, maps and lists, free-form JSON, and
-whatever is empty. Source of the rules: ``sigs.k8s.io/structured-merge-diff``.
+Values without parts are leaves: scalars, atomic structs, maps and lists, free-form JSON, and everything
+empty. Source of the rules: ``sigs.k8s.io/structured-merge-diff``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ItemError(ValueError):
 
 
 def is_leaf(value: Any, shape: Shape) -> bool:
-    """Whether a value is owned as one."""
+    """Return whether a value is owned as one."""
     if shape.kind is Kind.STRUCT or shape.kind is Kind.MAP:
         return shape.atomic or not isinstance(value, dict)
     if shape.kind is Kind.LIST:
@@ -101,7 +101,7 @@ def element_of(item: Any, shape: Shape) -> str:
     if not isinstance(item, dict):
         what = "non-map elements" if item is not None else "a null element"
         raise ItemError(f"associative list with keys may not have {what}")
-    # A key that an item leaves out, and that has no default, is part of what tells it from others.
+    # A key that an item leaves out, and that has no default, still distinguishes it from others.
     keys = {}
     for name in shape.map_keys:
         found = item.get(name, _KEY_DEFAULTS.get(name))
@@ -158,7 +158,7 @@ def atomics(value: Any, shape: Shape, path: str = "") -> Iterator[str]:
 
 @dataclass(slots=True)
 class Comparison:
-    """Which fields differ between two objects."""
+    """Return the fields that differ between two objects."""
 
     added: set[Path] = field(default_factory=set)
     modified: set[Path] = field(default_factory=set)
@@ -220,7 +220,7 @@ def with_named_parents(fields: Iterable[Path]) -> FieldSet:
 
 
 def without(value: Any, shape: Shape, gone: FieldSet, path: Path = ()) -> Any:
-    """The value without the parts in ``gone``, whatever is inside of them."""
+    """Return the value without the parts in ``gone`` and all inside of them."""
     if is_leaf(value, shape):
         return value
     kept = []
@@ -281,7 +281,7 @@ def _check_element(element: str) -> None:
 
 
 def text_of(path: Path) -> str:
-    """How messages name a field: ``.spec.containers[name="a"].image``."""
+    """Return a field's path as messages show it: ``.spec.containers[name="a"].image``."""
     steps = []
     for element in path:
         kind, rest = element[:2], element[2:]

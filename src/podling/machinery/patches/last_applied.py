@@ -1,9 +1,9 @@
-"""From ``kubectl apply`` to ``kubectl apply --server-side``: what the annotation says that was applied. Pure.
+"""From ``kubectl apply`` to ``kubectl apply --server-side``: the fields in the annotation. Pure.
 
-The client-side apply leaves its configuration in an annotation. Who goes over to the server's apply shall
-not be told of conflicts with himself: what the annotation says and the object still has was his. Later
-applies keep the annotation up to date. Only for the field manager ``kubectl``: others have chosen to be
-somebody else.
+The client-side apply leaves its configuration in an annotation. A user who changes to server-side apply must
+not meet conflicts with their own client-side applies: fields that the annotation and the object share belong
+to the same user. Later applies keep the annotation up to date. Only the field manager ``kubectl`` is treated
+so; other names are separate managers.
 
 Source of the rules: ``lastappliedmanager.go`` and ``lastappliedupdater.go`` of
 ``apimachinery/pkg/util/managedfields/internal``.

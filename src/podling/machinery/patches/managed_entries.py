@@ -24,7 +24,7 @@ MAX_UPDATE_MANAGERS = 10
 
 
 class Writer(Struct, frozen=True):
-    """Who writes, when, and which part of the object."""
+    """A write: its manager, its time, and the part of the object."""
 
     manager: str
     now: datetime
@@ -32,7 +32,7 @@ class Writer(Struct, frozen=True):
     subresource: str = ""
     ignored: tuple[str, ...] = ()
     """Top-level fields that this request cannot write: ``status`` on the main resource, ``spec`` on
-    the status subresource. Nobody comes to own them by it."""
+    the status subresource. The write owns none of them."""
 
 
 class Entry(Struct, frozen=True):
@@ -49,13 +49,13 @@ class Entry(Struct, frozen=True):
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """Appliers are one whatever version they use; updaters are told apart by it."""
+        """Return the identity of a manager: appliers are the same in any version, updaters differ by it."""
         version = "" if self.operation == APPLY else self.api_version
         return self.operation, self.manager, self.subresource, version
 
 
 def unreadable(written: Any) -> str:
-    """Why nobody can read these entries; empty if they can be read."""
+    """Return the reason why these entries cannot be read; empty if they can."""
     for position, each in enumerate(written or ()):
         kind = each.get("fieldsType") or ""
         if each.get("operation") not in (APPLY, UPDATE):

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
-"""How much JSON the ``copy`` operations of one patch may add in all."""
+"""Bytes of JSON that the ``copy`` operations of one patch may add in all."""
 MAX_DIGITS = 18
 _index = re.compile(r"[+-]?[0-9]+").fullmatch
 
@@ -73,7 +73,7 @@ def check_decodes(patch: Any, expected: str) -> None:
 
 
 def _undecodable(patch: Any, expected: str) -> Iterator[tuple[str, str]]:
-    """Which JSON type is where which Go type belongs."""
+    """The JSON type found, and the Go type expected in its place."""
     if (found := json_type(patch)) not in (expected, "null"):
         yield found, f"value of type {_GO_TYPES[expected]}"
     for operation in patch if expected == found == "array" else ():
@@ -85,7 +85,7 @@ def _undecodable(patch: Any, expected: str) -> Iterator[tuple[str, str]]:
 
 
 def strict_reports(operations: Any, duplicates: tuple[str, ...]) -> tuple[str, ...]:
-    """What a JSON patch that is looked at says beside its operations, or says twice."""
+    """Return the unknown and duplicate fields of a JSON patch."""
     strange = (
         f'unknown field "[{index}].{name}"'
         for index, operation in enumerate(operations if isinstance(operations, list) else ())
@@ -238,7 +238,7 @@ def _found(document: Any, path: str, missing: str) -> tuple[Any, str]:
 
 
 def _get(container: Any, step: str) -> Any:
-    """What is there; None for a key that is not."""
+    """Return the value; None for a missing key."""
     return container.get(step) if isinstance(container, dict) else container[_position(step, len(container))]
 
 

@@ -175,7 +175,7 @@ def _key_of(item: dict[str, Any], merge_key: str) -> Any:
 
 
 def _identity(shape: Shape, *lists: list[Any]) -> Callable[[Any], Any]:
-    """What makes two items of a list the same item."""
+    """Return the key by which two items of a list are the same."""
     key = shape.merge_key
     if any(isinstance(item, dict) for items in lists for item in items):
         return lambda item: item.get(key) if isinstance(item, dict) else item
@@ -248,7 +248,7 @@ def _merge_ordered(result: dict[str, Any], patch: dict[str, Any], name: str, sha
 
 
 def _check_order(items: list[Any], order: list[Any], identity: Callable[[Any], Any]) -> None:
-    """What a patch adds or changes must come in the order that it asks for."""
+    """Check that items which a patch adds or changes have the order of ``$setElementOrder``."""
     wanted = _positions(order, identity)
     kept = [item for item in items if not (isinstance(item, dict) and DIRECTIVE in item)]
     places = [wanted.get(_hashable(identity(item))) for item in kept]

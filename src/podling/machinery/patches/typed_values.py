@@ -1,9 +1,10 @@
-"""Whether a value is one of its type, in the words of server-side apply. Pure.
+"""Validation of applied values against their schema, with the messages of server-side apply. Pure.
 
-What is applied is measured against the schema before it is merged: numbers, texts and truths where the
-schema has them, maps and lists where it has those, no field that it does not have, and no item of a keyed
-list without its key or with another's. What the schema leaves open (quantities, times, numbers that may be
-names) is looked at later, when the merged object is read as what it is.
+An applied configuration is checked before it is merged:
+numbers, strings and booleans where the
+schema has them, maps and lists where it has those, no unknown field, and no item of a keyed list without its
+key or with another item's. Values that the schema leaves open (quantities, times, numbers that may be names)
+are checked later, when the merged object is decoded.
 
 Source of the rules and words: ``structured-merge-diff/typed`` and ``kube-openapi/pkg/schemaconv``.
 """
@@ -20,11 +21,11 @@ from podling.machinery.patches.fieldsets import ItemError, element_of, shapes_of
 
 _GO_TYPES = {"array": "[]interface {}", "object": "map[string]interface {}"}
 _OPEN = (Kind.TIME, Kind.QUANTITY)
-"""Any scalar will do, whatever it says."""
+"""Any scalar is valid."""
 
 
 def mistakes(value: Any, shape: Shape) -> str:
-    """What is wrong with ``value``: one line, or a list of them; empty if nothing is."""
+    """Return the errors of ``value``: one line, or a list of them; empty if it is valid."""
     found = [f"{path}: {what}" if path else what for path, what in _wrong(value, shape, "")]
     return found[0] if len(found) == 1 else "\n  ".join(["errors:", *found]) if found else ""
 
@@ -93,7 +94,7 @@ def _go_type(value: Any) -> str:
 
 
 def _go_syntax(value: Any) -> str:
-    """How Go prints a value with ``%#v``."""
+    """Format a value as Go's ``%#v``."""
     if isinstance(value, dict):
         inner = ", ".join(f"{json.dumps(key)}:{_go_syntax(value[key])}" for key in sorted(value))
         return f"map[string]interface {{}}{{{inner}}}"
