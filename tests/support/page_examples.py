@@ -31,6 +31,7 @@ def apply(page: str, root: Path) -> list[Path]:
         path = root / block["path"] if block["path"] else path
         if block["language"] == "python":
             assert not path.exists(), f"{path} exists already"
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block["text"])
         else:
             path.write_text(_changed(path.read_text(), block["text"]))
