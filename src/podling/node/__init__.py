@@ -1,5 +1,5 @@
 """One node, wired: its runtime, its pod network, its kubelet and the kubelet's server.
 
-Here belongs what a node is made of and the order in which it starts and stops; what a kubelet or a
-runtime does is in their rooms.
+Here belong the parts of a node and the order in which they start and stop. The behaviour of kubelets and
+runtimes is in their own packages.
 """

@@ -1,4 +1,4 @@
-"""What the machine calls itself: names and addresses for its nodes."""
+"""The machine's name and address, from which its nodes are named."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import socket
 
 
 def node_names(count: int) -> list[str]:
-    """The names of a process' nodes: the machine's own, then numbered ones."""
+    """Return the names of a process' nodes: the machine's own, then numbered ones."""
     first = platform.node().lower() or "localhost"
     return [first, *(f"{first}-{number}" for number in range(2, count + 1))][:count]
 
 
 def primary_address() -> str:
-    """The machine's address on the way out, or loopback where there is none.
+    """Return the machine's address on its default route, or loopback without a route.
 
-    Connecting a datagram socket sends nothing; it only asks the kernel for the route.
+    Connecting a datagram socket sends nothing; it only looks up the route.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:

@@ -1,8 +1,8 @@
 """A node in this process: runtime, kubelet and the kubelet's server, over one client.
 
-The kubelet's server listens before the kubelet registers its node, so that the port it names is open
-from the first moment. Stopping a node leaves its containers running; ``runtimes.end_all`` ends them
-when no process runs the node any more.
+The kubelet's server listens before the kubelet registers its node, so the registered port is always open.
+Stopping a node leaves its containers running; ``runtimes.end_all`` ends them when no process runs the node
+any more.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Node:
 
     @staticmethod
     def user(name: str) -> User:
-        """Who the node's kubelet is to the API server."""
+        """Return the API user of the node's kubelet."""
         return User(f"system:node:{name}", ("system:nodes", "system:authenticated"))
 
     async def start(self) -> None:
-        """Start runtime, server and kubelet. Raises ``RuntimeFailure`` where containers cannot run."""
+        """Start runtime, server and kubelet. Raises ``RuntimeFailure`` if containers cannot run."""
         plan = self.plan
         plan.root.mkdir(parents=True, exist_ok=True, mode=0o711)
         runtime = make_runtime(plan, self._images)
@@ -106,7 +106,7 @@ class Node:
         return self._kubelet
 
     async def _run_kubelet(self, server: KubeletServer, deps: KubeletDeps) -> None:
-        """Run the kubelet. After a failure a new one takes its place, as after a restart of the process."""
+        """Run the kubelet. After a failure replace it by a new one, like a restart of its process."""
         kubelet = self._kubelet or self._make_kubelet(server, deps)
         try:
             await kubelet.run()

@@ -1,4 +1,4 @@
-"""Which runtime a node gets, by name, and how all that it runs is ended."""
+"""The runtimes of nodes: creation by name, and ending all that a node runs."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ORDERLY_SECONDS = 30.0
-"""How long a runtime may take to end all its containers, beside their grace period."""
+"""The time that a runtime has to end all its containers, in addition to their grace period."""
 
 STATE = Path("/run/podling")
-"""What need not outlive a reboot: namespaces, mounts, sockets."""
+"""The directory of state that a reboot may delete: namespaces, mounts, sockets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlan:
-    """What one node is to be.
+    """The configuration of one node.
 
-    ``index`` counts the nodes of the process from 0; ``cluster_id`` tells clusters on one machine apart.
+    ``index`` counts the nodes of the process from 0; ``cluster_id`` distinguishes clusters on one machine.
     """
 
     name: str
@@ -45,7 +45,7 @@ class NodePlan:
 
     @property
     def identity(self) -> str:
-        """Names what belongs to this node alone on a machine that several share."""
+        """Return a name for this node that is unique on a machine with several clusters."""
         return f"{self.cluster_id}-{self.index}"
 
     @property
@@ -54,7 +54,7 @@ class NodePlan:
 
 
 def make_runtime(plan: NodePlan, images: ImageStore) -> Runtime:
-    """The runtime that ``plan`` names, not yet started."""
+    """Return the runtime that ``plan`` names, not yet started."""
     if plan.runtime == "oci":
         return _oci(plan, images)
     if plan.runtime == "process":
@@ -70,12 +70,12 @@ def make_runtime(plan: NodePlan, images: ImageStore) -> Runtime:
 
 async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> int:
     """End every container of a node that no process runs, and remove all that it left outside of its
-    directory; returns how many pods ran. Raises ``RuntimeFailure`` for what could not be ended.
+    directory. Return the number of its pods. Raises ``RuntimeFailure`` if something could not be ended.
 
     A container gets the grace period of its pod, at most ``grace_seconds``.
 
-    A runtime that hangs, fails or is gone does not keep its containers alive: what it does not end within
-    its time is ended without it.
+    A runtime that hangs, fails or is missing does not keep its containers running: after its time they are
+    ended without it.
     """
     try:
         async with asyncio.timeout(grace_seconds + ORDERLY_SECONDS):
@@ -88,7 +88,7 @@ async def end_all(plan: NodePlan, images: ImageStore, grace_seconds: float) -> i
     if sys.platform == "linux":
         from podling.runtime.oci.rootfs import unmount_everything_under
 
-        # Volumes in memory, which root can make beside processes, too. Not the whole directory of the node:
+        # Volumes in memory, which root can create for processes, too. Not the whole directory of the node:
         # its logs may be on a file system of their own.
         for folder in (Directories(plan.root / "kubelet").pods, plan.root / plan.runtime):
             unmount_everything_under(folder)

@@ -1,10 +1,10 @@
-"""Watches how much the node has left, and evicts pods one at a time while it runs short.
+"""Observes the node's free resources, and evicts pods one at a time while they are short.
 
-Pods that keep more on disk than their own limits allow are evicted first, whatever the node has left.
+Pods that use more disk than their own limits are evicted first, even if the node has enough.
 
-Every ten seconds: look, set the node's pressure conditions, and if a threshold calls for it first give
-back what no pod needs (for disk: what ended pods left, and images), then end the one pod that ranks first.
-The next look waits until that pod is gone, at most half a minute.
+Every ten seconds the manager observes the node and sets its pressure conditions. If a threshold calls for an
+eviction, it first frees what no pod needs (for disk: ended pods' containers, and images), then evicts the pod
+that ranks first. The next observation waits until that pod has ended, at most half a minute.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ HARD_GRACE_SECONDS = 1
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A threshold that calls for an eviction, with what was seen."""
+    """A threshold that calls for an eviction, with the observation."""
 
     threshold: Threshold
     observation: Observation
 
 
 class EvictionManager:
-    """Node-pressure eviction of one node. ``changed`` is called when the conditions did."""
+    """Node-pressure eviction of one node. ``changed`` is called when the conditions change."""
 
     def __init__(
         self,
@@ -83,10 +83,10 @@ class EvictionManager:
         self._meters = StorageMeters()
         self._pressure = Pressure()
         self.conditions: frozenset[str] = frozenset()
-        """The pressures that the node is under."""
+        """The node's present pressure conditions."""
 
     async def run(self) -> None:
-        """Watch until cancelled."""
+        """Observe and evict until cancelled."""
         while True:
             await clock.sleep(INTERVAL_SECONDS)
             try:
@@ -97,7 +97,7 @@ class EvictionManager:
             await asyncio.gather(*(worker.ended(CLEANUP_SECONDS) for worker in evicted))
 
     async def _beyond_limits(self) -> list[PodWorker]:
-        """Evict the pods that keep more on disk than they may, and return their workers."""
+        """Evict the pods that use more disk than their limits, and return their workers."""
         limited = [worker for worker in self._evictable() if is_limited(worker.record.pod)]
         if not limited:
             return []
@@ -120,7 +120,7 @@ class EvictionManager:
         return {found.container_id: found for found in await self._deps.runtime.stats()}
 
     async def _storage_use(self, pod: Pod, layers: Mapping[str, int]) -> StorageUse | None:
-        """Return what a pod keeps on disk, None if that cannot be measured.
+        """Return the disk use of a pod, None if it cannot be measured.
 
         ``layers`` are the sizes of its containers' writable layers.
         """
@@ -169,7 +169,7 @@ class EvictionManager:
         return await self._evict(choice)
 
     async def _reclaim_disk(self) -> bool:
-        """Give back what nobody needs: what ended pods left, then images. True if there was any."""
+        """Remove ended pods' containers, then unused images. Return True if any were removed."""
         ended = [worker for worker in self._workers.values() if isinstance(worker.state, Finished)]
         cleared = False
         for worker in ended:
@@ -204,7 +204,7 @@ class EvictionManager:
         worker.kill(Verdict("Evicted", text, condition=condition), grace)
 
     async def _uses(self, resource: str) -> list[PodUse]:
-        """Return what the evictable pods use; disks are read only where they are what counts."""
+        """Return the use of the evictable pods; disks are measured only for disk signals."""
         stats = await self._stats()
         uses = []
         for worker in self._evictable():

@@ -1,6 +1,6 @@
-"""The order in which pods are evicted from a node that is short of a resource, and the message they get.
+"""The order in which pods are evicted from a node that is short of a resource, and their message.
 
-Pure: pods with what they use go in (``pkg/kubelet/eviction/helpers.go``).
+Pure: pods and their use are arguments (``pkg/kubelet/eviction/helpers.go``).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def rank(uses: Sequence[PodUse], signal: str) -> tuple[PodUse, ...]:
 
 
 def pod_request(pod: Pod, resource: str) -> Quantity:
-    """Return what the ranking sets against the use of a pod (``GetResourceRequestQuantity``).
+    """Return the request that the ranking compares with a pod's use (``GetResourceRequestQuantity``).
 
     Requests of the pod as a whole replace those of all its containers; resources that cannot be requested
     for a pod as a whole then count as not requested.
@@ -113,7 +113,7 @@ def message(use: PodUse, threshold: Threshold, observation: Observation) -> str:
 
 
 def _request(pod: Pod, container: Container, resource: str) -> Quantity:
-    """Return a container's request: of memory what was allocated to it, whatever its spec now wants."""
+    """Return a container's request: of memory the allocated amount, even if its spec has changed."""
     requests = container.resources.requests
     if resource == "memory":
         for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):

@@ -1,13 +1,13 @@
-"""Which images are removed to keep the disk free, and when.
+"""Image garbage collection: removes unused images to keep the disk free.
 
-Every five minutes: when the disk is fuller than the high threshold, images that nothing uses go until it
-should be down at the low one, those unused for longest first; and images that have been unused for longer
-than the maximum age go in any case, if there is one. Nothing is removed that came less than the minimum
-age ago, for a container may be about to use it. A node under disk pressure removes all it may at once
+Every five minutes, if the disk use is above the high threshold, unused images are removed until it
+should be at the low one, those unused for longest first. Images that have been unused for longer than the
+maximum age, if there is one, are removed in any case. An image younger than the minimum age stays, for a
+container may be about to use it. A node under disk pressure removes all unused images at once
 (``pkg/kubelet/images/image_gc_manager.go``).
 
-Images that were given here by hand (``podling image load``) go only under disk pressure: Kubernetes does
-not know the difference, but no registry could bring them back.
+Images that were loaded here by hand (``podling image load``) are removed only under disk pressure.
+Kubernetes does not know the difference, but no registry could bring them back.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ IMAGE_DISK = "imagefs.available"
 
 
 class GCFailure(Exception):
-    """Not all was removed that should have been. The text is for the node's event."""
+    """Images were not removed as needed. The text is for the node's event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known of an image. ``None``: since before the kubelet began, or never."""
+    """Times of an image. ``None``: before the kubelet started, or never."""
 
     detected: datetime | None = None
     used: datetime | None = None
@@ -52,7 +52,7 @@ def detect(
     *,
     first: bool = False,
 ) -> dict[str, Seen]:
-    """What is known after one more look. ``first``: what is here was here before the kubelet."""
+    """Return the images' times after one more listing. ``first``: they were here before the kubelet."""
     fresh = Seen(None if first else now)
     seen = {image.id: known.get(image.id, fresh) for image in images}
     return {id_: Seen(old.detected, now) if id_ in used else old for id_, old in seen.items()}
@@ -61,7 +61,7 @@ def detect(
 def removable(
     images: Iterable[Image], seen: Mapping[str, Seen], now: datetime, minimum_age: timedelta
 ) -> list[Image]:
-    """The images that may go, those first that have been unused for longest."""
+    """Return the images that may be removed, those unused for longest first."""
 
     def order(image: Image) -> tuple[float, float]:
         found = seen[image.id]
@@ -82,7 +82,7 @@ def _moment(moment: datetime | None) -> float:
 
 
 def bytes_to_free(disk: Observation, high_percent: int, low_percent: int) -> int:
-    """How much is to go, if the disk is fuller than the high threshold."""
+    """Return the bytes to free if the disk use is above the high threshold, else 0."""
     available = min(disk.available, disk.capacity)
     if 100 - available * 100 // disk.capacity < high_percent:
         return 0
@@ -90,7 +90,7 @@ def bytes_to_free(disk: Observation, high_percent: int, low_percent: int) -> int
 
 
 class ImageCollector:
-    """Removes images of one node. ``pods`` gives the pods that live on it."""
+    """Removes images of one node. ``pods`` returns the pods on the node."""
 
     def __init__(
         self, deps: KubeletDeps, pods: Callable[[], Iterable[Pod]], node: Callable[[], Node]
@@ -118,14 +118,14 @@ class ImageCollector:
             except (GCFailure, RuntimeFailure, ImageFailure, OSError) as error:
                 logger.warning("images could not be collected: %s", error)
                 if failed:
-                    # Once may be chance: Kubernetes tells of it from the second time on.
+                    # One failure may be chance: Kubernetes sends an event from the second one on.
                     self._tell("ImageGCFailed", str(error))
                 failed = True
             else:
                 failed = False
 
     async def remove_unused(self) -> int:
-        """Remove all that nothing uses; returns how many bytes that should have freed."""
+        """Remove all unused images; return the bytes that this should have freed."""
         candidates = await self._look(clock.now())
         return sum([image.size_bytes for image in candidates if not await self._remove(image)])
 
@@ -149,7 +149,7 @@ class ImageCollector:
             await self._free(candidates, wanted)
 
     async def _free(self, candidates: Iterable[Image], wanted: int) -> None:
-        """Remove images until ``wanted`` bytes should be free. Raises ``GCFailure`` where they are not."""
+        """Remove images until ``wanted`` bytes should be free. Raises ``GCFailure`` if they are not."""
         freed = 0
         errors: list[str] = []
         for image in candidates:
@@ -171,7 +171,7 @@ class ImageCollector:
             raise GCFailure(text)
 
     async def _look(self, now: datetime, *, first: bool = False) -> list[Image]:
-        """Look at what is here and in use; returns the images that may go, in order."""
+        """List images and those in use; return the images that may be removed, in order."""
         images = await self._deps.runtime.images.list_images()
         used = await self._used() | {image.id for image in images if image.in_use}
         self._seen = detect(self._seen, images, used, now, first=first)
@@ -179,7 +179,7 @@ class ImageCollector:
         return removable(images, self._seen, now, minimum)
 
     async def _used(self) -> set[str]:
-        """The images of all containers, ended ones included, and those that are volumes."""
+        """Return the images of all containers, ended ones included, and of image volumes."""
         runtime = self._deps.runtime
         used = {container.image_id for container in await runtime.list_containers()}
         for pod in self._pods():
@@ -197,7 +197,7 @@ class ImageCollector:
         return any(status is not None and status.local for status in found)
 
     async def _remove(self, image: Image) -> str:
-        """Remove an image with all its names; returns why it could not be, if so."""
+        """Remove an image with all its names; return the error's text, empty after success."""
         logger.info("removing image %s to free %d bytes", image.id, image.size_bytes)
         try:
             for name in image.tags or image.digests or (image.id,):

@@ -1,8 +1,8 @@
-"""Limits on what a pod may keep on its node's disk, and who has gone beyond them.
+"""Limits of a pod's local ephemeral storage, and the detection of their violation.
 
 Three limits count: an ``emptyDir``'s size, a container's ``ephemeral-storage`` (its writable layer and its
-logs), and the sum of the containers' limits for the pod as a whole, volumes included. A pod beyond any of
-them is evicted at once, however much room the node has left (``pkg/kubelet/eviction`` localStorageEviction).
+logs), and the sum of the containers' limits for the whole pod, volumes included. A pod above any of them is
+evicted at once, even if the node has free space (``pkg/kubelet/eviction`` localStorageEviction).
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ STORAGE = "ephemeral-storage"
 
 @dataclass(frozen=True, slots=True)
 class StorageUse:
-    """Bytes that a pod keeps on disk: by container (layer and logs), by volume, and in managed files."""
+    """A pod's bytes on disk: by container (layer and logs), by volume, and in managed files."""
 
     containers: Mapping[str, int] = field(default_factory=dict)
     volumes: Mapping[str, int] = field(default_factory=dict)
     managed: int = 0
-    """What containers wrote into the files that the kubelet made for them: ``/etc/hosts`` and such, and
+    """Bytes in the files that the kubelet created for containers to write: ``/etc/hosts`` and such, and
     termination messages."""
 
 
 def is_limited(pod: Pod) -> bool:
-    """Whether anything of the pod has a limit, so that its use is worth measuring."""
+    """Return whether any limit applies to the pod, so that its use must be measured."""
     containers = (*pod.spec.init_containers, *pod.spec.containers)
     return any(STORAGE in c.resources.limits for c in containers) or bool(disk_volumes(pod, limited=True))
 
 
 def disk_volumes(pod: Pod, *, limited: bool = False) -> dict[str, int | None]:
-    """The ``emptyDir`` volumes on disk with their size limits; ``limited``: only those that have one."""
+    """Return the ``emptyDir`` volumes on disk with their size limits; ``limited``: only those with one."""
     found: dict[str, int | None] = {}
     for volume in pod.spec.volumes:
         if volume.empty_dir is None or volume.empty_dir.medium:
@@ -49,7 +49,7 @@ def disk_volumes(pod: Pod, *, limited: bool = False) -> dict[str, int | None]:
 
 
 def excess(pod: Pod, use: StorageUse) -> str:
-    """What the pod is told if it keeps more than it may; empty if it does not."""
+    """Return the message for a pod above a limit; empty if it is within all of them."""
     for volume in pod.spec.volumes:
         limit = disk_volumes(pod).get(volume.name)
         if limit is not None and use.volumes.get(volume.name, 0) > limit:
@@ -68,7 +68,7 @@ def excess(pod: Pod, use: StorageUse) -> str:
 
 
 class StorageMeters:
-    """Measures what pods keep on disk, each tree for a bounded time a call (see ``TreeMeter``)."""
+    """Measures pods' use of the disk, each tree for a bounded time per call (see ``TreeMeter``)."""
 
     def __init__(self) -> None:
         self._meters: dict[Path, TreeMeter] = {}

@@ -1,4 +1,4 @@
-"""What the machine itself is: its size, its names, its systems. Read once, when the kubelet starts."""
+"""Facts about the node's machine: size, names, operating system. Read once, when the kubelet starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from podling.runtime.platform import architecture
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Facts of the node's machine. Sizes are bytes."""
+    """Facts about the node's machine. Sizes are bytes."""
 
     cpus: int = 1
     memory: int = 0
@@ -31,7 +31,7 @@ class Machine:
 
 
 def read_machine(root_dir: Path) -> Machine:
-    """Look at this machine; what cannot be read stays empty."""
+    """Return the facts about this machine; unreadable ones stay empty."""
     meminfo = read_meminfo()
     return Machine(
         cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
@@ -50,9 +50,9 @@ def read_machine(root_dir: Path) -> Machine:
 
 
 def primary_address() -> str:
-    """The address with which the machine reaches others; the loopback address if it reaches none.
+    """Return the address with which the machine reaches others; the loopback address if it reaches none.
 
-    A datagram socket is only pointed somewhere: nothing is sent.
+    Connecting a datagram socket only looks up the route: nothing is sent.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -63,7 +63,7 @@ def primary_address() -> str:
 
 
 def read_meminfo() -> dict[str, int]:
-    """``/proc/meminfo`` in bytes, by name; what else the system tells where there is none."""
+    """Return ``/proc/meminfo`` in bytes, by name; without it, the memory size from ``sysconf``."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:

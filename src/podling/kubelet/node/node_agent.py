@@ -1,8 +1,8 @@
-"""Keeps the Node object: registers it, reports its status, and renews its lease.
+"""The Node object's upkeep: registers it, reports its status, and renews its lease.
 
-The first status goes with the registration's very next request, so a node is Ready as soon as its
-runtime is. After that the status is worked out every ten seconds and sent when it changed or after five
-minutes; the lease, renewed every ten seconds, says that the kubelet lives
+The first status follows the registration at once, so a node is Ready as soon as its runtime is. After
+that the status is computed every ten seconds, and sent when it changed or after five minutes. The lease,
+renewed every ten seconds, is the heartbeat
 (``pkg/kubelet/kubelet_node_status.go``, ``component-helpers/apimachinery/lease``).
 """
 
@@ -45,7 +45,7 @@ RETRY_SECONDS_MAX = 7.0
 
 
 class NodeAgent:
-    """One node's object in the API. ``health`` is asked for what the conditions say."""
+    """Keeps one node's object in the API. ``health`` returns the facts for the conditions."""
 
     def __init__(
         self, deps: KubeletDeps, machine: Machine, hostname: str, health: Callable[[], NodeHealth]
@@ -58,11 +58,11 @@ class NodeAgent:
         self._reported_at: datetime | None = None
         self._changed = asyncio.Event()
         self.ready = asyncio.Event()
-        """The API knows the node as Ready."""
+        """Set once the node is Ready in the API."""
 
     @property
     def node(self) -> Node:
-        """The node as last written or read; before that, as it will register itself."""
+        """Return the node as last written or read; before that, as it will register itself."""
         if self._node is not None:
             return self._node
         config = self._deps.config
@@ -73,17 +73,17 @@ class NodeAgent:
         return structs.replace(planned, status=status)
 
     def saw(self, node: Node) -> None:
-        """The API holds the node like this."""
+        """Take in the node's object from the API."""
         if self._node is None or revision_number(node) > revision_number(self._node):
             self._node = node
 
     def gone(self) -> None:
-        """Somebody deleted the node: register it again at once."""
+        """Register the node again at once: its object was deleted."""
         self._node = None
         self._changed.set()
 
     def changed(self) -> None:
-        """What the conditions say may have changed: report without waiting."""
+        """Report without waiting: the facts for the conditions may have changed."""
         self._changed.set()
 
     async def run(self) -> None:
@@ -102,7 +102,7 @@ class NodeAgent:
             self._changed.clear()
 
     async def _report(self) -> None:
-        """Bring the API up to date. Raises ``ApiError``, ``Unreachable``."""
+        """Write the node's status if it is due. Raises ``ApiError``, ``Unreachable``."""
         images = await self._images()
         for attempt in range(STATUS_TRIES):
             node = self._node if self._node is not None and attempt == 0 else await self._registered()
@@ -162,7 +162,7 @@ class NodeAgent:
         return node if wanted is node else await client.update(wanted)
 
     async def renew_lease(self) -> None:
-        """Keep the node's lease until cancelled."""
+        """Renew the node's lease until cancelled."""
         seconds = self._deps.config.node_lease_duration_seconds * RENEW_FRACTION
         failures = 0
         lease: Lease | None = None

@@ -1,8 +1,8 @@
-"""Node-pressure eviction: when the node is short of a resource, and which pods it then still admits.
+"""Thresholds of node-pressure eviction, the resulting node conditions, and the pods refused under pressure.
 
-Pure: thresholds, observations of the node, and the time go in. A threshold is an amount or a part
+Pure: thresholds, observations of the node, and the time are arguments. A threshold is an amount or a part
 of the capacity; hard ones count at once, soft ones after their grace period. Pressure shows as a node
-condition, which stays for a while after the pressure has gone, so that it does not flicker
+condition, which stays for a while after the pressure has ended, so that it does not flicker
 (``pkg/kubelet/eviction``).
 """
 
@@ -30,7 +30,7 @@ CONDITION_OF = {
     "imagefs.inodesFree": DISK_PRESSURE,
     "pid.available": PID_PRESSURE,
 }
-"""Every signal that is watched, with the condition that it shows as; in the order of urgency."""
+"""Every supported signal with its node condition, in the order of urgency."""
 
 MEMORY_TAINT = Taint(key="node.kubernetes.io/memory-pressure", effect="NoSchedule")
 
@@ -46,7 +46,7 @@ RESOURCE_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One signal: how much is left, and of how much."""
+    """One signal: the available amount, and the capacity."""
 
     available: int
     capacity: int
@@ -64,7 +64,7 @@ class Threshold:
     grace: timedelta | None = None
 
     def limit(self, capacity: int) -> int:
-        """The amount below which the threshold is met."""
+        """Return the amount below which the threshold is met."""
         if self.amount.endswith("%"):
             return int(capacity * _single(_single(float(self.amount[:-1])) / 100))
         return value(self.amount)
@@ -79,7 +79,7 @@ def _single(number: float) -> float:
 def thresholds(
     hard: Mapping[str, str], soft: Mapping[str, str], soft_grace: Mapping[str, float]
 ) -> tuple[Threshold, ...]:
-    """The configured thresholds; amounts of nothing switch a signal off. Raises ``ValueError``."""
+    """Return the configured thresholds; 0, 0% and 100% disable a signal. Raises ``ValueError``."""
     unknown = sorted({*hard, *soft} - set(CONDITION_OF))
     if unknown:
         raise ValueError(f"unknown eviction signals: {', '.join(unknown)}")
@@ -95,23 +95,23 @@ def thresholds(
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """What is remembered from one look at the node to the next.
+    """The state that one observation of the node passes to the next.
 
-    ``met_since`` says since when each threshold is met without a break, ``last_seen`` when each condition
-    was last called for.
+    ``met_since`` holds the time since when each threshold is met without a break, ``last_seen`` the last time
+    at which a threshold called for each condition.
     """
 
     met_since: Mapping[Threshold, datetime] = field(default_factory=dict)
     last_seen: Mapping[str, datetime] = field(default_factory=dict)
 
     def conditions(self, now: datetime, transition: timedelta) -> frozenset[str]:
-        """The conditions that hold: called for now, or less than ``transition`` ago."""
+        """Return the conditions that hold: called for now, or less than ``transition`` ago."""
         return frozenset(
             name for name, seen in self.last_seen.items() if now - seen < transition or seen == now
         )
 
     def due(self, now: datetime) -> tuple[Threshold, ...]:
-        """The thresholds that call for an eviction, the most urgent first."""
+        """Return the thresholds that call for an eviction, the most urgent first."""
         order = list(CONDITION_OF)
         met = [t for t, since in self.met_since.items() if t.grace is None or now - since >= t.grace]
         return tuple(sorted(met, key=lambda t: (order.index(t.signal), t.grace is not None)))
@@ -120,7 +120,7 @@ class Pressure:
 def look(
     before: Pressure, configured: Sequence[Threshold], observed: Observations, now: datetime
 ) -> Pressure:
-    """The pressure after one more look."""
+    """Return the pressure after one more observation."""
     met = [t for t in configured if t.signal in observed and _met(t, observed[t.signal])]
     since = {threshold: before.met_since.get(threshold, now) for threshold in met}
     due = Pressure(since).due(now)

@@ -1,7 +1,7 @@
-"""The Node object that the kubelet keeps: what the node is, what it has, and how it is.
+"""The Node object: labels, capacity, addresses and conditions.
 
-Pure: the machine's facts, the configuration and the runtime's word go in. Reasons and messages of the
-conditions are Kubernetes' (``pkg/kubelet/nodestatus/setters.go``).
+Pure: the machine's facts, the configuration and the runtime's status are arguments. Reasons and messages of
+the conditions are Kubernetes' (``pkg/kubelet/nodestatus/setters.go``).
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ DEFAULT_LABELS = frozenset(
         "beta.kubernetes.io/arch",
     }
 )
-"""The labels that the kubelet puts right on a node that was registered before (``updateDefaultLabels``)."""
+"""The labels that the kubelet corrects on a node that was registered before (``updateDefaultLabels``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeHealth:
-    """What the node's conditions are decided from. Pressures are those that hold now."""
+    """The facts from which the node's conditions are decided. Pressures are those that hold now."""
 
     runtime: RuntimeStatus | None = None
     runtime_error: str = ""
@@ -72,7 +72,7 @@ class NodeHealth:
 
 
 def capacity(machine: Machine, config: KubeletConfig) -> dict[str, str]:
-    """What the node has, as quantities; the configuration's word goes first."""
+    """Return the node's capacity as quantities; configured amounts replace detected ones."""
     binary = Format.BINARY_SI
     found = {
         "cpu": str(machine.cpus),
@@ -87,7 +87,7 @@ def capacity(machine: Machine, config: KubeletConfig) -> dict[str, str]:
 
 
 def with_others_resources(own: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return the node's own capacity with the resources that others advertise in the API.
+    """Return the node's own capacity with the resources that other clients advertise in the API.
 
     Extended resources stay as they were patched, also at registration: upstream zeroes them only on a node
     without device manager files, which its own socket always is. Sizes of huge pages that the machine
@@ -117,7 +117,7 @@ def node_addresses(machine: Machine, config: KubeletConfig, hostname: str) -> tu
 
 
 def internal_ips(addresses: Iterable[NodeAddress]) -> tuple[str, ...]:
-    """The node's own IP addresses, the primary one first."""
+    """Return the node's own IP addresses, the primary one first."""
     return tuple(found.address for found in addresses if found.type == "InternalIP")
 
 
@@ -133,7 +133,7 @@ def node_labels(machine: Machine, config: KubeletConfig, hostname: str) -> dict[
 
 
 def initial_node(name: str, hostname: str, machine: Machine, config: KubeletConfig) -> Node:
-    """The node as it registers itself, before its status."""
+    """Return the node for its registration, without conditions."""
     return Node(
         metadata=ObjectMeta(
             name=name,
@@ -206,7 +206,7 @@ def _node_info(machine: Machine, runtime: RuntimeStatus | None) -> NodeSystemInf
 
 
 def node_images(images: Iterable[Image]) -> tuple[ContainerImage, ...]:
-    """The largest images, which the scheduler weighs."""
+    """Return the largest images, which the scheduler's image locality score uses."""
     named = (image for image in images if image.digests or image.tags)
     largest = sorted(named, key=lambda image: (-image.size_bytes, image.id))[:IMAGES_MAX]
     return tuple(
@@ -218,9 +218,9 @@ def node_images(images: Iterable[Image]) -> tuple[ContainerImage, ...]:
 def _conditions(
     before: Sequence[NodeCondition], health: NodeHealth, now: datetime
 ) -> tuple[NodeCondition, ...]:
-    """Return all conditions, each in its old place; the kubelet's own are updated, others' stay.
+    """Return all conditions, each in its old place; only the kubelet's own are updated.
 
-    The kubelet's keep their transition time while their status is unchanged.
+    They keep their transition time while their status is unchanged.
     """
     wanted = [
         _pressure(
@@ -279,7 +279,7 @@ def _ready(health: NodeHealth) -> NodeCondition:
 
 
 def same_but_heartbeat(left: NodeStatus, right: NodeStatus) -> bool:
-    """Whether two statuses say the same, the times of their heartbeats aside."""
+    """Return whether two statuses are equal apart from their heartbeat times."""
     return _without_heartbeat(left) == _without_heartbeat(right)
 
 

@@ -1,7 +1,6 @@
-"""How much of the machine is left: memory, disks, process numbers.
+"""The node's free resources: memory, disks, process numbers.
 
-On a simulated node nothing of the real machine may be read; there the pods' own use is what is missing
-from the node's capacity.
+A simulated node must not read the real machine; its free resources are its capacity less its pods' use.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from podling.runtime.image_service import Image
 
 
 async def node_left(deps: KubeletDeps, node: Node) -> dict[str, Observation]:
-    """What the node has left, by signal. Raises ``RuntimeFailure``."""
+    """Return the node's free resources, by signal. Raises ``RuntimeFailure``."""
     capacity, runtime = node.status.capacity, deps.runtime
     if isinstance(runtime, KeepsLogs):
         return simulated_left(capacity, await runtime.stats(), await runtime.images.list_images())
@@ -29,7 +28,7 @@ async def node_left(deps: KubeletDeps, node: Node) -> dict[str, Observation]:
 
 
 def machine_left(root_dir: Path, capacity: Mapping[str, str]) -> dict[str, Observation]:
-    """What the real machine has left. What cannot be read is left out."""
+    """Return the real machine's free resources, without those that cannot be read."""
     found: dict[str, Observation] = {}
     meminfo = read_meminfo()
     if "MemAvailable" in meminfo:
@@ -60,7 +59,7 @@ def _processes_left() -> dict[str, Observation]:
 def simulated_left(
     capacity: Mapping[str, str], stats: Iterable[ContainerStats], images: Iterable[Image]
 ) -> dict[str, Observation]:
-    """What a simulated machine has left: its capacity without what its containers and images use."""
+    """Return a simulated machine's free resources: its capacity less its containers' and images' use."""
     used = list(stats)
     memory, disk = value(capacity["memory"]), value(capacity["ephemeral-storage"])
     memory_left = memory - sum(found.memory_bytes for found in used)

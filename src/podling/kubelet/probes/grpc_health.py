@@ -1,7 +1,7 @@
-"""The gRPC health check (``grpc.health.v1.Health/Check``), as probes make it.
+"""The gRPC health check (``grpc.health.v1.Health/Check``) of probes.
 
-The two messages are one field each, so they are written and read here; only the transport is a
-library's, and it is loaded when the first such probe is made.
+The two messages have one field each, so they are encoded and decoded here. Only the transport is a
+library's, which is loaded for the first such probe.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ METHOD = "/grpc.health.v1.Health/Check"
 STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 SERVING = 1
 DESCRIPTORS_NEEDED = 64
-"""More than the library opens (measured: 7 for ten questions at once), as others open files, too."""
+"""More than the library opens (measured: 7 for ten probes at once), since other code opens files as well."""
 
 
 def encode_request(service: str) -> bytes:
-    """``HealthCheckRequest``: field 1, the service's name; left out when empty."""
+    """Return ``HealthCheckRequest``: field 1, the service's name; left out when empty."""
     if not service:
         return b""
     name = service.encode()
@@ -37,7 +37,7 @@ def _varint(number: int) -> bytes:
 
 
 def decode_response(data: bytes) -> int:
-    """``HealthCheckResponse``: field 1, the status; 0 when left out. Raises ``ValueError``."""
+    """Return the status of a ``HealthCheckResponse``: field 1; 0 when absent. Raises ``ValueError``."""
     if not data:
         return 0
     if len(data) < 2 or data[0] != 0x08:
@@ -54,7 +54,7 @@ def decode_response(data: bytes) -> int:
 def check_descriptors() -> None:
     """Raise ``OSError`` (EMFILE) if the process can open few files more: without any, the library aborts it.
 
-    New descriptors get the lowest free number, so its distance from the limit tells how many are left.
+    New descriptors get the lowest free number, so its distance from the limit is the number left.
     """
     lowest = os.dup(0)
     os.close(lowest)
@@ -64,9 +64,9 @@ def check_descriptors() -> None:
 
 
 async def check_health(address: str, service: str, timeout_seconds: float) -> tuple[bool, str]:
-    """Return whether the service says that it is serving, and what to tell if not.
+    """Return whether the service reports that it is serving, and the probe's output if not.
 
-    Raises ``OSError`` when the process has too few descriptors left to ask.
+    Raises ``OSError`` when the process has too few descriptors left.
     """
     check_descriptors()
     try:

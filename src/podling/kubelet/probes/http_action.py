@@ -1,7 +1,7 @@
-"""HTTP requests of probes and hooks: how they are built, and how they are sent.
+"""HTTP requests of probes and hooks: construction and sending.
 
-Building is pure. Sending uses no proxy, keeps no connection, verifies no certificate, and follows
-redirects only on the same host name; a redirect elsewhere is handed back as an answer of its own
+Construction is pure. Sending uses no proxy, keeps no connection, verifies no certificate, and follows
+redirects only on the same host name; a redirect to another host is returned as the response
 (``pkg/probe/http``).
 """
 
@@ -21,7 +21,7 @@ REDIRECTS_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class HTTPRequest:
-    """Where to, and with what headers. ``headers`` holds all but those that are left out on purpose."""
+    """The target and headers of a request. ``headers`` holds all but those left out on purpose."""
 
     scheme: str
     host: str
@@ -36,26 +36,26 @@ class HTTPRequest:
 
     @property
     def target(self) -> str:
-        """The request as simulated runtimes know it: port and path."""
+        """Return port and path, by which simulated runtimes identify the request."""
         return f"{self.port}{self.path}"
 
     def over_plain_http(self) -> HTTPRequest:
-        """The same without encryption, and therefore without credentials."""
+        """Return the same request without encryption, and therefore without credentials."""
         kept = tuple(header for header in self.headers if header[0].lower() != "authorization")
         return replace(self, scheme="http", headers=kept)
 
 
 @dataclass(frozen=True, slots=True)
 class HTTPAnswer:
-    """A redirect is answered only where it was not followed: it leads to another host, or nowhere."""
+    """A response. A redirect is one only if it was not followed: to another host, or without a target."""
 
     status: int
     body: str
 
 
 class HTTPFailure(Exception):
-    """No answer came. ``plain_http``: one came, but without the encryption asked for. ``error_number``: the
-    ``errno`` of a connection that did not come about; 0 for other failures."""
+    """No response came. ``plain_http``: one came, but unencrypted. ``error_number``: the ``errno`` of a
+    failed connection; 0 for other failures."""
 
     def __init__(self, message: str, *, plain_http: bool = False, error_number: int = 0) -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ class HTTPFailure(Exception):
 
 
 def request_for(action: HTTPGetAction, container: Container, pod_ip: str, user_agent: str) -> HTTPRequest:
-    """The request that ``action`` asks for. Raises ``UnknownPort``."""
+    """Return the request of ``action``. Raises ``UnknownPort``."""
     path = action.path or "/"
     if not path.startswith("/"):
         path = f"/{path}"
@@ -73,7 +73,7 @@ def request_for(action: HTTPGetAction, container: Container, pod_ip: str, user_a
     headers = [] if "user-agent" in names else [("User-Agent", user_agent)]
     if "accept" not in names:
         headers.append(("Accept", "*/*"))
-    # An empty Accept means that none is to be sent.
+    # An empty Accept means: send no Accept header.
     headers += [(name, value) for name, value in given if value or name.lower() != "accept"]
     return HTTPRequest(
         scheme=(action.scheme or "HTTP").lower(),
@@ -85,7 +85,7 @@ def request_for(action: HTTPGetAction, container: Container, pod_ip: str, user_a
 
 
 async def http_get(request: HTTPRequest, timeout_seconds: float) -> HTTPAnswer:
-    """Send it. Raises ``HTTPFailure``, and ``TimeoutError`` when the time is over."""
+    """Send the request. Raises ``HTTPFailure``, and ``TimeoutError`` when the time is over."""
     import aiohttp
     from multidict import CIMultiDict
 
@@ -126,7 +126,7 @@ async def http_get(request: HTTPRequest, timeout_seconds: float) -> HTTPAnswer:
 
 
 def dial_failure(host: str, port: int | None, error: OSError) -> str:
-    """Why no connection came about, in the words that Kubernetes' users know."""
+    """Return why a connection failed, in the form of Go's errors that users know."""
     if isinstance(error, socket.gaierror):
         return f"dial tcp: lookup {host}: no such host"
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

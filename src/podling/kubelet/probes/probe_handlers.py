@@ -1,7 +1,7 @@
-"""Asking a container how it is: ``exec``, ``httpGet``, ``tcpSocket`` and ``grpc``.
+"""The probe handlers: ``exec``, ``httpGet``, ``tcpSocket`` and ``grpc``.
 
-A probe ends in an ``Answer``, or in ``ProbeError`` when it could not be made at all; the difference
-matters, because an error says nothing about the container (``pkg/probe``, ``pkg/kubelet/prober``).
+A probe returns an ``Answer``, or raises ``ProbeError`` when it could not be made at all. The difference
+matters, because an error means nothing about the container (``pkg/probe``, ``pkg/kubelet/prober``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from podling.runtime.failures import ExecTimeout, RuntimeFailure
 
 OUTPUT_BYTES_MAX = 10 * 1024
 NODE_IS_SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL})
-"""Failures of a connection for want of something on the node. Kubernetes counts them as the container's."""
+"""Errors of a connection caused by a shortage on the node. Kubernetes attributes them to the container."""
 USER_AGENT = f"kube-probe/{USER_AGENT_VERSION}"
 
 
@@ -32,7 +32,7 @@ class ProbeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``warning``: it counts as success, but the user should know of it."""
+    """The result of a probe. ``warning``: it counts as success, but an event reports it."""
 
     success: bool
     output: str = ""
@@ -41,7 +41,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The container that is asked."""
+    """The container that is probed."""
 
     container: Container
     container_id: str
@@ -87,7 +87,7 @@ async def _exec(runtime: Runtime, subject: Subject, action: ExecAction, timeout_
 async def _simulated(
     runtime: Runtime, subject: Subject, kind: str, target: str, timeout: float
 ) -> Answer | None:
-    """The answer of a runtime whose containers have no sockets; None from all others."""
+    """Return the answer of a runtime whose containers have no sockets; None from all others."""
     if not isinstance(runtime, AnswersProbes):
         return None
     try:
@@ -119,7 +119,7 @@ async def _http_over_network(request: HTTPRequest, timeout_seconds: float) -> An
     if 200 <= answer.status < 300:
         return Answer(True, answer.body)
     if 300 <= answer.status < 400:
-        # A redirect to another host, or one that says nothing of where to go.
+        # A redirect to another host, or one without a target.
         return Answer(True, f"Probe terminated redirects, Response body: {answer.body}", warning=True)
     return Answer(False, f"HTTP probe failed with statuscode: {answer.status}")
 

@@ -1,11 +1,11 @@
 """Probes the running containers of all pods: one task per container and kind of probe.
 
 A task begins when its container is first seen running and ends with it, so results always belong to one
-container. Startup comes first; the other two wait until it has succeeded, then begin at once. A result
-that passes its threshold wakes the pod's worker, which alone decides what follows.
+container. Liveness and readiness wait until startup has succeeded, then begin at once. A result that passes
+its threshold wakes the pod's worker, which alone decides on the consequences.
 
-A container that ran before this kubelet started is taken over with what its status said, so a restart
-of the kubelet never makes a ready pod unready; its first probes are spread over one period.
+A container that ran before this kubelet started keeps its results from its status, so a restart of
+the kubelet never makes a ready pod unready. Its first probes are spread over one period.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from podling.runtime.failures import NotFound, RuntimeFailure
 from podling.supervisor import Supervisor
 
 TRIES = 3
-"""How often a probe that could not be made is tried before it is given up for this round."""
+"""The number of attempts to make a probe before this round is skipped."""
 
 
 class ProbeLabels(NamedTuple):
@@ -63,7 +63,7 @@ class _Watched:
     tasks: dict[ProbeKind, asyncio.Task[None]] = field(default_factory=dict)
     started: asyncio.Event = field(default_factory=asyncio.Event)
     met_its_end: set[ProbeKind] = field(default_factory=set)
-    """Probes that found the container ended, of which the kubelet should hear in other ways."""
+    """Kinds of probe that met an exited container; the runtime reports the exit separately."""
 
 
 class Prober:
@@ -78,7 +78,7 @@ class Prober:
         self._began: datetime | None = None
 
     def begin(self, now: datetime) -> None:
-        """The kubelet started at ``now``: what ran before is taken over with its old results."""
+        """Set the kubelet's start: containers that ran before keep their old results."""
         self._began = now
 
     def follow(self, pod: Pod, observed: PodObservation, before: PodStatus, wake: Callable[[], None]) -> None:
@@ -110,7 +110,7 @@ class Prober:
     ) -> _Watched:
         started_at = found.started_at or clock.now()
         old = _status_of(before, found)
-        # What was reported already was probed already, be it of the very moment in which this kubelet began.
+        # A container in the reported status was probed before, even if it started as this kubelet did.
         began = self._began
         adopted = began is not None and (started_at < began or (started_at == began and old is not None))
         watched = _Watched(pod, container, found.id, ips[0] if ips else "", started_at, adopted)
@@ -129,7 +129,7 @@ class Prober:
         return watched
 
     async def _probe(self, watched: _Watched, kind: ProbeKind, wake: Callable[[], None]) -> None:
-        """One probe of one container, until its verdict is final or it is cancelled."""
+        """Probe one container until the verdict is final or the task is cancelled."""
         probe = probe_of(watched.container, kind)
         if probe is None:
             return
@@ -160,7 +160,7 @@ class Prober:
             await clock.sleep(due - clock.monotonic())
 
     async def _ask(self, watched: _Watched, kind: ProbeKind, timeout_seconds: float) -> Answer | None:
-        """One answer, told in an event unless it is a plain success; None if none could be had."""
+        """Return one answer, None if the probe could not be made; record an event unless it is a success."""
         probe = probe_of(watched.container, kind)
         if probe is None:
             return None
@@ -186,10 +186,10 @@ class Prober:
         return None
 
     async def _just_ended(self, watched: _Watched, kind: ProbeKind) -> bool:
-        """Whether the container ended while it was asked, or just before: then it is over, not unwell.
+        """Return whether the container ended during the probe or just before, so the failure has no meaning.
 
-        That holds for one answer. Should the kubelet still be told that it runs when the next probe is due,
-        then it is told wrong, and the probe counts.
+        That holds for one answer. If the runtime still lists the container as running at the next probe, the
+        listing is wrong, and the probe counts.
         """
         if kind in watched.met_its_end:
             return False
@@ -215,7 +215,7 @@ class Prober:
         self._counts.setdefault(uid, Counter())[labels] += 1
 
     def counts(self) -> Iterator[tuple[ProbeLabels, int]]:
-        """Return how often the probes of the pods that are here ended in which way."""
+        """Return the number of probes of the present pods, by labels."""
         for counts in self._counts.values():
             yield from counts.items()
 
@@ -228,7 +228,7 @@ class Prober:
         self._recorder.event(watched.pod, "Warning", reason, message, field_path=path)
 
     def view(self, uid: str) -> ProbeView:
-        """What is known about the pod's containers now."""
+        """Return the pod's results."""
         results: dict[ProbeKind, dict[str, ProbeResult]] = {kind: {} for kind in ProbeKind}
         for container_id, watched in self._pods.get(uid, {}).items():
             for kind, state in watched.states.items():
@@ -240,9 +240,9 @@ class Prober:
         )
 
     def begin_termination(self, pod: Pod) -> None:
-        """The pod is ending: its regular containers are no longer killed for failing probes.
+        """Stop killing the regular containers of a terminating pod for failed probes.
 
-        Readiness goes on, and sidecars keep all their probes, for they work to the end.
+        Readiness probes continue, and sidecars keep all their probes, for they work until the end.
         """
         lasting = {c.name for c in pod.spec.init_containers if is_sidecar(c)}
         for watched in self._pods.get(pod.metadata.uid or "", {}).values():
@@ -255,7 +255,7 @@ class Prober:
                     watched.states[kind] = initial_state(kind, ProbeResult.SUCCESS)
 
     def forget(self, uid: str) -> None:
-        """The pod's containers are gone."""
+        """Stop the probes of a pod whose containers are gone."""
         self._counts.pop(uid, None)
         for watched in self._pods.pop(uid, {}).values():
             _cancel(watched)
@@ -276,7 +276,7 @@ def _has_probes(container: Container) -> bool:
 
 
 def _status_of(status: PodStatus, found: Observed) -> ContainerStatus | None:
-    """The status that was reported of this very container, if one was."""
+    """Return the status that was reported of exactly this container, if any."""
     held: Iterable[ContainerStatus] = (*status.container_statuses, *status.init_container_statuses)
     return next((item for item in held if (item.container_id or "").endswith(f"://{found.id}")), None)
 

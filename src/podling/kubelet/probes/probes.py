@@ -1,4 +1,4 @@
-"""A probe's state: what its results so far mean. Pure; the waiting and asking is the prober's.
+"""The state of a probe: results, thresholds and verdicts. Pure; the prober waits and sends.
 
 A verdict needs as many equal results in a row as its threshold says; below it nothing changes. A failed
 liveness probe, and either verdict of a startup probe, are final for their container: it is restarted,
@@ -15,7 +15,7 @@ from podling.kubelet.status.probe_view import ProbeResult
 
 
 class ProbeKind(Enum):
-    """The three probes; the value is how events call them."""
+    """The three probes; the value is their name in events."""
 
     STARTUP = "Startup"
     LIVENESS = "Liveness"
@@ -68,14 +68,14 @@ class ProbeState:
 
 
 def initial_state(kind: ProbeKind, carried: ProbeResult | None = None) -> ProbeState:
-    """The state for a new container; ``carried`` is what was known before the kubelet restarted."""
+    """Return the state for a new container; ``carried`` is the verdict from before a kubelet restart."""
     result = INITIAL_RESULT[kind] if carried is None else carried
     rests = kind is ProbeKind.STARTUP and result is ProbeResult.SUCCESS
     return ProbeState(kind, result, resting=rests)
 
 
 def observe(state: ProbeState, numbers: Thresholds, found: ProbeResult) -> ProbeState:
-    """The state after one more result. Results of probes that could not be made are not passed in."""
+    """Return the state after one more result. Results of probes that could not be made are not passed in."""
     if state.resting:
         return state
     run = state.run + 1 if state.last is found else 1

@@ -1,6 +1,6 @@
-"""How one command's channels travel: as messages of a WebSocket, or as streams of a SPDY connection.
+"""Carriers of one command's channels: WebSocket messages, or streams of a SPDY connection.
 
-A ``Carrier`` hides which it is. Channels have the WebSocket protocol's numbers in both.
+A ``Carrier`` hides the difference. Channels have the WebSocket protocol's numbers in both.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from podling.streaming.spdy_connection import SpdyConnection
 from podling.streaming.websocket_connection import WebSocket
 
 STREAMS_SECONDS = 30.0
-"""streamCreationTimeout: how long a SPDY client may take to open the streams it asked for."""
+"""streamCreationTimeout: the time a SPDY client has to open its streams."""
 EARLY_MAX = 256 * 1024
-"""Bytes that a SPDY client may send before it has opened all of its streams."""
+"""The limit of bytes that a SPDY client may send before it has opened all of its streams."""
 FRAME_COST = 256
-"""Bytes that a kept frame counts beside its content."""
+"""The bytes that a kept frame counts in addition to its content."""
 CLOSE_SECONDS = 5.0
-"""How long a client may take to make room for the last frames."""
+"""The time a client has to read the last frames."""
 KINDS = {"error": ERROR, "stdin": STDIN, "stdout": STDOUT, "stderr": STDERR, "resize": RESIZE}
 
 
 class Carrier(Protocol):
-    """One client's channels."""
+    """The channels of one client."""
 
     @property
     def version(self) -> int:
-        """The version of the protocol, which decides what the error channel says."""
+        """The version of the protocol, which decides the content of the error channel."""
         ...
 
     async def open(self, channels: frozenset[int]) -> None:
-        """Make ``channels`` ready. Raises ``ConnectionError`` when the client does not go along."""
+        """Prepare ``channels``. Raises ``ConnectionError`` when the client does not open them."""
         ...
 
     def incoming(self) -> AsyncIterator[tuple[int, bytes | None]]:
-        """Channel and data as they come, until the client leaves; no data: it is done with the channel."""
+        """Yield channel and data until the client leaves; None for data: it has closed the channel."""
         ...
 
     async def left(self) -> None:
-        """Wait until the client has gone, also while nothing is taken from ``incoming``."""
+        """Wait until the client has gone, also while ``incoming`` is not being read."""
         ...
 
     async def send(self, channel: int, data: bytes) -> None:
-        """Raises ``ConnectionError`` when the client is gone."""
+        """Send data on a channel. Raises ``ConnectionError`` when the client is gone."""
         ...
 
     async def close(self, status: bytes = b"") -> None:
@@ -56,10 +56,10 @@ class Carrier(Protocol):
 
 
 class WebSocketCarrier:
-    """Channels as the first byte of each message.
+    """Channels over a WebSocket, as the first byte of each message.
 
     Args:
-        whole: channels whose messages must not be parted.
+        whole: channels whose messages must not be split.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class WebSocketCarrier:
         return self._protocol.version
 
     async def open(self, channels: frozenset[int]) -> None:
-        """Send an empty message on the lowest channel that we write to: the streams are open."""
+        """Send an empty message on the lowest channel to the client: the streams are open."""
         await self.send(min(channels & {STDOUT, STDERR, ERROR}), b"")
 
     async def left(self) -> None:
@@ -95,7 +95,7 @@ class WebSocketCarrier:
 
 
 class SpdyCarrier:
-    """Channels as streams that the client opens, each named by its ``streamtype`` header."""
+    """Channels over SPDY, as streams that the client opens with a ``streamtype`` header."""
 
     def __init__(self, connection: SpdyConnection, version: int) -> None:
         self._connection = connection
@@ -108,7 +108,7 @@ class SpdyCarrier:
         return self._version
 
     async def open(self, channels: frozenset[int]) -> None:
-        """Wait for the client to open them all; a little of what it sends meanwhile is kept."""
+        """Wait for the client to open them all; keep a little of its early data."""
         missing, kept = set(channels), 0
         try:
             async with asyncio.timeout(STREAMS_SECONDS):
@@ -149,7 +149,7 @@ class SpdyCarrier:
                 frames = await self._connection.receive()
 
     async def close(self, status: bytes = b"") -> None:
-        """End our halves of the streams: the client reads each of them to its end."""
+        """End the server's halves of the streams: the client reads each of them to its end."""
         streams = {channel: self._stream(channel) for channel in (STDOUT, STDERR, ERROR)}
         ends = [Data(stream, b"", fin=True) for stream in streams.values() if stream]
         if status and streams[ERROR]:
@@ -165,7 +165,7 @@ class SpdyCarrier:
         return next((stream for stream, carried in self._streams.items() if carried == channel), 0)
 
     async def _accept(self, frame: SynStream) -> int:
-        """Take a stream in; returns its channel, or -1 where it has no meaning."""
+        """Accept a stream; return its channel, or -1 if its type is unknown."""
         channel = KINDS.get(frame.headers.get("streamtype", ""), -1)
         if channel < 0 or self._stream(channel):
             await self._connection.send(Reset(frame.stream))

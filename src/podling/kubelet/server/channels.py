@@ -25,12 +25,12 @@ STDERR: Final = 2
 ERROR: Final = 3
 RESIZE: Final = 4
 CLOSE: Final = 255
-"""From version 5 on: the other byte names a channel that its sender is done with."""
+"""From version 5 on: the other byte names a channel that its sender has closed."""
 
 DROPPED: Final = -1
-"""Stands for the channel of a message that means nothing."""
+"""The channel of a message without meaning."""
 SMALL_MAX: Final = 1024
-"""Bytes of a terminal's size, which is read as one message."""
+"""The limit of bytes of a terminal's size, which is read as one message."""
 
 NON_ZERO_EXIT: Final = "NonZeroExitCode"
 
@@ -56,7 +56,7 @@ class ChannelReader:
     malformed close signal ends the connection.
 
     Args:
-        whole: channels whose messages must not be parted; those that are not small are dropped.
+        whole: channels whose messages must not be split; larger ones than ``SMALL_MAX`` are dropped.
     """
 
     def __init__(self, protocol: Channels, whole: frozenset[int] = frozenset()) -> None:
@@ -64,12 +64,12 @@ class ChannelReader:
         self._whole = whole
         self._channel = DROPPED
         self._quantum = b""
-        """Base64 that is not yet four characters."""
+        """Base64 characters short of a group of four."""
         self._small = b""
         """The beginning of a terminal's size or a close signal."""
 
     def read(self, part: Part) -> list[tuple[int, bytes | None]]:
-        """Return channels and their data; no data: the client is done with the channel.
+        """Return channels and their data; None for data: the client has closed the channel.
 
         Raises ``WebSocketError``.
         """
@@ -85,7 +85,7 @@ class ChannelReader:
         return [(self._channel, data)] if data and self._channel >= 0 else []
 
     def _decoded(self, data: bytes) -> bytes:
-        """The whole quanta that are here; the rest of a message with an error is dropped."""
+        """Return the data of complete base64 groups; after an error the rest of the message is dropped."""
         text = self._quantum + data
         whole = len(text) // 4 * 4
         self._quantum = text[whole:]
@@ -113,14 +113,14 @@ PROTOCOLS: Final = (
     Channels("channel.k8s.io", 1),
     Channels("base64.channel.k8s.io", 1, base64=True),
 )
-"""Best first."""
+"""The server's protocols, in order of preference."""
 BY_NAME: Final = {protocol.name: protocol for protocol in PROTOCOLS}
 UNNAMED: Final = Channels("", 1)
-"""What a client speaks that offers no protocol."""
+"""The protocol of a client that offers none."""
 
 
 def parse_resize(data: bytes) -> tuple[int, int]:
-    """Columns and rows of ``{"Width": 80, "Height": 24}``. Raises ``ValueError``."""
+    """Return columns and rows of ``{"Width": 80, "Height": 24}``. Raises ``ValueError``."""
     size = msgspec.json.decode(data, type=dict[str, int])
     try:
         columns, rows = size["Width"], size["Height"]
@@ -132,7 +132,7 @@ def parse_resize(data: bytes) -> tuple[int, int]:
 
 
 def exit_status(code: int, command: Sequence[str]) -> Status:
-    """How a command ended: success, or failure with its exit code as a cause."""
+    """Return the status of an ended command: success, or failure with its exit code as a cause."""
     if code == 0:
         return Status(status="Success")
     cause = StatusCause(reason="ExitCode", message=str(code))
@@ -146,7 +146,7 @@ def exit_status(code: int, command: Sequence[str]) -> Status:
 
 
 def failure_status(text: str) -> Status:
-    """What went wrong on our side (apimachinery ``NewInternalError``)."""
+    """Return the status of an internal failure (apimachinery ``NewInternalError``)."""
     return Status(
         status="Failure",
         reason="InternalError",
@@ -157,7 +157,7 @@ def failure_status(text: str) -> Status:
 
 
 def status_payload(version: int, status: Status) -> bytes:
-    """What goes out on the error channel: from version 4 on the ``Status``, before only a failure's text."""
+    """Return the error channel's payload: from version 4 on the ``Status``, before only a failure's text."""
     if version >= 4:
         return status_json(status, typed=False)
     return b"" if status.status == "Success" else (status.message or "").encode()

@@ -1,13 +1,13 @@
-"""The node's images over HTTPS: what ``podling image`` asks of a running node.
+"""The node's images over HTTPS: the API that ``podling image`` uses on a running node.
 
 Kubernetes has no such API: there each runtime brings its own tool. One process owns the image store's
-directory, so the command line asks that process instead of touching the files. Only administrators pass
-the kubelet server's door, and archives are named by their path on the node.
+directory, so the command line calls that process instead of changing the files. The kubelet server admits
+administrators only, and archives are named by their path on the node.
 
-    GET    /images                              -> {"images": [...]}
-    POST   /images/load   {"path", "names"}     -> {"images": [...]}
+    GET    /images                                    -> {"images": [...]}
+    POST   /images/load   {"path", "names"}           -> {"images": [...]}
     POST   /images/pull   {"name", "username", "password"} -> {"images": [...]}
-    DELETE /images?name=NAME                    -> {"images": []}
+    DELETE /images?name=NAME                          -> {"images": []}
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class PullRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Images(msgspec.Struct, frozen=True):
-    """The answer: images as they now are, or why the request failed."""
+    """The response: images as they now are, or the request's error."""
 
     images: tuple[Image, ...] = ()
     error: str = ""
 
 
 def image_routes(images: Callable[[], ImageService]) -> Sequence[web.RouteDef]:
-    """The routes above, over the images that ``images`` answers with."""
+    """Return the routes above, over the image service that ``images`` returns."""
 
     async def list_all(request: web.Request) -> web.Response:
         return await _answer(images().list_images())

@@ -1,4 +1,4 @@
-"""Where logs are kept: files that are rotated under their readers, or a runtime's memory."""
+"""The sources of logs: files that are rotated while they are read, or a runtime's memory."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ OVER = (ContainerEventType.EXITED, ContainerEventType.REMOVED)
 
 
 class FileLog:
-    """A log file. When it is replaced, reading goes on with the new one after the old one's end.
+    """A log file. When it is replaced, reading continues with the new one after the old one's end.
 
-    A rotated file is renamed and stays open here, so that not a byte between is lost.
+    A rotated file is renamed and stays open here, so no byte is lost.
     """
 
     def __init__(self, path: Path, ended: asyncio.Event, watched: Watched) -> None:
@@ -58,7 +58,7 @@ class FileLog:
         os.close(self._file)
 
     def _replaced(self, offset: int) -> bool:
-        """Whether another file has taken this one's name; if so, go on with it at ``offset``."""
+        """Return whether the name belongs to a new file; if so, switch to it at ``offset``."""
         try:
             found = os.stat(self._path)
         except FileNotFoundError:
@@ -93,7 +93,7 @@ class BufferLog:
 
 @asynccontextmanager
 async def until_exit(runtime: Runtime, container_id: str) -> AsyncIterator[asyncio.Event]:
-    """An event that is set once the container does not run any more."""
+    """Yield an event that is set once the container does not run any more."""
     ended = asyncio.Event()
 
     async def watch() -> None:
@@ -121,7 +121,7 @@ async def until_exit(runtime: Runtime, container_id: str) -> AsyncIterator[async
 async def open_log(
     runtime: Runtime, container_id: str, path: str, watch: FileWatch, *, follow: bool
 ) -> AsyncIterator[LogSource]:
-    """A container's log; to be followed, or only read. Raises ``OSError`` where its file is gone."""
+    """Yield a container's log, to follow or only to read. Raises ``OSError`` if its file is gone."""
     async with AsyncExitStack() as stack:
         if follow:
             ended = await stack.enter_async_context(until_exit(runtime, container_id))

@@ -1,7 +1,7 @@
-"""Which container's log is meant, and why there is none, in Kubernetes' own words. Pure.
+"""The container whose log a request means, or Kubernetes' error message if it has none. Pure.
 
 The kubelet's ``validateContainerLogStatus`` (``pkg/kubelet/kubelet_pods.go``): the latest instance that
-ran, or the one before it; a container that never ran has no log, and the answer says what it waits for.
+ran, or the one before it. A container that never ran has no log; the error says why it waits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WAITING_TEXTS = {
 
 
 def log_container_id(pod: Pod, name: str, *, previous: bool) -> str:
-    """The status' id (``<runtime>://<id>``) of the container whose log is asked for. Raises 400."""
+    """Return the id (``<runtime>://<id>``) of the container whose log is requested. Raises 400."""
     where = f"container {json.dumps(name)} in pod {json.dumps(pod.metadata.name)}"
     found = container_status(pod, name)
     if found is None:
@@ -40,7 +40,7 @@ def log_container_id(pod: Pod, name: str, *, previous: bool) -> str:
 
 
 def container_status(pod: Pod, name: str) -> ContainerStatus | None:
-    """The container's status, of whatever kind of container it is."""
+    """Return the container's status, for any kind of container."""
     status = pod.status
     every = chain(
         status.container_statuses, status.init_container_statuses, status.ephemeral_container_statuses

@@ -1,11 +1,11 @@
-"""Container logs as users see them: pure reading of CRI logs, whatever they are kept in.
+"""Container logs as users see them: pure reading of CRI logs from any source.
 
-A log is a sequence of records (``podling.runtime.cri_log``); what the container wrote as one line may
-be several of them, all but the last marked partial. ``tail`` counts lines, not records, so a line is
-never cut just because it was long or was written in pieces.
+A log is a sequence of records (``podling.runtime.cri_log``). One line of the container may be several
+records, all but the last marked partial. ``tail`` counts lines, not records, so a line is never cut
+because it was long or was written in pieces.
 
-``read_log`` works on a ``LogSource``: a file that may be rotated under it, or memory. As in
-Kubernetes, following a log ends with its container; the next attempt is another log.
+``read_log`` works on a ``LogSource``: a file that may be rotated meanwhile, or memory. As in Kubernetes,
+following a log ends with its container; the next attempt is another log.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class LogSource(Protocol):
     """One container's log. Offsets count from the log's beginning, across rotation."""
 
     def size(self) -> int:
-        """Where the log ends now."""
+        """Return the offset of the log's present end."""
         ...
 
     def read(self, offset: int, length: int) -> bytes:
-        """Up to ``length`` bytes from ``offset`` on; fewer at the end."""
+        """Return up to ``length`` bytes from ``offset`` on; fewer at the end."""
         ...
 
     async def more(self, offset: int) -> bool:
-        """True once there is something beyond ``offset``; False when there never will be."""
+        """Return True once there is more after ``offset``, False when there never will be."""
         ...
 
 
@@ -61,7 +61,7 @@ class Record:
 
 
 def parse_record(line: bytes) -> Record | None:
-    """The record in ``line`` (without its newline), or None where there is none.
+    """Return the record in ``line`` (without its newline), or None if it is malformed.
 
     Further tags after the first may follow, separated by colons; they are for later versions.
     """
@@ -79,12 +79,12 @@ def record_time(record: Record) -> datetime | None:
 
 
 def shown_time(time: bytes) -> bytes:
-    """A record's time as ``timestamps`` shows it: UTC is ``Z``, also where the writer said ``+00:00``."""
+    """Return a record's time as ``timestamps`` shows it: UTC as ``Z``, also for ``+00:00``."""
     return time[:-6] + b"Z" if time.endswith(b"+00:00") else time
 
 
 class LogText:
-    """Turns records into what is shown. Feed it bytes as they come; it keeps what is incomplete."""
+    """Converts records to the displayed text. Takes bytes as they come, and keeps an incomplete line."""
 
     def __init__(self, options: LogOptions) -> None:
         self._options = options
@@ -92,7 +92,7 @@ class LogText:
         self._open_line = False
         self._left = options.limit_bytes
         self.finished = False
-        """The byte limit is reached: nothing more will come."""
+        """True once the byte limit is reached."""
 
     def feed(self, chunk: bytes) -> bytes:
         *lines, self._rest = (self._rest + chunk).split(b"\n")
@@ -126,7 +126,7 @@ class LogText:
 
 
 def tail_offset(read: Callable[[int, int], bytes], size: int, lines: int, first: int = 0) -> int:
-    """Where the last ``lines`` lines of a log of ``size`` bytes begin, found from its end.
+    """Return where the last ``lines`` lines of a log of ``size`` bytes begin, reading from its end.
 
     ``first`` is where the log begins. A line that the container has not ended yet counts as one.
     """
@@ -148,7 +148,7 @@ def tail_offset(read: Callable[[int, int], bytes], size: int, lines: int, first:
 
 
 def _line_starts(block: bytes, *, whole: bool) -> list[tuple[int, int]]:
-    """Start and end (after the newline) of every complete line; the first is incomplete unless ``whole``."""
+    """Return start and end (after the newline) of each line; the first is incomplete unless ``whole``."""
     starts = [0] if whole else []
     found = block.find(b"\n")
     while found >= 0 and found + 1 < len(block):
@@ -163,7 +163,7 @@ def _is_full(line: bytes) -> bool:
 
 
 async def read_log(source: LogSource, options: LogOptions) -> AsyncIterator[bytes]:
-    """What is asked of a log, in pieces as they come, until its end."""
+    """Yield the selected text of a log in pieces, until its end."""
     text = LogText(options)
     size = source.size()
     offset = 0 if options.tail_lines is None else tail_offset(source.read, size, options.tail_lines)

@@ -1,7 +1,7 @@
-"""A short queue of chunks from one connection to whoever carries them on.
+"""A short queue of chunks between a connection and the reader of its data.
 
-The writer waits while the pipe is full, which is what slows a sender down; it never waits for a reader
-that has gone, which is what an ordinary queue would do.
+The writer waits while the pipe is full, which slows the sender down. Unlike with an ordinary queue, it does
+not wait for a reader that has gone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Pipe:
         self._changed = asyncio.Event()
 
     async def put(self, chunk: bytes) -> None:
-        """Add a chunk, when there is room. After the end or without a reader it is dropped."""
+        """Add a chunk when the pipe is not full. After the end or without a reader it is dropped."""
         while len(self._chunks) >= self._length and not self._closed:
             self._changed.clear()
             await self._changed.wait()
@@ -33,12 +33,12 @@ class Pipe:
             self._changed.set()
 
     def end(self) -> None:
-        """Nothing more will come; what is here is still read."""
+        """Mark the end; chunks in the pipe are still read."""
         self._ended = True
         self._changed.set()
 
     def close(self) -> None:
-        """Nobody reads any more."""
+        """Drop all chunks: the reader has gone."""
         self._closed = True
         self._chunks.clear()
         self._changed.set()

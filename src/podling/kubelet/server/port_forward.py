@@ -1,8 +1,8 @@
-"""Port-forward over WebSocket channels, the older way: two channels for each port.
+"""Port-forward over WebSocket channels, the older protocol: two channels for each port.
 
 For the i-th port of the query channel 2i carries data and channel 2i + 1 errors; the server opens both
 with a frame that holds the port as two bytes, little-endian. Each port is one connection into the
-pod. (kubectl's newer way is a SPDY connection inside of the WebSocket: ``spdy_tunnel.py``.)
+pod. (kubectl's newer protocol is a SPDY connection inside the WebSocket: ``spdy_tunnel.py``.)
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from podling.machinery.errors import bad_request
 from podling.runtime.base import RuntimeFailure
 
 Forward = Callable[[int, AsyncIterator[bytes], Callable[[bytes], Awaitable[None]]], Awaitable[None]]
-"""Carries one connection to a port of the pod (``Runtime.port_forward`` for one sandbox)."""
+"""Connects to a port of the pod (``Runtime.port_forward`` for one sandbox)."""
 
 PORT = struct.Struct("<H")
 PORTS_MAX = 127
-"""Each has two channels, and a channel's number is one byte, of which the last is the close signal."""
+"""The limit of ports: each has two channels, and the highest channel number is the close signal."""
 
 
 def parse_ports(texts: Sequence[str]) -> tuple[int, ...]:
-    """The ports of ``?port=80,443&port=8080``. Raises 400 (upstream: ``NewV4Options``)."""
+    """Return the ports of ``?port=80,443&port=8080``. Raises 400 (upstream: ``NewV4Options``)."""
     if not texts:
         raise bad_request('query parameter "port" is required')
     ports = []
@@ -49,7 +49,7 @@ def parse_ports(texts: Sequence[str]) -> tuple[int, ...]:
 
 
 class PortForward:
-    """The ports of one client, each its own connection."""
+    """The ports of one client, each with its own connection."""
 
     def __init__(self, carrier: Carrier, ports: Sequence[int], forward: Forward, pod: str) -> None:
         self._carrier = carrier
@@ -59,7 +59,7 @@ class PortForward:
         self._inbound = [Pipe() for _ in ports]
 
     async def serve(self) -> None:
-        """Carry the connections until all have ended or the client leaves."""
+        """Forward all connections until they have ended or the client leaves."""
         tasks = [
             asyncio.create_task(work) for work in (self._read(), self._carry_all(), self._carrier.left())
         ]
@@ -109,5 +109,5 @@ class PortForward:
 
 
 def failure_text(port: int, pod: str, error: Exception) -> str:
-    """What the client is told, which shows it after its own ``an error occurred forwarding``."""
+    """Return the error text for the client, shown after its own ``an error occurred forwarding``."""
     return f"error forwarding port {port} to pod {pod}, uid : {error}"

@@ -1,8 +1,8 @@
 """The server's side of ``exec`` and ``attach``: one command's streams over one connection.
 
-Input waits in a short pipe, so a command that does not read slows its client down instead of filling our
-memory; output is sent piece by piece, so a slow client slows the command. When the client goes away the
-command is ended, as it would be with its terminal.
+Input waits in a short pipe, so a command that does not read slows its client down instead of filling
+memory. Output is sent piece by piece, so a slow client slows the command. When the client leaves, the
+command is ended, as if its terminal had closed.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from podling.kubelet.server.pipe import Pipe
 from podling.runtime.base import RuntimeFailure, Streams
 
 RESIZE_VERSION = 3
-"""From this version on a terminal's size has a channel."""
+"""The first version of the protocol with a channel for the terminal's size."""
 SIZES_MAX = 16
-"""Sizes that wait to be applied; the oldest is given up for a newer one."""
+"""The number of sizes that wait to be applied; a new one replaces the oldest."""
 
 Run = Callable[[Streams], Awaitable[Status]]
-"""Runs the command with its streams; returns how it ended. Raises ``RuntimeFailure``."""
+"""Runs the command with its streams; returns its status. Raises ``RuntimeFailure``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOptions:
-    """Which streams the client wants. With a terminal there is no separate stderr."""
+    """The streams that the client requests. With a terminal there is no separate stderr."""
 
     stdin: bool = False
     stdout: bool = False
@@ -49,7 +49,7 @@ class StreamOptions:
     tty: bool = False
 
     def problem(self) -> str:
-        """What is wrong with the combination; empty if nothing is."""
+        """Return why the combination is invalid; empty if it is valid."""
         if self.tty and self.stderr:
             return "tty and stderr cannot both be true"
         if not (self.stdin or self.stdout or self.stderr):
@@ -57,7 +57,7 @@ class StreamOptions:
         return ""
 
     def channels(self, version: int) -> frozenset[int]:
-        """The channels that these streams need in this version of the protocol."""
+        """Return the channels that these streams need in this version of the protocol."""
         wanted = {
             ERROR: True,
             STDIN: self.stdin,
@@ -79,7 +79,7 @@ class RemoteCommand:
         self._resized = asyncio.Event()
 
     async def serve(self, run: Run, *, failed: str) -> None:
-        """Carry the command to its end. ``failed`` says what failed when the runtime could not."""
+        """Run the command to its end. ``failed`` begins the error message of a runtime failure."""
         tasks: list[asyncio.Task[Any]] = []
         status = b""
         try:
@@ -126,14 +126,14 @@ class RemoteCommand:
         return send
 
     async def _read(self) -> None:
-        """Take what comes until the client leaves."""
+        """Read the client's channels until it leaves."""
         async for channel, data in self._carrier.incoming():
             if channel == STDIN and data is None:
                 self._stdin.end()
             elif channel == STDIN and data and self._options.stdin:
                 await self._stdin.put(data)
             elif channel == RESIZE and data and self._options.tty:
-                with contextlib.suppress(ValueError):  # a size that is none
+                with contextlib.suppress(ValueError):  # a malformed size is ignored
                     self._sizes.append(parse_resize(data))
                     self._resized.set()
 

@@ -1,8 +1,8 @@
-"""The kubelet's HTTPS server: logs, exec, attach, port-forward and what the kubelet knows of its pods.
+"""The kubelet's HTTPS server: logs, exec, attach, port-forward, pods, statistics and metrics.
 
-Only the API server talks to it (``server_auth``); users come through the API server. The server listens
-before the kubelet has begun, because the node must name its port when it registers; until ``serve`` has
-told it whose pods to show, it answers 503.
+Its client is the API server (``server_auth``); users go through the API server. The server listens
+before the kubelet starts, because the node registers with its port. It responds with 503 until ``serve``
+sets the pods.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from podling.streaming.listener import Listener
 HOST = "127.0.0.1"
 PROMETHEUS = {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
 SHUTDOWN_SECONDS = 2.0
-"""How long connections may take to end once they are told to."""
+"""The time that connections have to end at shutdown."""
 
 LIMITS = Limits(per_peer=4096, reserve=0.125)
-"""All connections come from the API server, and need descriptors when its clients have taken their share."""
+"""Limits of connections. All come from the API server, and need descriptors reserved when others use many."""
 
 CLIENT_GONE = 499
 
@@ -61,7 +61,7 @@ class KubeletServer:
         self._requests: dict[asyncio.Task[object], None] = {}
 
     async def listen(self) -> int:
-        """Open the port; returns its number. Raises ``OSError`` where it is taken."""
+        """Open the port and return its number. Raises ``OSError`` if it is taken."""
         app = web.Application(middlewares=[self._authenticated])
         streams = StreamHandlers(self._pods)
         pod, container = "/{namespace}/{pod}", "/{namespace}/{pod}/{container}"
@@ -87,7 +87,7 @@ class KubeletServer:
             ("/portForward" + with_uid, streams.port_forward),
         ):
             app.router.add_get(path, handler)
-            app.router.add_post(path, handler)  # how SPDY clients ask
+            app.router.add_post(path, handler)  # SPDY clients upgrade a POST
         app.router.add_routes(image_routes(lambda: self._pods().runtime.images))
         # Handlers are cancelled when their client leaves: a followed log may be silent for days.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=SHUTDOWN_SECONDS)
@@ -104,11 +104,11 @@ class KubeletServer:
         return site.port
 
     def serve(self, source: PodSource) -> None:
-        """From now on, answer for these pods."""
+        """Serve these pods from now on."""
         self._source = source
 
     async def close(self) -> None:
-        """Cut what is open, streams first: they would go on for as long as their clients like."""
+        """Close all connections, streams first: they would last as long as their clients want."""
         for request in self._requests:
             request.cancel()
         if self._runner is not None:
@@ -123,7 +123,7 @@ class KubeletServer:
 
     @web.middleware
     async def _authenticated(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Let in who may ask, and turn errors into the plain texts that kubelets answer with."""
+        """Admit authorized clients, and convert errors to the kubelet's plain text responses."""
         peer = peer_of(request.get_extra_info("peercert"))
         refused = refusal(peer, request.method, request.path)
         if refused is not None:

@@ -1,8 +1,8 @@
-"""Who may use the kubelet's server. Pure. Only the API server and cluster administrators.
+"""Authentication and authorization of the kubelet's server. Pure.
 
-The kubelet hands out every pod's logs and runs commands in every container, so it answers nobody but
-holders of a client certificate of the cluster's authority that speaks for ``system:masters`` (the API
-server's own does). Texts and attributes are those of ``pkg/kubelet/server/server.go`` and ``auth.go``.
+The kubelet serves every pod's logs and runs commands in every container. It therefore admits only client
+certificates of the cluster's authority with the group ``system:masters``: the API server's own, and those of
+administrators. Texts and attributes are those of ``pkg/kubelet/server/server.go`` and ``auth.go``.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ VERBS = {"POST": "create", "GET": "get", "PUT": "update", "PATCH": "patch", "DEL
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Whom a client certificate names."""
+    """The user and groups of a client certificate."""
 
     name: str
     groups: tuple[str, ...]
 
 
 def peer_of(certificate: Mapping[str, Any] | None) -> Peer | None:
-    """The holder of a verified certificate, as ``ssl.SSLSocket.getpeercert`` gives it."""
+    """Return the holder of a verified certificate, given as ``ssl.SSLSocket.getpeercert`` returns it."""
     if not certificate:
         return None
     attributes = [pair for group in certificate.get("subject", ()) for pair in group]
@@ -42,7 +42,7 @@ def peer_of(certificate: Mapping[str, Any] | None) -> Peer | None:
 
 
 def refusal(peer: Peer | None, method: str, path: str) -> tuple[int, str] | None:
-    """Code and text of the answer to one who may not ask; None for one who may."""
+    """Return code and text of the response to an unauthorized client; None for an authorized one."""
     if peer is None:
         return 401, "Unauthorized"
     if MASTERS in peer.groups or peer.name == API_SERVER:
@@ -53,7 +53,7 @@ def refusal(peer: Peer | None, method: str, path: str) -> tuple[int, str] | None
 
 
 def subresources(path: str) -> tuple[str, ...]:
-    """What of ``nodes`` a path belongs to; access to any of them would do."""
+    """Return the subresources of ``nodes`` for a path; access to any of them is sufficient."""
     for prefix, name in SUBRESOURCES:
         if path.startswith(prefix):
             return (name,)

@@ -1,4 +1,4 @@
-"""``/containerLogs``: a container's log over HTTP, as the kubelet has always served it."""
+"""``/containerLogs``: a container's log over HTTP, as Kubernetes' kubelet serves it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STREAMS = {"": "", "All": "", "Stdout": "stdout", "Stderr": "stderr"}
 
 
 def parse_log_options(query: Mapping[str, str], now: datetime) -> LogOptions:
-    """``PodLogOptions`` of a query. Raises 400 where it cannot be read, 422 where it makes no sense."""
+    """Return the ``PodLogOptions`` of a query. Raises 400 if it is malformed, 422 if it is invalid."""
     try:
         since_seconds = _number(query, "sinceSeconds", 1)
         since = None if since_seconds is None else shifted(now, -since_seconds)
@@ -47,7 +47,7 @@ def parse_log_options(query: Mapping[str, str], now: datetime) -> LogOptions:
 
 
 def flag(query: Mapping[str, str], *names: str) -> bool:
-    """A boolean under any of its names: given and neither ``0`` nor ``false``."""
+    """Return a boolean under any of its names: present and neither ``0`` nor ``false``."""
     return any(query.get(name, "").lower() not in ("", "0", "false") for name in names)
 
 
@@ -64,7 +64,7 @@ def _number(query: Mapping[str, str], name: str, least: int) -> int | None:
 async def serve_container_log(
     request: web.Request, source: PodSource, watch: FileWatch
 ) -> web.StreamResponse:
-    """Answer with the log. Raises ``ApiError`` while there is still an answer to give."""
+    """Respond with the log. Raises ``ApiError`` before the response has begun."""
     match = request.match_info
     name, container = match["pod"], match["container"]
     options = parse_log_options(request.query, clock.now())

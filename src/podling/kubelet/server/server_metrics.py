@@ -1,4 +1,4 @@
-"""The kubelet's pages of metrics, in Prometheus' text format, with the names of Kubernetes and cAdvisor.
+"""The kubelet's metrics in Prometheus' text format, with the names of Kubernetes and cAdvisor.
 
 Counted anew from the runtime at each request: nothing is kept, so nothing can drift.
 
@@ -16,7 +16,7 @@ from podling.kubelet.pods.pod_source import PodSource
 from podling.kubelet.server.server_stats import Look
 
 Kinds = Mapping[str, tuple[str, str]]
-"""Families of a page: kind and help text by name."""
+"""Metric families of a page: kind and help text by name."""
 
 OWN: Kinds = {
     "kubelet_running_pods": ("gauge", "[ALPHA] Number of pods that have a running pod sandbox"),
@@ -69,17 +69,17 @@ CONTAINERS: Kinds = {
     ),
     "container_last_seen": ("gauge", "Last time a container was seen by the exporter"),
 }
-"""The metrics of ``/metrics/cadvisor``: those of cAdvisor's that the runtime knows."""
+"""The metrics of ``/metrics/cadvisor``: those of cAdvisor that the runtime supports."""
 
 
 class Page:
-    """A page of metrics in the making."""
+    """A page of metrics under construction."""
 
     def __init__(self, kinds: Kinds) -> None:
         self._families = {name: _head(name, kind, text) for name, (kind, text) in kinds.items()}
 
     def add(self, name: str, labels: str, number: float, at: datetime | None = None) -> None:
-        """Add a sample; ``labels`` as they are written between the braces."""
+        """Add a sample; ``labels`` are written between the braces."""
         braces = f"{{{labels}}}" if labels else ""
         moment = f" {int(at.timestamp() * 1000)}" if at is not None else ""
         self._families[name].append(f"{name}{braces} {number:.10g}{moment}")
@@ -89,7 +89,7 @@ class Page:
 
 
 async def metrics_text(source: PodSource) -> str:
-    """``/metrics``: pods and containers on this node."""
+    """Return ``/metrics``: numbers of pods and containers on this node."""
     page, runtime = Page(OWN), source.runtime
     page.add("kubelet_running_pods", "", sum(sandbox.ready for sandbox in await runtime.list_sandboxes()))
     states = Counter(container.state.value.lower() for container in await runtime.list_containers())
@@ -99,7 +99,7 @@ async def metrics_text(source: PodSource) -> str:
 
 
 def probe_metrics_text(source: PodSource) -> str:
-    """``/metrics/probes``: how the probes of the pods that are here ended."""
+    """Return ``/metrics/probes``: results of the present pods' probes."""
     page = Page(PROBES)
     for labels, count in source.probe_counts().items():
         pairs = zip(labels._fields, labels, strict=True)
@@ -108,7 +108,7 @@ def probe_metrics_text(source: PodSource) -> str:
 
 
 def container_metrics_text(now: Look) -> str:
-    """``/metrics/cadvisor``: what each container uses."""
+    """Return ``/metrics/cadvisor``: the use of each container."""
     page = Page(CONTAINERS)
     for sandbox, container, figures in now.running:
         pod = f'namespace="{sandbox.pod_namespace}",pod="{sandbox.pod_name}"'
@@ -128,7 +128,7 @@ def container_metrics_text(now: Look) -> str:
 
 
 def resource_metrics_text(now: Look) -> str:
-    """``/metrics/resource``: what metrics-server reads, each sample with its own time."""
+    """Return ``/metrics/resource``: samples for metrics-server, each with its own time."""
     page = Page(RESOURCE)
     for items in now.by_pod().values():
         sandbox = items[0][0]
@@ -149,7 +149,7 @@ def resource_metrics_text(now: Look) -> str:
 
 
 def _escaped(value: str) -> str:
-    """A label's value as Prometheus' format writes it."""
+    """Return a label's value as Prometheus' format writes it."""
     return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 

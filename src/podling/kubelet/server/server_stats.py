@@ -1,7 +1,7 @@
-"""What pods use, in the two forms that are asked of kubelets: ``/stats/summary`` and ``/metrics/resource``.
+"""The pods' resource use for ``/stats/summary`` and ``/metrics/resource``.
 
-Both are made from one look at the runtime. Usage per second is the difference to the look before, so it is
-absent the first time. Shapes and names: ``k8s.io/kubelet/pkg/apis/stats/v1alpha1`` and
+Both are made from one listing of the runtime. Usage per second is the difference to the listing before, so
+it is absent the first time. Shapes and names: ``k8s.io/kubelet/pkg/apis/stats/v1alpha1`` and
 ``pkg/kubelet/metrics/collectors/resource_metrics.go``.
 """
 
@@ -18,7 +18,7 @@ from podling.runtime.base import Container, ContainerStats, Sandbox
 
 
 class CpuUse(msgspec.Struct, rename="camel", omit_defaults=True):
-    """``usageNanoCores`` is the rate, absent until it is known."""
+    """CPU use; ``usageNanoCores`` is the rate, absent until it is known."""
 
     time: datetime
     usage_nano_cores: int | None = None
@@ -68,7 +68,7 @@ class NodeUse(msgspec.Struct, rename="camel"):
 
 
 class Summary(msgspec.Struct):
-    """The whole answer. Of the node only its name: its own figures are the machine's to tell."""
+    """The response. It holds no figures of the node itself, only its name."""
 
     node: NodeUse
     pods: list[PodUse]
@@ -76,7 +76,7 @@ class Summary(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Everything that runs at one moment."""
+    """All running containers with their use at one moment."""
 
     running: tuple[tuple[Sandbox, Container, ContainerStats], ...]
 
@@ -102,7 +102,7 @@ async def look(source: PodSource) -> Look:
 
 
 def summary(node_name: str, now: Look, before: Mapping[str, ContainerStats]) -> Summary:
-    """``before`` is the look before, by container."""
+    """Return the summary; ``before`` holds the earlier figures by container."""
     return Summary(NodeUse(node_name), [_pod(items, before) for items in now.by_pod().values()])
 
 
@@ -143,7 +143,7 @@ def _container(container: Container, figures: ContainerStats, before: ContainerS
 
 
 def _rate(now: ContainerStats, before: ContainerStats | None) -> int | None:
-    """Nanoseconds of CPU time per second since ``before``."""
+    """Return nanoseconds of CPU time per second since ``before``."""
     if before is None:
         return None
     seconds = (now.at - before.at).total_seconds()

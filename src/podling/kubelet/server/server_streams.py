@@ -1,4 +1,4 @@
-"""``/exec``, ``/attach`` and ``/portForward``: from an HTTP request to a session on its WebSocket."""
+"""``/exec``, ``/attach`` and ``/portForward``: from an HTTP request to a session on its connection."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from podling.streaming.websocket_connection import (
 )
 
 IDLE_SECONDS = 4 * 3600.0
-"""streamingConnectionIdleTimeout: how long a connection without a single frame is kept."""
+"""streamingConnectionIdleTimeout: the time a connection without any frame is kept."""
 CHANNELS = tuple(protocol.name for protocol in PROTOCOLS)
 PORT_CHANNELS = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io")
-"""The only version that port-forward has."""
+"""The versions of port-forward: one, plain and in base64."""
 
 
 class StreamHandlers:
-    """The handlers; ``source`` gives the kubelet's pods or refuses."""
+    """The handlers; ``source`` returns the kubelet's pods or raises 503."""
 
     def __init__(self, source: Callable[[], PodSource]) -> None:
         self._source = source
@@ -100,7 +100,7 @@ class StreamHandlers:
         return response
 
     async def _running_container(self, request: web.Request, missing: str) -> str:
-        """The id of the container that the path names; ``missing`` is what is said if it does not run."""
+        """Return the id of the container in the path; ``missing`` is the error if it does not run."""
         source, name = self._source(), request.match_info["container"]
         pod = _pod(request, source)
         container_id = source.container_id(pod, name)
@@ -113,7 +113,7 @@ class StreamHandlers:
 
 
 def _pod(request: web.Request, source: PodSource) -> Pod:
-    """The pod that the path names; with the UID, if it names one."""
+    """Return the pod of the path; its UID must match if the path has one."""
     match = request.match_info
     pod = source.get_pod(match["namespace"], match["pod"])
     if pod is None or match.get("uid", pod.metadata.uid) != pod.metadata.uid:
@@ -122,13 +122,13 @@ def _pod(request: web.Request, source: PodSource) -> Pod:
 
 
 def _options(request: web.Request) -> StreamOptions:
-    """By the API's names of the streams, or by the kubelet's own older ones."""
+    """Return the options by the API's names of the streams, or by the kubelet's older ones."""
     query = request.query
     tty = flag(query, "tty")
     options = StreamOptions(
         stdin=flag(query, "stdin", "input"),
         stdout=flag(query, "stdout", "output"),
-        # A terminal has one stream for both, so asking for stderr beside it means nothing.
+        # A terminal has one stream for both, so a request for stderr has no effect.
         stderr=flag(query, "stderr", "error") and not tty,
         tty=tty,
     )
@@ -154,7 +154,7 @@ async def _serve_command(
 
 
 async def _upgrade(request: web.Request, known: Sequence[str]) -> tuple[web.StreamResponse, WebSocket]:
-    """Accept the WebSocket. Raises 400 for what is none, 403 where no protocol is common."""
+    """Accept the WebSocket. Raises 400 for another request, 403 without a common protocol."""
     if not is_websocket_request(request):
         raise bad_request("Upgrade request required")
     offered = offered_protocols(request)

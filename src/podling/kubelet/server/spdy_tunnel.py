@@ -1,9 +1,9 @@
-"""Port-forward as kubectl does it: a SPDY/3.1 connection, today inside of a WebSocket, before by itself.
+"""kubectl's port-forward: a SPDY/3.1 connection, inside a WebSocket or (in older versions) by itself.
 
 The client opens two streams for each connection it accepts, one for errors and one for data, which
 share a ``requestid`` and name the pod's ``port``. Data flows both ways until either side ends; then both
-streams are closed, the error stream with a text if something went wrong
-(``k8s.io/cri-streaming/pkg/streaming/portforward``). Streams are numbered by the client, oddly.
+streams are closed, the error stream with a text after a failure
+(``k8s.io/cri-streaming/pkg/streaming/portforward``). The client's streams have odd numbers.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ logger = logging.getLogger(__name__)
 
 PROTOCOL = "portforward.k8s.io"
 TUNNELLED = "SPDY/3.1+" + PROTOCOL
-"""What a WebSocket that carries it is called."""
+"""The name of the WebSocket protocol that carries it."""
 QUEUE_LENGTH = 16
-"""Chunks that wait for one connection; beyond that the client has to wait."""
+"""The limit of chunks that wait for one connection; at the limit the client has to wait."""
 PAIRS_MAX = 256
-"""Connections that one client may have open; more are refused."""
+"""The limit of connections that one client may have open; more are refused."""
 
 
 @dataclass(slots=True)
 class _Pair:
-    """The streams of one forwarded connection; 0 for one that is not there yet."""
+    """The streams of one forwarded connection; 0 for a stream that is not open yet."""
 
     request: str
     port: int
@@ -49,7 +49,7 @@ class _Pair:
 
 
 class Tunnel:
-    """One client's tunnel."""
+    """The tunnel of one client."""
 
     def __init__(self, connection: SpdyConnection, forward: Forward, pod: str) -> None:
         self._connection = connection
@@ -60,7 +60,7 @@ class Tunnel:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def serve(self) -> None:
-        """Carry connections until the client leaves or does not speak SPDY."""
+        """Forward connections until the client leaves or violates the SPDY protocol."""
         sessions = [asyncio.create_task(self._read()), asyncio.create_task(self._connection.left())]
         try:
             done, _ = await asyncio.wait(sessions, return_when=asyncio.FIRST_COMPLETED)
@@ -126,13 +126,13 @@ class Tunnel:
             pair.complete.set()
 
     def _ended(self, stream: int, fin: bool) -> None:
-        """Error streams are only ours to write to: their end means nothing."""
+        """End the input of a data stream; the end of an error stream has no meaning."""
         pair = self._by_data.get(stream)
         if fin and pair is not None:
             pair.inbound.end()
 
     async def _reset(self, stream: int) -> None:
-        """The client gives a connection up; it still waits for the end of the error stream."""
+        """End a connection that the client resets; it still waits for the end of the error stream."""
         pair = self._by_data.get(stream)
         if pair is None or pair.task is None or not pair.error:
             return
@@ -156,7 +156,7 @@ class Tunnel:
             await self._connection.send(*frames)
 
     async def _carried(self, pair: _Pair) -> list[Frame]:
-        """Carry a connection once both streams are open; returns the frames that end it."""
+        """Forward a connection once both streams are open; return the frames that end it."""
         try:
             async with asyncio.timeout(STREAMS_SECONDS):
                 await pair.complete.wait()
@@ -181,13 +181,13 @@ def _is_port(text: str) -> bool:
 
 
 class WebSocketBytes:
-    """A WebSocket's binary messages as a stream of bytes: where one ends means nothing."""
+    """A WebSocket's binary messages as a stream of bytes, ignoring the ends of messages."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
 
     async def receive(self) -> bytes:
-        """The next bytes; empty at the end."""
+        """Return the next bytes; empty at the end."""
         while True:
             part = await self._socket.receive()
             if part is None:

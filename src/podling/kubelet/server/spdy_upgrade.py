@@ -1,8 +1,8 @@
-"""The HTTP upgrade to SPDY/3.1, by which clients older than WebSockets open their streams.
+"""The HTTP upgrade to SPDY/3.1, which clients use that are older than the WebSocket protocol.
 
-The client lists the protocols it can speak inside, one header each; the server takes the first that it
-knows and says which (``k8s.io/apimachinery/pkg/util/httpstream``). A client that lists none speaks the
-first version.
+The client lists its protocols, one header each; the server selects the first that it supports and names it
+in the response (``k8s.io/apimachinery/pkg/util/httpstream``). A client that lists none uses the first
+version.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SPDY_VERSIONS = {
     "channel.k8s.io": 1,
     "": 1,
 }
-"""Protocols of ``exec`` and ``attach``: 3 brought the terminal's size, 4 the exit code."""
+"""Protocols of ``exec`` and ``attach``: 3 added the terminal's size, 4 the exit code."""
 
 
 def wants_spdy(request: web.BaseRequest) -> bool:
@@ -31,7 +31,7 @@ def wants_spdy(request: web.BaseRequest) -> bool:
 
 
 def negotiate(offered: Sequence[str], known: Sequence[str]) -> str:
-    """The first of the client's protocols that we know. Raises 403."""
+    """Return the first of the client's protocols that the server supports. Raises 403."""
     if not offered and "" in known:
         return ""
     found = next((name for name in offered if name in known), None)
@@ -45,7 +45,7 @@ def negotiate(offered: Sequence[str], known: Sequence[str]) -> str:
 async def accept_spdy(
     request: web.BaseRequest, known: Sequence[str], *, idle_seconds: float
 ) -> tuple[web.StreamResponse, ClientConnection, str]:
-    """Change to SPDY; returns the response, the connection and the protocol inside. Raises 403."""
+    """Upgrade to SPDY; return the response, the connection and the protocol inside. Raises 403."""
     texts = ",".join(request.headers.getall(VERSION_HEADER, ()))
     protocol = negotiate([name.strip() for name in texts.split(",") if name.strip()], known)
     headers = {VERSION_HEADER: protocol} if protocol else {}

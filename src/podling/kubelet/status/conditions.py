@@ -1,7 +1,7 @@
-"""A pod's conditions, as far as the kubelet owns them (``pkg/kubelet/status/generate.go``). Pure.
+"""The pod conditions that the kubelet owns (``pkg/kubelet/status/generate.go``). Pure.
 
-Each function gives one condition without its transition time; ``with_transitions`` then carries times
-over from the conditions held before: a time moves only when the status changes.
+Each function returns one condition without its transition time; ``with_transitions`` then copies times
+from the conditions held before: a time changes only with the status.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ KUBELET_OWNED = frozenset(
         READY,
     }
 )
-"""``DisruptionTarget`` is shared: others set it too."""
+"""``DisruptionTarget`` is not among them: other components set it as well."""
 
 Statuses = Mapping[str, ContainerStatus]
 
 
 def initialized(spec: PodSpec, statuses: Statuses, phase: str, *, before: bool = False) -> PodCondition:
-    """``before``: the pod was initialised and its containers are being started over in place."""
+    """Return ``Initialized``. ``before``: the pod was initialized and its containers restart in place."""
     if not statuses and spec.init_containers:
         return PodCondition(type=INITIALIZED, status="False", reason="UnknownContainerStatuses")
     unknown = [c.name for c in spec.init_containers if c.name not in statuses]
@@ -76,7 +76,7 @@ def _sentences(*parts: tuple[str, Sequence[str]]) -> str:
 
 
 def containers_ready(spec: PodSpec, statuses: Statuses, phase: str) -> PodCondition:
-    """Sidecars and regular containers all ready."""
+    """Return ``ContainersReady``: sidecars and regular containers are all ready."""
     if not statuses:
         return PodCondition(type=CONTAINERS_READY, status="False", reason="UnknownContainerStatuses")
     wanted = [c.name for c in spec.init_containers if is_sidecar(c)] + [c.name for c in spec.containers]
@@ -95,7 +95,7 @@ def containers_ready(spec: PodSpec, statuses: Statuses, phase: str) -> PodCondit
 
 
 def ready(spec: PodSpec, conditions: Iterable[PodCondition], all_ready: PodCondition) -> PodCondition:
-    """Ready: the containers are, and so say the conditions that the pod's readiness gates name."""
+    """Return ``Ready``: the containers are ready, and all conditions of the readiness gates are true."""
     if all_ready.status != "True":
         return structs.replace(all_ready, type=READY)
     held = {found.type: found for found in conditions}
@@ -118,7 +118,7 @@ def ready(spec: PodSpec, conditions: Iterable[PodCondition], all_ready: PodCondi
 
 
 def ready_to_start_containers(sandbox_ready: bool) -> PodCondition:
-    """Sandbox, network and volumes are there: containers may start."""
+    """Return ``PodReadyToStartContainers``: sandbox, network and volumes are set up."""
     return PodCondition(type=POD_READY_TO_START_CONTAINERS, status="True" if sandbox_ready else "False")
 
 
@@ -127,7 +127,7 @@ def scheduled() -> PodCondition:
 
 
 def all_containers_restarting(restarting: bool, phase: str) -> PodCondition:
-    """Whether the pod is being started over in place by one of its restart rules."""
+    """Return ``AllContainersRestarting``: a restart rule restarts all containers in place."""
     if restarting:
         return PodCondition(
             type=ALL_CONTAINERS_RESTARTING, status="True", reason="RestartAllContainersStarted"
@@ -139,7 +139,7 @@ def all_containers_restarting(restarting: bool, phase: str) -> PodCondition:
 def with_transitions(
     conditions: Iterable[PodCondition], before: Iterable[PodCondition], generation: int, now: datetime
 ) -> tuple[PodCondition, ...]:
-    """Give each condition its transition time and the generation it speaks of."""
+    """Give each condition its transition time and the generation that it was decided for."""
     held = {found.type: found for found in before}
     result = []
     for condition in conditions:

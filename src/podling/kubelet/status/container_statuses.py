@@ -1,10 +1,9 @@
-"""What the API says about each container: its state, the one before, and how often it restarted. Pure.
+"""Container statuses: the state of each container, the one before, and the restart count. Pure.
 
-The runtime's view comes first. Where the runtime knows nothing (not created yet, or gone) the status
+The runtime's view comes first. Where the runtime has no container (not created yet, or gone) the status
 held before fills in, so that a restart count never falls and a container that vanished while running
-is shown as ended rather than as never started. The reason why a container could not be started is
-remembered by the worker and shown as the waiting state (``kubelet_pods.go``
-convertToAPIContainerStatuses).
+is shown as ended rather than as never started. The worker remembers why a container could not be
+started; this is shown as the waiting state (``kubelet_pods.go`` convertToAPIContainerStatuses).
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ VANISHED = "The container could not be located when the pod was deleted.  The co
 
 @dataclass(frozen=True, slots=True)
 class WaitingReason:
-    """Why a container does not run: a reason of A5's list, and the text that goes with it."""
+    """The reason why a container does not run, and its message."""
 
     reason: str
     message: str = ""
@@ -55,10 +54,10 @@ class WaitingReason:
 
 @dataclass(frozen=True, slots=True)
 class ContainerFacts:
-    """What the statuses need to know beside spec, runtime and probes.
+    """The input of statuses besides spec, runtime and probes.
 
     ``waiting`` is by container name, ``messages`` (termination messages) by container id. ``prefix``
-    is the runtime's name, as container ids show it.
+    is the runtime's name in container ids.
     """
 
     prefix: str
@@ -66,7 +65,7 @@ class ContainerFacts:
     messages: Mapping[str, str] = field(default_factory=dict)
     restarting_all: bool = False
     stale: frozenset[str] = frozenset()
-    """The running containers that do not have yet what was granted to them."""
+    """The running containers that do not have their granted resources yet."""
 
 
 def container_statuses(
@@ -78,7 +77,7 @@ def container_statuses(
     before: Mapping[str, ContainerStatus],
     facts: ContainerFacts,
 ) -> tuple[ContainerStatus, ...]:
-    """The statuses of one of the pod's three lists of containers, in the list's order."""
+    """Return the statuses of one of the pod's three lists of containers, in the list's order."""
     result = []
     for container in containers:
         instances = observed.instances(container.name)
@@ -125,7 +124,7 @@ def _from_runtime(
 
 
 def _restarts(newest: Observed, before: ContainerStatus | None) -> int:
-    """How often the container was restarted; the runtime may have forgotten earlier attempts."""
+    """Return the restart count; the runtime may have lost earlier attempts."""
     if before is None or newest.attempt > before.restart_count:
         return newest.attempt
     lost = newest.state is RuntimeState.UNKNOWN and before.state.running is not None
@@ -134,7 +133,7 @@ def _restarts(newest: Observed, before: ContainerStatus | None) -> int:
 
 
 def _stop_signal(container: Container, newest: Observed) -> str | None:
-    """The signal that ends the container, where pod or image ask for another than the usual one."""
+    """Return the container's stop signal, if pod or image set one other than the usual one."""
     if not newest.stop_signal:
         return None
     asked = container.lifecycle.stop_signal if container.lifecycle is not None else None
@@ -145,7 +144,7 @@ def _stop_signal(container: Container, newest: Observed) -> str | None:
 def _actual(
     container: Container, before: ContainerStatus | None, facts: ContainerFacts
 ) -> ResourceRequirements:
-    """What the running container has: until a resize reaches it, what it had before."""
+    """Return the running container's resources: until a resize is applied, the earlier ones."""
     if container.name in facts.stale and before is not None and before.resources is not None:
         return before.resources
     return container.resources
@@ -176,7 +175,7 @@ def _terminated(ended: Observed, facts: ContainerFacts) -> ContainerStateTermina
 
 
 def default_waiting(pod: Pod) -> str:
-    """The reason of a container that simply has not been started yet."""
+    """Return the waiting reason of a container that has not been started yet."""
     return "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
 
 
@@ -212,7 +211,7 @@ def _from_memory(
 
 
 def _started_over(fresh: ContainerStatus, before: ContainerStatus) -> ContainerStatus:
-    """A container removed by ``RestartAllContainers``: however it ended, it will be made anew."""
+    """Return the status of a container removed by ``RestartAllContainers``, which will be created anew."""
     waiting = ContainerStateWaiting(reason=RESTARTING_ALL_CONTAINERS, message=REMOVED_IN_PLACE)
     ended = ContainerState(
         terminated=ContainerStateTerminated(

@@ -1,8 +1,8 @@
 """A pod's phase, computed from its spec and its containers' statuses alone. Pure.
 
-Containers are counted by what their statuses say, first the init containers, then the regular ones;
-the first test that the counts meet gives the phase (``kubelet_pods.go`` getPhase). Ephemeral containers
-never count. A pod whose every container has ended is not over while one of them may start again.
+Containers are counted by their statuses, first the init containers, then the regular ones; the first test
+that the counts pass gives the phase (``kubelet_pods.go`` getPhase). Ephemeral containers never count. A pod
+whose containers have all ended is not over while one of them may start again.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def pod_phase(
     terminal: bool = False,
     static: bool = False,
 ) -> str:
-    """The phase of a pod.
+    """Return the phase of a pod.
 
     Args:
         statuses: of init and regular containers, by name.
-        initialized: whether any regular container was started in the current sandbox.
+        initialized: any regular container was started in the current sandbox.
         terminal: the kubelet has ended the pod: nothing will be started again.
-        static: static pods are kept going whatever happened.
+        static: the pod is static, and therefore never over.
     """
     counts = _Counts()
     for container in spec.init_containers:
@@ -120,7 +120,7 @@ def _count_regular(
 
 
 def _last_end(status: ContainerStatus | None) -> ContainerStateTerminated | None:
-    """How the container ended, if it has ended and does not run again yet."""
+    """Return how the container ended, if it has ended and does not run again yet."""
     if status is None or status.state.running is not None:
         return None
     return status.state.terminated or status.last_state.terminated

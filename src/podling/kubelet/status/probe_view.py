@@ -1,7 +1,7 @@
-"""What is known about the pod's probes, by container id: the view that plans and statuses take. Pure.
+"""Verdicts of a pod's probes, by container id, as input of plans and statuses. Pure.
 
-A result belongs to one container, not to a name: a restarted container starts without any. A missing
-entry means that nothing is known (yet).
+A verdict belongs to one container, not to a name: a restarted container starts without any. A missing
+entry means that there is no verdict (yet).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class ProbeView:
     readiness: Mapping[str, ProbeResult] = field(default_factory=dict)
 
     def started(self, container: Container, container_id: str) -> bool:
-        """Whether a running container has finished starting up."""
+        """Return whether a running container has finished starting up."""
         if container.startup_probe is None:
             return True
         return self.startup.get(container_id) is ProbeResult.SUCCESS
 
     def ready(self, container: Container, container_id: str) -> bool:
-        """Whether a running container takes traffic."""
+        """Return whether a running container is ready for traffic."""
         if not self.started(container, container_id):
             return False
         if container.readiness_probe is None:

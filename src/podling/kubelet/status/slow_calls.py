@@ -1,7 +1,7 @@
-"""Showing in a pod's status that the runtime does not answer: which call, and since when.
+"""Shows in a pod's status that the runtime does not answer: the call, and its start.
 
 Kubernetes shows nothing until the call's deadline of two minutes is over. Here a container that waits for
-the runtime says so after ten seconds, as the message of the reason with which it waits anyway.
+the runtime shows it after ten seconds, in the message of its waiting reason.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from podling.kubelet.status.container_statuses import WaitingReason
 from podling.kubelet.status.worker_memory import PodMemory
 
 SLOW_SECONDS = 10.0
-"""How long the runtime may take before the pod's status tells of it."""
+"""The duration after which a call is shown in the pod's status."""
 
 _MESSAGE = re.compile(r"the container runtime has not answered (\w+) since (\S+)")
 
 
 def slow_message(verb: str, since: datetime) -> str:
-    """``verb`` is the call as CRI names it."""
+    """Return the message about a call; ``verb`` is its CRI name."""
     return f"the container runtime has not answered {verb} since {since:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def slow_call(message: str) -> tuple[str, datetime] | None:
-    """The call and the moment that such a message names; None for any other message."""
+    """Return the call and its start from such a message; None for any other message."""
     found = _MESSAGE.search(message)
     return (found[1], datetime.fromisoformat(found[2])) if found else None
 
@@ -39,7 +39,7 @@ class SlowCalls:
 
     Args:
         names: the containers that wait for the calls.
-        reason: with which they wait.
+        reason: their waiting reason.
         progress: reports the pod's status.
     """
 
@@ -57,7 +57,7 @@ class SlowCalls:
 
     @asynccontextmanager
     async def watch(self, verb: str) -> AsyncIterator[None]:
-        """Around one call: shown if it takes long, and no more once it is over."""
+        """Show the call in the status while it takes long; use as a context around it."""
         message = slow_message(verb, clock.now())
         before: dict[str, WaitingReason | None] = {}
         reports: list[asyncio.Task[None]] = []
@@ -83,7 +83,7 @@ class SlowCalls:
 
 
 def _beside(old: WaitingReason | None, reason: str, message: str) -> WaitingReason:
-    """What failed the last time is still why the container waits, beside what it waits for now."""
+    """Return the earlier waiting reason with the message added, or a new one if there is none."""
     if old is None:
         return WaitingReason(reason, message)
     return WaitingReason(old.reason, f"{old.message}; {message}" if old.message else message)

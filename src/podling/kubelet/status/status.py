@@ -1,8 +1,8 @@
 """The status that the kubelet reports for a pod: phase, conditions, addresses, containers.
 
-Pure: spec, what was observed, probe results and the status before go in, the new status comes out.
-The rules that hold between two writes of a status (what may be sent while containers may still run)
-are the status manager's. The invariant kept here: a pod that was Succeeded or Failed stays so
+Pure: the new status is a function of spec, observation, probe results and the status before. The status
+manager holds the rules about two successive writes (what may be sent while containers may still run). The
+invariant kept here: a pod that was Succeeded or Failed stays so
 (``kubelet_pods.go`` generateAPIPodStatus).
 """
 
@@ -29,7 +29,7 @@ from podling.runtime.base import ContainerState as RuntimeState
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision about the pod as a whole that overrides its phase: rejected, evicted, too late."""
+    """A decision about the whole pod that overrides its phase: rejected, evicted, past its deadline."""
 
     reason: str
     message: str
@@ -40,9 +40,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """What a status needs to know beside spec, runtime and probes.
+    """The input of a status besides spec, runtime and probes.
 
-    ``terminal``: nothing of the pod will be started again. ``volumes_ready``: all volumes are there.
+    ``terminal``: nothing of the pod will be started again. ``volumes_ready``: all volumes are set up.
     """
 
     containers: ContainerFacts
@@ -51,7 +51,7 @@ class PodFacts:
     volumes_ready: bool = True
     verdict: Verdict | None = None
     resize: tuple[PodCondition, ...] = ()
-    """The conditions that tell of a resize under way."""
+    """The conditions of a resize in progress."""
 
 
 def pod_status(
@@ -62,7 +62,7 @@ def pod_status(
     facts: PodFacts,
     now: datetime,
 ) -> PodStatus:
-    """The status to report. ``before`` is the last one that was decided (or the API's)."""
+    """Return the status to report. ``before`` is the last one that was decided (or the API's)."""
     regular, init, ephemeral = _all_statuses(pod, observed, probes, before, facts)
     by_name = {status.name: status for status in (*init, *regular)}
     phase = pod_phase(
@@ -133,7 +133,7 @@ def _conditions(
     facts: PodFacts,
     now: datetime,
 ) -> tuple[PodCondition, ...]:
-    """Others' conditions first, as the API has them; then the kubelet's own, in Kubernetes' order."""
+    """Return other components' conditions as the API has them, then the kubelet's in Kubernetes' order."""
     owned = (*rules.KUBELET_OWNED, rules.DISRUPTION_TARGET)
     foreign = tuple(found for found in pod.status.conditions if found.type not in owned)
     disruption = find((*before.conditions, *pod.status.conditions), rules.DISRUPTION_TARGET)
@@ -185,7 +185,7 @@ def _with_addresses(pod: Pod, status: PodStatus, observed: PodObservation, facts
 
 
 def rejected_status(pod: Pod, before: PodStatus, verdict: Verdict, now: datetime) -> PodStatus:
-    """The status of a pod that the node never took in: failed, with nothing ever started."""
+    """Return the status of a pod that the node rejected: failed, with nothing ever started."""
     return structs.replace(
         before,
         phase=verdict.phase,

@@ -1,13 +1,13 @@
-"""Reports statuses to the API server: the newest decided one, as few writes as possible, never lost.
+"""Reports statuses to the API server: always the newest, with few writes, and without losing one.
 
-Each pod has at most one write under way. Decisions that come meanwhile replace one another, so the next
-write carries only the newest; statuses that are about to change again (a pod whose containers are just
-being started) wait a moment for the next. Writes are compare-and-swap on the revision last seen: who
-loses reads again and merges anew. What failed for other reasons is tried again until it succeeds or the
-pod is gone; what the API refuses as invalid only seldom, unless the pod or the decision changes: the same
-status will hardly be taken the next time. (Kubernetes logs it and tries at each sync, every 10 s.)
+Each pod has at most one write in progress. Decisions made meanwhile replace one another, so the next write
+carries only the newest. A status that is about to change again (of a pod whose containers are just being
+started) waits a moment for the next one. Writes are compare-and-swap on the last known revision; after a
+conflict the pod is read and merged again. Other failures are retried until the write succeeds or the pod is
+gone. A status that the API refuses as invalid is retried rarely, unless the pod or the decision changes.
+(Kubernetes logs it and tries at each sync, every 10 s.)
 
-A pod that is to be deleted, whose end is in the API and whose resources are given back, is removed here.
+A terminating pod is deleted here once its final status is in the API and its resources are released.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from podling.supervisor import Supervisor
 logger = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.05
-"""How long a status that is likely to change again at once waits for the next one."""
+"""The wait of a status that is likely to change again at once."""
 RETRY_SECONDS = 1.0
 RETRY_SECONDS_MAX = 10.0
 REFUSED_SECONDS = 10.0
@@ -40,14 +40,14 @@ REFUSED_SECONDS_MAX = 300.0
 
 
 def retry_seconds(failures: int, *, refused: bool) -> float:
-    """The wait after so many failed writes in a row; ``refused``: the status itself was found invalid."""
+    """Return the wait after so many failed writes in a row; ``refused``: the status was found invalid."""
     first, most = (REFUSED_SECONDS, REFUSED_SECONDS_MAX) if refused else (RETRY_SECONDS, RETRY_SECONDS_MAX)
     return min(first * 2.0 ** min(failures - 1, 20), most)
 
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """One pod: the newest of it that is known of the API, and the status that it should have."""
+    """One pod: the newest known object of the API, and its decided status."""
 
     pod: Pod
     status: PodStatus
@@ -57,13 +57,13 @@ class _Entry:
     sent: int = 0
     deleted: bool = False
     answered: PodStatus | None = None
-    """What the API made of the last write."""
+    """The status in the API server's response to the last write."""
     urgent: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
     @property
     def removable(self) -> bool:
-        """Whether nothing keeps the object in the API but the kubelet."""
+        """Return whether only the kubelet keeps the object in the API."""
         return (
             self.finished
             and not self.deleted
@@ -74,7 +74,7 @@ class _Entry:
 
 
 class StatusManager:
-    """The statuses of one node's pods on their way to the API server."""
+    """Sends the statuses of one node's pods to the API server."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -82,24 +82,24 @@ class StatusManager:
         self._entries: dict[str, _Entry] = {}
 
     def status(self, uid: str) -> PodStatus | None:
-        """The newest status decided for a pod, sent or not."""
+        """Return the newest status decided for a pod, sent or not."""
         entry = self._entries.get(uid)
         return entry.status if entry is not None and entry.version else None
 
     def saw(self, pod: Pod) -> None:
-        """The API holds ``pod`` (as far as the informer knows)."""
+        """Take in ``pod`` from the API (as far as the informer knows)."""
         entry = self._entries.get(pod.metadata.uid or "")
         if entry is None:
             self._entries[pod.metadata.uid or ""] = _Entry(pod, pod.status)
         elif revision_number(pod) > revision_number(entry.pod):
             entry.pod = pod
             if entry.version and pod.status != entry.answered and self._merged(entry) != pod.status:
-                # Somebody else changed what is the kubelet's to say.
+                # Another client changed fields that the kubelet owns.
                 entry.version += 1
             self._kick(entry)
 
     def saw_mirror(self, uid: str, mirror: Pod) -> None:
-        """The API holds ``mirror`` as the picture of the static pod ``uid``, whose status it takes."""
+        """Take in ``mirror`` from the API, the mirror of static pod ``uid``, whose status it receives."""
         entry = self._entries.get(uid)
         if entry is None:
             self._entries[uid] = _Entry(mirror, mirror.status)
@@ -110,7 +110,7 @@ class StatusManager:
         self._kick(entry)
 
     def decide(self, pod: Pod, status: PodStatus, *, may_run: bool = True, soon: bool = False) -> None:
-        """The pod's status is to be ``status``.
+        """Set the pod's status to ``status``.
 
         Args:
             may_run: containers of the pod may still be running.
@@ -127,20 +127,20 @@ class StatusManager:
         self._kick(entry, urgent=not soon)
 
     def hurry(self, uid: str) -> None:
-        """The status last decided will not change again soon: do not let it wait."""
+        """Send the status without further waiting: it will not change again soon."""
         entry = self._entries.get(uid)
         if entry is not None:
             self._kick(entry)
 
     def finish(self, uid: str) -> None:
-        """Everything that the pod held on this node was given back: its object may go."""
+        """Allow the pod's removal: everything that it held on this node was released."""
         entry = self._entries.get(uid)
         if entry is not None:
             entry.finished = True
             self._kick(entry)
 
     def forget(self, uid: str) -> None:
-        """The pod is gone from the API."""
+        """Drop a pod that is gone from the API."""
         entry = self._entries.pop(uid, None)
         if entry is not None and entry.task is not None:
             entry.task.cancel()
@@ -189,7 +189,7 @@ class StatusManager:
         entry.task = None
 
     async def _send(self, entry: _Entry) -> None:
-        """One write, unless the API says the same already. Raises ``ApiError``, ``Unreachable``."""
+        """Write the status once, unless the API has it already. Raises ``ApiError``, ``Unreachable``."""
         version = entry.version
         merged = self._merged(entry)
         if merged != entry.pod.status:
@@ -224,7 +224,7 @@ class StatusManager:
                 Pod, metadata.name or "", metadata.namespace, grace_seconds=0, uid=metadata.uid or ""
             )
         except ApiError as error:
-            # The name belongs to another pod by now: this one is gone.
+            # The name belongs to a new pod by now: this one is gone.
             if not is_conflict(error):
                 raise
         entry.deleted = True

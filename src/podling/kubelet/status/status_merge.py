@@ -1,10 +1,10 @@
-"""What of a decided status may be sent now, given what the API holds. Pure.
+"""Merges a decided status with the API's: what may be sent now. Pure.
 
-Four rules (``pkg/kubelet/status/status_manager.go`` mergePodStatus): conditions of others are kept as
-the API has them; a terminal phase is held back while containers may still run, so that nobody counts a
-pod as over before it is; what is terminal in the API stays as it is; and a container that is shown as
-ended for good is not shown alive again. (It may be: an init container runs once more in a new sandbox.
-Its end is then shown anew.)
+Four rules (``pkg/kubelet/status/status_manager.go`` mergePodStatus): other components' conditions stay as
+the API has them. A terminal phase is held back while containers may still run, so that no controller counts
+a pod as over too early. A terminal phase in the API stays. A container that is shown as ended for good is
+not shown as running again. (It may run: an init container runs once more in a new sandbox. Its new end is
+then shown.)
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from podling.machinery.pods import is_sidecar, is_static
 
 
 def merge_status(pod: Pod, decided: PodStatus, *, may_run: bool) -> PodStatus:
-    """The status to send: ``decided`` over what the API holds of ``pod``.
+    """Return the status to send: ``decided`` over the API's status of ``pod``.
 
     ``may_run``: containers may still be running.
     """
@@ -72,7 +72,7 @@ def _not_alive_again(
     api: Iterable[ContainerStatus],
     decided: tuple[ContainerStatus, ...],
 ) -> tuple[ContainerStatus, ...]:
-    """Keep as ended what the API shows as ended and will not let live again."""
+    """Keep containers as ended that the API shows as ended and that cannot run again."""
     ended = {found.name: found for found in api if found.state.terminated is not None}
     if not ended or any(_resets_all(container) for container in (*spec.containers, *spec.init_containers)):
         return decided
@@ -128,10 +128,10 @@ def _not_ready(conditions: Iterable[PodCondition], phase: str) -> tuple[PodCondi
 
 
 def terminated_status(pod: Pod, status: PodStatus) -> PodStatus:
-    """The last status of a pod that the kubelet has ended: nothing in it may look alive.
+    """Return the last status of a pod that the kubelet has ended: no container in it may run.
 
-    Containers that cannot be accounted for are shown as ended with an unknown exit, and a pod that
-    never got to a terminal phase has failed.
+    Containers without a known end are shown as ended with an unknown exit, and a pod that never got to a
+    terminal phase has failed.
     """
     by_name = {found.name: found for found in status.container_statuses}
     if _has_initialized(pod, status):
@@ -158,9 +158,9 @@ def _pairs(
 
 
 def _has_initialized(pod: Pod, status: PodStatus) -> bool:
-    """Whether the pod got as far as to have its regular containers started, by what it is known to have done.
+    """Return whether regular containers may have started, judging by the reported status.
 
-    A pod without init containers has not before one of its containers was started.
+    A pod without init containers is not initialized before one of its containers was started.
     """
     if any(f.state.waiting is None or f.last_state.terminated for f in status.container_statuses):
         return True

@@ -1,7 +1,7 @@
-"""What a pod's worker remembers of its pod between two passes.
+"""The state that a pod's worker keeps between two passes.
 
-Everything here can be lost with the kubelet: it is either read again (termination messages, attempts)
-or begins anew as Kubernetes lets it (back-off, reasons of waiting).
+All of it may be lost with the kubelet: it is either read again (termination messages, attempts)
+or starts anew as Kubernetes allows (back-off, waiting reasons).
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from podling.kubelet.status.container_statuses import WaitingReason
 
 @dataclass(slots=True)
 class PodMemory:
-    """``waiting`` says by container name why one could not be started; ``messages`` holds termination
-    messages by container id."""
+    """``waiting`` holds waiting reasons by container name; ``messages`` holds termination messages by
+    container id."""
 
     backoff: BackoffTable
     waiting: dict[str, WaitingReason] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
     held_back: dict[str, tuple[datetime, datetime]] = field(default_factory=dict)
-    """By container name: until when it has to wait, and when that was last told."""
+    """By container name: the end of its back-off, and the time of the last event about it."""
     attempts: dict[str, int] = field(default_factory=dict)
     """The highest attempt seen of each container, also of those removed since."""
     restarting_all: bool = False
-    """A restart rule demanded that all containers start over, and not all have yet."""
+    """True while a restart rule restarts all containers."""
     volumes_ready: bool = False
     volume_failures: int = 0
     retry_at: datetime | None = None
-    """When something that failed is to be tried again."""
+    """The time of the next try after a failure."""
 
     def retry(self, moment: datetime) -> None:
-        """Look at the pod again at ``moment``, or before."""
+        """Schedule the next pass at ``moment`` or before."""
         self.retry_at = moment if self.retry_at is None else min(self.retry_at, moment)
 
     def saw(self, observed: PodObservation) -> None:
-        """Take in what the runtime shows."""
+        """Take in the runtime's containers."""
         for container in observed.containers:
             self.attempts[container.name] = max(self.attempts.get(container.name, 0), container.attempt)
         ids = {container.id for container in observed.containers}
@@ -48,7 +48,7 @@ class PodMemory:
             del self.messages[container_id]
 
     def next_attempt(self, pod: Pod, name: str, status: PodStatus, directories: Directories) -> int:
-        """The number of the container's next attempt; never one that was used before."""
+        """Return the number of the container's next attempt; it was never used before."""
         if name in self.attempts:
             used: int | None = self.attempts[name]
         else:
