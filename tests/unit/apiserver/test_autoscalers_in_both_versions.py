@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from podling.api import autoscaling_v1, autoscaling_v2
-from podling.apiserver.kinds.common.autoscaler_views import autoscaler_in, autoscaler_out
+from podling.apiserver.kinds.common.autoscaler_views import v1_from_v2, v2_from_v1
 from podling.machinery.encoding import codec
 from podling.testing import ControlPlane
 
@@ -105,17 +105,17 @@ SHOWN = [
 def test_metrics_in_the_words_of_v1(metric: dict[str, Any], shown: str) -> None:
     """Kubernetes' own names and order, the CPU target beside them in its field."""
     stored = v2(spec={"minReplicas": 1, "metrics": [metric, CPU]})
-    seen = autoscaler_out(stored)
+    seen = v1_from_v2(stored)
     assert seen.metadata.annotations == {METRICS: f"[{shown}]"}
     assert seen.spec.target_cpu_utilization_percentage == 70
-    assert autoscaler_in(seen) == stored
+    assert v2_from_v1(seen) == stored
 
 
 def test_a_cpu_target_alone_needs_no_annotation() -> None:
     stored = v2(spec={"metrics": [CPU]})
-    seen = autoscaler_out(stored)
+    seen = v1_from_v2(stored)
     assert seen.metadata.annotations == {}
-    assert autoscaler_in(seen) == stored
+    assert v2_from_v1(seen) == stored
 
 
 def test_behavior_conditions_and_current_metrics_come_back() -> None:
@@ -133,7 +133,7 @@ def test_behavior_conditions_and_current_metrics_come_back() -> None:
             ],
         },
     )
-    seen = autoscaler_out(stored)
+    seen = v1_from_v2(stored)
     assert seen.metadata.annotations == {
         "mine": "kept",
         BEHAVIOR: '{"ScaleUp":{"StabilizationWindowSeconds":0,"SelectPolicy":null,"Policies":'
@@ -144,7 +144,7 @@ def test_behavior_conditions_and_current_metrics_come_back() -> None:
         '{"name":"cpu","currentAverageUtilization":5,"currentAverageValue":"9m"}}]',
     }
     assert seen.status.current_cpu_utilization_percentage == 5
-    assert autoscaler_in(seen) == stored
+    assert v2_from_v1(seen) == stored
 
 
 DEFAULT = usage("cpu", type="Utilization", averageUtilization=80)
@@ -162,7 +162,7 @@ DEFAULT = usage("cpu", type="Utilization", averageUtilization=80)
     ],
 )
 def test_what_cannot_be_read_says_nothing(annotations: dict[str, str]) -> None:
-    read = autoscaler_in(v1({**annotations, "mine": "kept"}))
+    read = v2_from_v1(v1({**annotations, "mine": "kept"}))
     assert read.metadata.annotations == {"mine": "kept"}
     assert codec.to_plain(read.spec)["metrics"] == [DEFAULT]
     assert read.spec.behavior is None
@@ -170,7 +170,7 @@ def test_what_cannot_be_read_says_nothing(annotations: dict[str, str]) -> None:
 
 
 def test_go_reads_its_own_names_in_small_letters_too() -> None:
-    read = autoscaler_in(v1({BEHAVIOR: '{"scaleDown": {"selectPolicy": "Min", "Policies": []}}'}))
+    read = v2_from_v1(v1({BEHAVIOR: '{"scaleDown": {"selectPolicy": "Min", "Policies": []}}'}))
     assert read.spec.behavior is not None
     assert read.spec.behavior.scale_down is not None
     assert read.spec.behavior.scale_down.select_policy == "Min"

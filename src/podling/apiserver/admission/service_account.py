@@ -34,7 +34,7 @@ from podling.apiserver.admission.mountable_secrets import (
     foreign_secrets_of_debuggers,
     is_limited,
 )
-from podling.apiserver.kinds.common.filling import change, each
+from podling.apiserver.kinds.common.filling import change, map_items
 from podling.machinery.errors import ApiError
 from podling.machinery.pods import is_mirror
 from podling.machinery.scheme import Resource
@@ -157,8 +157,8 @@ def _with_token(spec: PodSpec) -> PodSpec:
 
     changed = change(
         spec,
-        init_containers=each(spec.init_containers, mounted),
-        containers=each(spec.containers, mounted),
+        init_containers=map_items(spec.init_containers, mounted),
+        containers=map_items(spec.containers, mounted),
     )
     if changed is spec or present:
         return changed

@@ -164,7 +164,7 @@ def _only_for_collection(new: Any, old: Any) -> bool:
         return False
     own = old.metadata
     kept = structs.replace(
-        metadata.carry_over(new, old).metadata,
+        metadata.keep_server_metadata(new, old).metadata,
         owner_references=own.owner_references,
         finalizers=own.finalizers,
         managed_fields=own.managed_fields,

@@ -22,7 +22,7 @@ from podling.api.apiextensions_v1 import (
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.backends.webhook_calls import WebhookFailed, ask, locate
 from podling.apiserver.kinds.common import checks
-from podling.apiserver.kinds.common.views import pruned_for, shown_form
+from podling.apiserver.kinds.common.views import prune_for, shown_form
 from podling.apiserver.registry.objects import Stored, stored
 from podling.machinery import errors
 from podling.machinery.encoding import codec
@@ -119,7 +119,7 @@ class Conversion:
         )
         plain = _accepted(msgspec.json.decode(answer), review, len(objects))
         made = [_checked(old, plain[at], resource, at) for at, old in enumerate(objects)]
-        return [pruned_for(resource, each) for each in made]
+        return [prune_for(resource, each) for each in made]
 
 
 def _lacks(memo: Stored, version: str) -> bool:

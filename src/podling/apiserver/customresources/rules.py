@@ -29,7 +29,7 @@ from podling.apiserver.customresources.versions import priority
 from podling.apiserver.kinds.apps.scales import SCALES
 from podling.apiserver.kinds.apps.workloads import scale_errors
 from podling.apiserver.kinds.common.base import Context, KindRules, View
-from podling.apiserver.kinds.common.metadata import is_bare
+from podling.apiserver.kinds.common.metadata import is_unqualified_finalizer
 from podling.machinery import errors, fields
 from podling.machinery.conditions import is_true
 from podling.machinery.encoding import codec
@@ -151,7 +151,7 @@ class CustomRules(KindRules[CustomObject]):
         return (kept if validated is obj else []) + [
             f'metadata.finalizers: "{name}": {BARE_FINALIZER}'
             for name in sorted(set(obj.metadata.finalizers).difference(known))
-            if is_bare(name)
+            if is_unqualified_finalizer(name)
         ]
 
     def selectable_fields(self, obj: CustomObject) -> dict[str, str]:
@@ -219,11 +219,11 @@ def _scale_view(scale: CustomResourceSubresourceScale) -> View:
         inner[steps[-1]] = body.spec.replicas or 0
         return structs.replace(obj, content=content)
 
-    def nothing_to_show(obj: CustomObject) -> str:
+    def read_error(obj: CustomObject) -> str:
         missing = _at(obj.content, steps) is None
         return f'the spec replicas field "{scale.spec_replicas_path}" does not exist' if missing else ""
 
-    return View(Scale, show, put, scale_errors, nothing_to_show, tuple(steps), SCALES)
+    return View(Scale, show, put, scale_errors, read_error, tuple(steps), SCALES)
 
 
 def _steps(path: str) -> list[str]:

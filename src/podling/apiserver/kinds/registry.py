@@ -1,7 +1,7 @@
-"""The rules of each resource, found by name and imported on first use.
+"""``rules_for``, which imports the rules of a resource on first use.
 
-Kinds without a row in ``_OWN`` are never stored. Those whose rules inherit from ``table_rules.TableRules``
-take their columns from there.
+Kinds without a row in ``_OWN`` are never stored. Rules that inherit from ``table_rules.TableRules`` take
+their columns from there.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _OWN: dict[tuple[str, str], tuple[str, str]] = {
     ("storage.k8s.io", "volumeattachments"): ("storage.volume_attachments", "VolumeAttachmentRules"),
     ("storage.k8s.io", "volumeattributesclasses"): ("storage.storage_classes", "VolumeAttributesClassRules"),
 }
-"""(group, plural) of a resource to the module below this package and the class in it."""
+"""The module below this package and the class in it, by (group, plural)."""
 
 
 @cache

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from podling.api.core_v1 import Pod
 from podling.apiserver.http.options import number
-from podling.apiserver.kinds.common.checks import of_the_whole
+from podling.apiserver.kinds.common.checks import error_of_whole_object
 from podling.machinery import errors, fields
 from podling.machinery.fields import FieldError, Path
 
@@ -57,7 +57,7 @@ def check_log_options(pod: str, query: Mapping[str, str]) -> None:
     if query.get("sinceTime"):
         if both:
             why = "at most one of `sinceTime` or `sinceSeconds` may be specified"
-            found.append(of_the_whole(fields.forbidden(Path(), why)))
+            found.append(error_of_whole_object(fields.forbidden(Path(), why)))
         try:
             datetime.fromisoformat(query["sinceTime"])
         except ValueError:
@@ -67,6 +67,6 @@ def check_log_options(pod: str, query: Mapping[str, str]) -> None:
         found.append(fields.not_supported(Path("stream"), stream, LOG_STREAMS))
     if stream and stream != LOG_STREAMS[0] and query.get("tailLines"):
         why = "`tailLines` and specific `stream` are mutually exclusive for now"
-        found.append(of_the_whole(fields.forbidden(Path(), why)))
+        found.append(error_of_whole_object(fields.forbidden(Path(), why)))
     if found:
         raise errors.invalid("PodLogOptions", "", pod, found)

@@ -65,7 +65,7 @@ def plan_deletion(obj: Any, options: DeleteOptions, rules: KindRules[Any], now: 
     now = clock.seconds_precision(now)
     metadata: ObjectMeta = obj.metadata
     finalizers = _finalizers(metadata.finalizers, options, orphans=rules.orphans_dependents)
-    held = bool(finalizers) or rules.held(obj)
+    held = bool(finalizers) or rules.has_other_finalizers(obj)
     if metadata.deletion_timestamp is not None:
         return _again(obj, finalizers, options, now, held=held)
     grace = rules.grace_for(obj, options.grace_period_seconds)
@@ -138,5 +138,5 @@ def ends_with_update(obj: Any, rules: KindRules[Any]) -> bool:
         metadata.deletion_timestamp is not None
         and not metadata.finalizers
         and not metadata.deletion_grace_period_seconds
-        and not rules.held(obj)
+        and not rules.has_other_finalizers(obj)
     )

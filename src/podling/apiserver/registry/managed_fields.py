@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import structs
 
 from podling.api.meta_v1 import ManagedFieldsEntry
-from podling.apiserver.kinds.common.metadata import carry_over
+from podling.apiserver.kinds.common.metadata import keep_server_metadata
 from podling.client.requests import Patch, Target, User, WriteOptions
 from podling.machinery import errors, fields
 from podling.machinery.encoding import bodies, codec
@@ -72,7 +72,7 @@ def _unchanged(new: Any, old: Any) -> Any | None:
     if new.metadata.managed_fields not in ((), entries):
         return None
     same = _with_record(new, entries)
-    return same if carry_over(same, old) == old else None
+    return same if keep_server_metadata(same, old) == old else None
 
 
 def only_later(new: Any, old: Any) -> bool:

@@ -102,7 +102,7 @@ class Registry:
         await self.reads.prepare(target.resource, [entry])
         if view is not None:
             obj = self.reads.shown(target.resource, entry)
-            if why := view.nothing_to_show(obj):
+            if why := view.read_error(obj):
                 raise errors.internal(why)
             return view.show(obj)
         return self.reads.shown(target.resource, entry)
@@ -154,11 +154,11 @@ class Registry:
         body = metadata.in_namespace(stored_form(target.resource, body), target.namespace)
         if view is not None:
             return await self._change_view(update, view, lambda _shown: body)
-        body = metadata.with_owners_once(body, options.warnings)
+        body = metadata.without_duplicate_owners(body, options.warnings)
         if not self.reads.exists(target):
             _check_uid(target, body.metadata.uid, None)
             if update.rules.create_on_update and not target.subresource:
-                return await self.create(target, user, metadata.unversioned(body), options)
+                return await self.create(target, user, metadata.without_resource_version(body), options)
 
         def change(old: Any) -> Any:
             _check_uid(target, body.metadata.uid, old.metadata.uid)
@@ -178,7 +178,7 @@ class Registry:
         if view is not None:
             patch = applied_to_view(patch, view, resource)
         if options.apply and not target.subresource and not self.reads.exists(target):
-            made = metadata.unversioned(patched(None, patch, target, options))
+            made = metadata.without_resource_version(patched(None, patch, target, options))
             return await self.create(replace(target, name=""), user, made, options)
 
         def change(old: Any) -> Any:

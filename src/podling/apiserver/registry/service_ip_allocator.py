@@ -21,7 +21,7 @@ from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
 from podling.apiserver.kinds.common.filling import change, fill_empty
 from podling.apiserver.kinds.networking.service_addresses import is_headless
 from podling.apiserver.kinds.networking.service_families import with_families
-from podling.apiserver.kinds.networking.service_updates import with_allocated, without_leftovers
+from podling.apiserver.kinds.networking.service_updates import clear_unused_fields, with_allocated
 from podling.apiserver.kinds.networking.service_validation import needs_health_check
 from podling.apiserver.registry.number_pool import NumberPool, static_band
 from podling.machinery import errors, fields, names
@@ -67,7 +67,7 @@ class ServiceAllocation(Plugin):
         service: Service = request.object
         spec, old = service.spec, request.old.spec if request.old is not None else ServiceSpec()
         if request.old is not None:
-            spec = without_leftovers(with_allocated(spec, old), old)
+            spec = clear_unused_fields(with_allocated(spec, old), old)
         spec, problems = with_families(spec, None if request.old is None else old, CONFIGURED)
         if problems:
             raise _invalid(request, *problems)

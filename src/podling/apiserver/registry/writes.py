@@ -94,7 +94,7 @@ class Writes:
         resource, now = target.resource, clock.now()
         rules = self._rules_for(resource)
         obj = rules.default(metadata.in_namespace(body, target.namespace))
-        obj = metadata.with_owners_once(obj, options.warnings)
+        obj = metadata.without_duplicate_owners(obj, options.warnings)
         obj = recorded(None, obj, target, (options, user), now)  # what admission adds is nobody's
         request = _request(Operation.CREATE, target, user, now, options, obj)
         context = Context(
@@ -104,7 +104,7 @@ class Writes:
             admitted = await self._admission.admit(request)
             if admitted is not obj:
                 obj = undamaged(
-                    metadata.with_owners_once(admitted, options.warnings, admitted=True), obj, options
+                    metadata.without_duplicate_owners(admitted, options.warnings, admitted=True), obj, options
                 )
             return await self._create_admitted(request, obj, options, context)
         except asyncio.CancelledError:
@@ -121,7 +121,9 @@ class Writes:
         rules = self._rules_for(resource)
         for attempt in range(NAME_RETRIES):
             name = obj.metadata.name or _generated_name(obj.metadata.generate_name)
-            new = metadata.begin(obj, name=name, uid=ids.uid(), generation=rules.generation, now=context.now)
+            new = metadata.set_server_metadata(
+                obj, name=name, uid=ids.uid(), generation=rules.generation, now=context.now
+            )
             new = rules.prepare_create(new, context)
             if attempt == 0:
                 _refuse(resource, new, bounded(_wrong_with_new, resource, rules, new, context))
@@ -252,7 +254,7 @@ class Writes:
         """The object to store: completed, admitted, and found valid."""
         target, rules, now = update.target, update.rules, clock.now()
         if update.trusted:
-            return metadata.carry_over(wanted, old)
+            return metadata.keep_server_metadata(wanted, old)
         options = update.options
         obj = recorded(old, rules.default(wanted), target, (options, update.user), now)
         context = Context(now, update.user.name, target.subresource, options.dry_run)
@@ -262,8 +264,8 @@ class Writes:
         admitted = await self._admission.admit(request)
         if admitted is not shown:
             obj = undamaged(self._behind(update, admitted, obj, old, context), obj, options)
-        obj = metadata.with_owners_once(obj, options.warnings, admitted=True)
-        new = rules.prepare_update(metadata.carry_over(obj, old), old, context)
+        obj = metadata.without_duplicate_owners(obj, options.warnings, admitted=True)
+        new = rules.prepare_update(metadata.keep_server_metadata(obj, old), old, context)
         if rules.generation and target.subresource != "status":
             changed = rules.intent(new) != rules.intent(old)
             new = metadata.raise_generation(new, old, changed=changed)

@@ -12,7 +12,12 @@ from podling.api.apps_v1 import (
     DaemonSetUpdateStrategy,
     RollingUpdateDaemonSet,
 )
-from podling.apiserver.kinds.apps.deployments import ROLLING_UPDATE, at_most_all, is_zero, shown_rolling
+from podling.apiserver.kinds.apps.deployments import (
+    ROLLING_UPDATE,
+    is_zero,
+    percentage_errors,
+    show_rolling_update,
+)
 from podling.apiserver.kinds.apps.workloads import (
     SPEC,
     collision_errors,
@@ -63,11 +68,13 @@ class DaemonSetRules(KindRules[DaemonSet]):
     )
 
     def prepare_create(self, obj: DaemonSet, context: Context) -> DaemonSet:
-        return _counted(super().prepare_create(obj, context), _count(obj))
+        return _with_template_generation(super().prepare_create(obj, context), _template_generation(obj))
 
     def prepare_update(self, new: DaemonSet, old: DaemonSet, context: Context) -> DaemonSet:
         prepared = super().prepare_update(new, old, context)
-        return _counted(prepared, _count(old) + (prepared.spec.template != old.spec.template))
+        return _with_template_generation(
+            prepared, _template_generation(old) + (prepared.spec.template != old.spec.template)
+        )
 
     def default(self, obj: DaemonSet) -> DaemonSet:
         spec = fill_absent(obj.spec, revision_history_limit=10)
@@ -131,7 +138,7 @@ def _strategy_errors(path: Path, strategy: DaemonSetUpdateStrategy) -> Errors:
     if strategy.type == ON_DELETE:
         return []
     if strategy.type != ROLLING_UPDATE:
-        shown = fields.in_go(Type=strategy.type, RollingUpdate=shown_rolling(strategy.rolling_update))
+        shown = fields.in_go(Type=strategy.type, RollingUpdate=show_rolling_update(strategy.rolling_update))
         return [fields.not_supported(path, shown, (ROLLING_UPDATE, ON_DELETE))]
     if strategy.rolling_update is None:
         return [fields.required(path.child("rollingUpdate"))]
@@ -139,7 +146,9 @@ def _strategy_errors(path: Path, strategy: DaemonSetUpdateStrategy) -> Errors:
     unavailable, surge = here.child("maxUnavailable"), here.child("maxSurge")
     errors = checks.int_or_percent(unavailable, rolling.max_unavailable)
     errors += checks.int_or_percent(surge, rolling.max_surge)
-    errors += at_most_all(unavailable, rolling.max_unavailable) + at_most_all(surge, rolling.max_surge)
+    errors += percentage_errors(unavailable, rolling.max_unavailable) + percentage_errors(
+        surge, rolling.max_surge
+    )
     if is_zero(rolling.max_unavailable) and is_zero(rolling.max_surge):
         errors.append(fields.required(unavailable, "cannot be 0 when maxSurge is 0"))
     elif not is_zero(rolling.max_unavailable) and not is_zero(rolling.max_surge):
@@ -148,12 +157,12 @@ def _strategy_errors(path: Path, strategy: DaemonSetUpdateStrategy) -> Errors:
     return errors
 
 
-def _count(obj: DaemonSet) -> int:
-    """How many templates there have been, as the object says; 1 if it says nothing that is a number."""
+def _template_generation(obj: DaemonSet) -> int:
+    """Return the number of templates so far from the object's annotation; 1 if it is not a number."""
     said = obj.metadata.annotations.get(TEMPLATE_GENERATION, "")
     return max(1, int(said[:18])) if said.isascii() and said.isdigit() else 1
 
 
-def _counted(obj: DaemonSet, number: int) -> DaemonSet:
+def _with_template_generation(obj: DaemonSet, number: int) -> DaemonSet:
     annotations = {**obj.metadata.annotations, TEMPLATE_GENERATION: str(number)}
     return change(obj, metadata=change(obj.metadata, annotations=annotations))

@@ -17,7 +17,7 @@ from podling.apiserver.kinds.apps.workloads import (
     SCALE,
     SPEC,
     name_warnings,
-    ready_of,
+    ready_text,
     selector_errors,
     status_errors,
     template_errors,
@@ -54,7 +54,7 @@ COUNTS = {
     "collisionCount": "collision_count",
 }
 PARTS = ("updatedReplicas", "readyReplicas", "availableReplicas")
-"""Of a Deployment's status: what is counted among its replicas."""
+"""Counts in the status that may not exceed its replicas."""
 
 
 class DeploymentRules(KindRules[Deployment]):
@@ -77,7 +77,7 @@ class DeploymentRules(KindRules[Deployment]):
         return change(prepared, metadata=change(prepared.metadata, labels=old.metadata.labels))
 
     def intent(self, obj: Deployment) -> Any:
-        """Annotations count, too: they are passed on to the replica sets."""
+        """Return the spec and the annotations: annotations are passed on to the replica sets."""
         return obj.spec, obj.metadata.annotations
 
     def default(self, obj: Deployment) -> Deployment:
@@ -117,7 +117,7 @@ class DeploymentRules(KindRules[Deployment]):
     def row(self, obj: Deployment, now: datetime) -> Sequence[Any]:
         return (
             obj.metadata.name,
-            ready_of(obj.status.ready_replicas, obj.spec.replicas),
+            ready_text(obj.status.ready_replicas, obj.spec.replicas),
             obj.status.updated_replicas or 0,
             obj.status.available_replicas or 0,
             age(obj, now),
@@ -141,7 +141,7 @@ def _strategy_errors(path: Path, strategy: DeploymentStrategy) -> Errors:
         text = "may not be specified when strategy `type` is 'Recreate'"
         return [fields.forbidden(path.child("rollingUpdate"), text)]
     if strategy.type != ROLLING_UPDATE:
-        shown = fields.in_go(Type=strategy.type, RollingUpdate=shown_rolling(strategy.rolling_update))
+        shown = fields.in_go(Type=strategy.type, RollingUpdate=show_rolling_update(strategy.rolling_update))
         return [fields.not_supported(path, shown, (RECREATE, ROLLING_UPDATE))]
     rolling = strategy.rolling_update or RollingUpdateDeployment()
     here = path.child("rollingUpdate")
@@ -150,25 +150,27 @@ def _strategy_errors(path: Path, strategy: DeploymentStrategy) -> Errors:
     if is_zero(rolling.max_unavailable) and is_zero(rolling.max_surge):
         text = "may not be 0 when `maxSurge` is 0"
         errors.append(fields.invalid(here.child("maxUnavailable"), rolling.max_unavailable, text))
-    return errors + at_most_all(here.child("maxUnavailable"), rolling.max_unavailable)
+    return errors + percentage_errors(here.child("maxUnavailable"), rolling.max_unavailable)
 
 
-def shown_rolling(rolling: RollingUpdateDeployment | RollingUpdateDaemonSet | None) -> fields.Shown | None:
-    """How messages show what a strategy of an unknown type says of rolling updates."""
+def show_rolling_update(
+    rolling: RollingUpdateDeployment | RollingUpdateDaemonSet | None,
+) -> fields.Shown | None:
+    """Return the form in which messages show the rolling update settings of an unknown strategy type."""
     if rolling is None:
         return None
     return fields.in_go(MaxUnavailable=rolling.max_unavailable or 0, MaxSurge=rolling.max_surge or 0)
 
 
 def is_zero(value: int | str | None) -> bool:
-    """Whether a number or percentage of pods is none at all, or is neither a number nor a percentage."""
+    """Return whether a number or percentage of pods is zero, or is neither a number nor a percentage."""
     if not isinstance(value, str):
         return not value
     return not natural(value.removesuffix("%"), INT64_MAX)
 
 
-def at_most_all(path: Path, value: int | str | None) -> Errors:
-    """A percentage may not be more than 100."""
+def percentage_errors(path: Path, value: int | str | None) -> Errors:
+    """Return an error for a percentage of more than 100."""
     if not isinstance(value, str) or not value.endswith("%"):
         return []
     if (natural(value[:-1], INT64_MAX) or 0) > 100:

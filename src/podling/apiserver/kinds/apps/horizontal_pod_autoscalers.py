@@ -33,7 +33,7 @@ from podling.apiserver.kinds.common.autoscaler_views import (
     without_round_trip,
 )
 from podling.apiserver.kinds.common.base import Context, KindRules
-from podling.apiserver.kinds.common.cells import AGE, NAME, NONE, UNKNOWN, UNSET, age, as_stored
+from podling.apiserver.kinds.common.cells import AGE, NAME, NONE, UNKNOWN, UNSET, age, to_stored_kind
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_absent
 from podling.machinery import fields
@@ -76,8 +76,8 @@ class AutoscalerRules(KindRules[HorizontalPodAutoscaler]):
         return errors + checks.non_negative(STATUS.child("desiredReplicas"), new.status.desired_replicas)
 
     def row(self, obj: Any, now: datetime) -> Sequence[Any]:
-        """The same row for an autoscaler of either version."""
-        obj = as_stored(obj)
+        """Return the same cells for an autoscaler of either version."""
+        obj = to_stored_kind(obj)
         target = obj.spec.scale_target_ref
         least = obj.spec.min_replicas
         return (
@@ -92,9 +92,10 @@ class AutoscalerRules(KindRules[HorizontalPodAutoscaler]):
 
 
 def _spec_errors(spec: HorizontalPodAutoscalerSpec, old: HorizontalPodAutoscalerSpec | None) -> Errors:
-    """``old`` is the stored spec: versions that were malformed before, and no replicas at all, may stay."""
+    """Return the errors in a spec. Malformed versions and zero replicas in ``old``, the stored spec, stay
+    valid."""
     fewest = 0 if old is not None and old.min_replicas == 0 else 1
-    any_version = old is not None and any(map(_malformed, old.metrics))
+    any_version = old is not None and any(map(_has_malformed_version, old.metrics))
     errors: Errors = []
     least, where = spec.min_replicas, SPEC.child("maxReplicas")
     if least is not None and least < fewest:
@@ -117,7 +118,7 @@ def _spec_errors(spec: HorizontalPodAutoscalerSpec, old: HorizontalPodAutoscaler
 
 
 def _target_errors(spec: HorizontalPodAutoscalerSpec, old: HorizontalPodAutoscalerSpec | None) -> Errors:
-    """Nothing but a ReplicationController can be scaled in the group without a name."""
+    """Return an error for a target in the core group other than a ReplicationController."""
     target, before = spec.scale_target_ref, old.scale_target_ref if old is not None else None
     return reference_errors(
         SPEC.child("scaleTargetRef"),
@@ -128,8 +129,8 @@ def _target_errors(spec: HorizontalPodAutoscalerSpec, old: HorizontalPodAutoscal
     )
 
 
-def _malformed(metric: MetricSpec) -> bool:
-    """Whether a stored metric describes an object of a version that is none."""
+def _has_malformed_version(metric: MetricSpec) -> bool:
+    """Return whether a stored metric describes an object with an invalid ``apiVersion``."""
     source = metric.object if metric.type == "Object" else None
     return source is not None and bool(group_version_error(source.described_object.api_version or ""))
 

@@ -1,4 +1,4 @@
-"""Validation of what a HorizontalPodAutoscaler measures, and how fast it may act on it.
+"""Validation of the metrics and the scaling behavior of HorizontalPodAutoscalers.
 
 Upstream: ``validateMetrics`` and ``validateBehavior`` in ``pkg/apis/autoscaling/validation``.
 """
@@ -39,7 +39,12 @@ _NOT_POSITIVE = "must be positive"
 def reference_errors(
     path: Path, reference: CrossVersionObjectReference, *, in_group: bool = False, any_version: bool = False
 ) -> Errors:
-    """``in_group``: whether the version must name a group; ``any_version``: whether it may be anything."""
+    """Return the errors in a reference.
+
+    Args:
+        in_group: the version must name a group.
+        any_version: the version may be malformed.
+    """
     errors: Errors = []
     for name, value in (("kind", reference.kind), ("name", reference.name)):
         here = path.child(name)
@@ -52,7 +57,7 @@ def reference_errors(
 
 
 def group_version_error(version: str, *, in_group: bool = False) -> str:
-    """What is wrong with an ``apiVersion``; it may be empty, unless it must name a group."""
+    """Return the error in an ``apiVersion``; it may be empty, unless it must name a group."""
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}"
     if in_group and not version.rpartition("/")[0]:
@@ -61,9 +66,10 @@ def group_version_error(version: str, *, in_group: bool = False) -> str:
 
 
 def metric_errors(path: Path, metric: MetricSpec, *, any_version: bool = False) -> Errors:
-    """Exactly the source that the type names must be there; of several only the first is looked into.
+    """Return the errors in a metric: its type and its only source must match.
 
-    ``any_version``: whether a described object may be of a malformed version.
+    ``any_version``: a described object may have a malformed version. Of several sources only the first is
+    checked.
     """
     errors: Errors = []
     where = path.child("type")
@@ -147,7 +153,7 @@ _SOURCES: Mapping[str, tuple[str, Callable[..., Errors]]] = {
     "resource": ("resource", _resource_errors),
     "containerResource": ("container_resource", _container_resource_errors),
 }
-"""The sources in the order in which they are looked at."""
+"""The sources in the order in which they are checked."""
 
 METRIC_TYPES = tuple(sorted(name[0].upper() + name[1:] for name in _SOURCES))
 
@@ -160,7 +166,7 @@ def _usage_errors(path: Path, target: MetricTarget) -> Errors:
 
 
 def _one_of(given: tuple[bool, bool], either: tuple[str, str], missing: Path, both: Path) -> Errors:
-    """Of two fields one must be set and the other not; ``missing`` and ``both`` are where that is told."""
+    """Return an error unless exactly one of two fields is set, at the path ``missing`` or ``both``."""
     one, other = either
     if not any(given):
         return [fields.required(missing, f"must set either {one} or {other}")]

@@ -17,7 +17,7 @@ from podling.apiserver.kinds.apps.workloads import (
     SCALE,
     SPEC,
     TEMPLATE,
-    lasting_pod_errors,
+    long_running_pod_errors,
     name_warnings,
     selector_errors,
     selector_match_errors,
@@ -59,13 +59,13 @@ COUNTS = {
     "observedGeneration": "observed_generation",
 }
 PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-"""Of the status: what is counted among the replicas."""
+"""Counts in the status that may not exceed its replicas."""
 
 R = TypeVar("R", ReplicaSet, ReplicationController)
 
 
 class _ReplicaRules(KindRules[R]):
-    """What both kinds have: a number of pods from a template, that number as a scale, and one table."""
+    """Rules of both kinds: a number of pods from a template, their scale, and one table."""
 
     status_subresource = True
     generation = True
@@ -122,7 +122,7 @@ class ReplicationControllerRules(_ReplicaRules[ReplicationController]):
     orphans_dependents = True
 
     def default(self, obj: ReplicationController) -> ReplicationController:
-        """Labels and selector default to the labels of the template."""
+        """Return the object with the template's labels as its default labels and selector."""
         spec = fill_absent(obj.spec, replicas=1)
         if spec.template is None:
             return change(obj, spec=spec)
@@ -144,4 +144,4 @@ class ReplicationControllerRules(_ReplicaRules[ReplicationController]):
             return [*errors, fields.required(TEMPLATE)]
         if spec.selector:
             errors += selector_match_errors(spec.template, LabelSelector(match_labels=dict(spec.selector)))
-        return errors + lasting_pod_errors(spec.template, "ReplicationController")
+        return errors + long_running_pod_errors(spec.template, "ReplicationController")

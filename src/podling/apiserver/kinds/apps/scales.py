@@ -1,4 +1,4 @@
-"""Scales: what every kind with a number of replicas shows as its ``scale`` subresource.
+"""The table of Scales, the ``scale`` subresource of every kind with replicas.
 
 Upstream: ``printScale`` in ``pkg/printers/internalversion/printers.go``; ``getScaleColumnsForVersion`` of
 ``apiextensions-apiserver`` gives custom resources the same columns.
@@ -16,7 +16,7 @@ from podling.machinery.tables import AGE, NAME, Column, translate_timestamp_sinc
 
 
 class ScaleRules(KindRules[Scale]):
-    """The table of a scale."""
+    """The rules for tables of scales."""
 
     columns = (
         Column("Name", description=NAME.description),

@@ -20,11 +20,11 @@ from podling.api.core_v1 import (
     PodTemplateSpec,
     Volume,
 )
-from podling.apiserver.kinds.apps.deployments import ROLLING_UPDATE, at_most_all, is_zero
+from podling.apiserver.kinds.apps.deployments import ROLLING_UPDATE, is_zero, percentage_errors
 from podling.apiserver.kinds.apps.workloads import (
     SCALE,
     SPEC,
-    ready_of,
+    ready_text,
     selector_errors,
     status_errors,
     template_errors,
@@ -32,9 +32,9 @@ from podling.apiserver.kinds.apps.workloads import (
 )
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.base import Context, KindRules
-from podling.apiserver.kinds.common.cells import AGE, NAME, age, template_cells, wide
+from podling.apiserver.kinds.common.cells import AGE, NAME, age, template_cells, wide_column
 from podling.apiserver.kinds.common.checks import Errors
-from podling.apiserver.kinds.common.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty, map_items
 from podling.apiserver.kinds.pod.claim_validation import claim_warnings, validate_claim_spec
 from podling.apiserver.kinds.pod.pod_defaults import default_pod_template
 from podling.machinery import fields, names
@@ -54,7 +54,7 @@ COUNTS = {
     "collisionCount": "collision_count",
 }
 PARTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
-"""Of a StatefulSet's status: what is counted among its replicas."""
+"""Counts in the status that may not exceed its replicas."""
 ENDLESS_HISTORY = (
     "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is "
     "recommended"
@@ -63,7 +63,7 @@ MUTABLE = (
     "replicas", "ordinals", "template", "update_strategy", "revision_history_limit",
     "persistent_volume_claim_retention_policy", "min_ready_seconds",
 )  # fmt: skip
-"""Fields of the spec that may change."""
+"""The fields of the spec that may change."""
 
 ONLY_THESE = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
@@ -79,8 +79,8 @@ class StatefulSetRules(KindRules[StatefulSet]):
         NAME,
         Column("Ready", description="Pods that are ready, of those wanted"),
         AGE,
-        wide("Containers", "Names of the template's containers"),
-        wide("Images", "Images of the template's containers"),
+        wide_column("Containers", "Names of the template's containers"),
+        wide_column("Images", "Images of the template's containers"),
     )
 
     def name_errors(self, name: str) -> list[str]:
@@ -94,7 +94,7 @@ class StatefulSetRules(KindRules[StatefulSet]):
             spec,
             update_strategy=_default_strategy(spec.update_strategy),
             template=default_pod_template(spec.template),
-            volume_claim_templates=each(spec.volume_claim_templates, _default_claim),
+            volume_claim_templates=map_items(spec.volume_claim_templates, _default_claim),
             persistent_volume_claim_retention_policy=fill_empty(
                 retention or _NO_RETENTION, when_deleted="Retain", when_scaled="Retain"
             ),
@@ -118,7 +118,7 @@ class StatefulSetRules(KindRules[StatefulSet]):
         if context.subresource == "status":
             return []
         found = workload_warnings(obj, old, self.intent)
-        below = () if old is None else ("Spec",)  # as Kubernetes has it
+        below = () if old is None else ("Spec",)  # the wording of Kubernetes
         for position, claim in enumerate(obj.spec.volume_claim_templates):
             here = SPEC.child("volumeClaimTemplates").index(position)
             found += claim_warnings(here.child(*below) if below else here, claim.spec)
@@ -128,14 +128,14 @@ class StatefulSetRules(KindRules[StatefulSet]):
     def row(self, obj: StatefulSet, now: datetime) -> Sequence[Any]:
         return (
             obj.metadata.name,
-            ready_of(obj.status.ready_replicas, obj.spec.replicas),
+            ready_text(obj.status.ready_replicas, obj.spec.replicas),
             age(obj, now),
             *template_cells(obj.spec.template.spec),
         )
 
 
 def _spec_errors(spec: StatefulSetSpec, *, new: bool) -> Errors:
-    """What may never change is looked at when the set is ``new``, and not again."""
+    """Return the errors in a spec. Immutable fields are checked only when the set is ``new``."""
     policy, where = spec.pod_management_policy, SPEC.child("podManagementPolicy")
     errors: Errors = []
     if not policy:
@@ -155,14 +155,14 @@ def _spec_errors(spec: StatefulSetSpec, *, new: bool) -> Errors:
     if new and spec.service_name:
         errors += checks.dns_label(SPEC.child("serviceName"), spec.service_name)
     errors += selector_errors(spec.selector)
-    return errors + template_errors(_as_in_pods(spec), spec.selector, "StatefulSet")
+    return errors + template_errors(_pod_template(spec), spec.selector, "StatefulSet")
 
 
 _NO_RETENTION = StatefulSetPersistentVolumeClaimRetentionPolicy()
 
 
-def _as_in_pods(spec: StatefulSetSpec) -> PodTemplateSpec:
-    """The template as its pods will have it: names are the set's, and volumes first those of its claims."""
+def _pod_template(spec: StatefulSetSpec) -> PodTemplateSpec:
+    """Return the template as in the pods: the set's name, and the volumes of its claims first."""
     template = spec.template
     claimed = dict.fromkeys(claim.metadata.name or "" for claim in spec.volume_claim_templates)
     volumes = [
@@ -196,12 +196,12 @@ def _strategy_errors(path: Path, strategy: StatefulSetUpdateStrategy) -> Errors:
         if rolling is None:
             return []
         text = "only allowed for updateStrategy 'RollingUpdate'"
-        return [fields.invalid(path.child("rollingUpdate"), _shown(rolling), text)]
+        return [fields.invalid(path.child("rollingUpdate"), _show_rolling_update(rolling), text)]
     if not strategy.type:
         return [fields.required(path)]
     if strategy.type != ROLLING_UPDATE:
         text = "must be 'RollingUpdate' or 'OnDelete'"
-        shown = fields.in_go(Type=strategy.type, RollingUpdate=rolling and _shown(rolling))
+        shown = fields.in_go(Type=strategy.type, RollingUpdate=rolling and _show_rolling_update(rolling))
         return [fields.invalid(path, shown, text)]
     if rolling is None:
         return []
@@ -213,10 +213,10 @@ def _strategy_errors(path: Path, strategy: StatefulSetUpdateStrategy) -> Errors:
     errors += checks.int_or_percent(where, rolling.max_unavailable)
     if is_zero(rolling.max_unavailable):
         errors.append(fields.invalid(where, rolling.max_unavailable, "cannot be 0"))
-    return errors + at_most_all(where, rolling.max_unavailable)
+    return errors + percentage_errors(where, rolling.max_unavailable)
 
 
-def _shown(rolling: RollingUpdateStatefulSetStrategy) -> fields.Shown:
+def _show_rolling_update(rolling: RollingUpdateStatefulSetStrategy) -> fields.Shown:
     return fields.in_go(Partition=rolling.partition or 0, MaxUnavailable=rolling.max_unavailable)
 
 

@@ -1,4 +1,4 @@
-"""What the workload kinds share: a selector, a template that it must match, and a number of replicas.
+"""Rules that all workload kinds share: a selector, a template that it must match, a number of replicas.
 
 Upstream: ``ValidatePodTemplateSpecForReplicaSet`` and ``ValidateDeploymentSpec`` in
 ``pkg/apis/apps/validation/validation.go``; ``ScaleREST`` in ``pkg/registry/apps/*/storage``.
@@ -33,9 +33,9 @@ UNFIT_NAME = (
 
 
 def selector_errors(selector: LabelSelector | None) -> Errors:
-    """A selector must be there and select something.
+    """Return the errors in a required selector, which may not be empty.
 
-    An empty selector cannot be told from a missing one: the types hold it by value.
+    The types hold the selector by value, so an empty selector equals a missing one.
     """
     path = SPEC.child("selector")
     if selector is None or selector == LabelSelector():
@@ -44,14 +44,14 @@ def selector_errors(selector: LabelSelector | None) -> Errors:
 
 
 def template_errors(template: PodTemplateSpec | None, selector: LabelSelector | None, kind: str) -> Errors:
-    """The template of a kind whose pods run for ever and are found by ``selector``."""
+    """Return the errors in the template of a kind with selected pods that always restart."""
     if template is None:
         return [fields.required(TEMPLATE)]
-    return selector_match_errors(template, selector) + lasting_pod_errors(template, kind)
+    return selector_match_errors(template, selector) + long_running_pod_errors(template, kind)
 
 
-def lasting_pod_errors(template: PodTemplateSpec, kind: str) -> Errors:
-    """A template whose pods run for ever."""
+def long_running_pod_errors(template: PodTemplateSpec, kind: str) -> Errors:
+    """Return the errors in a template of pods that always restart."""
     errors = validate_pod_template(TEMPLATE, template)
     policy = template.spec.restart_policy
     if policy != "Always":
@@ -63,12 +63,12 @@ def lasting_pod_errors(template: PodTemplateSpec, kind: str) -> Errors:
 
 
 def selector_match_errors(template: PodTemplateSpec, selector: LabelSelector | None) -> Errors:
-    """The kind must find the pods it makes."""
+    """Return an error unless the selector matches the template's labels."""
     labels = template.metadata.labels
     try:
         wanted = NOTHING if selector in (None, LabelSelector()) else from_label_selector(selector)
     except SelectorError:
-        return []  # what is wrong with the selector itself has been said
+        return []  # ``selector_errors`` reports the errors in the selector itself
     if wanted.matches(labels):
         return []
     where = TEMPLATE.child("metadata", "labels")
@@ -78,10 +78,10 @@ def selector_match_errors(template: PodTemplateSpec, selector: LabelSelector | N
 def status_errors(
     status: Any, old: Any, counts: Mapping[str, str], parts: Sequence[str], ready: str
 ) -> Errors:
-    """Counts are not negative, parts are not more than the whole, and collisions are not forgotten.
+    """Return errors for negative counts, parts above the whole, and a falling count of collisions.
 
-    ``counts`` are JSON names to attributes, and ``parts`` those of them that ``replicas`` is the whole of.
-    ``ready`` is what the message calls the number of ready pods.
+    ``counts`` maps JSON names to attributes; ``parts`` are those that may not exceed ``replicas``. ``ready``
+    is the name that messages use for the ready pods.
     """
     path = Path("status")
     errors: Errors = []
@@ -99,7 +99,7 @@ def status_errors(
 
 
 def collision_errors(status: Any, old: Any) -> Errors:
-    """The count of name collisions only rises."""
+    """Return an error if the count of name collisions falls."""
     before, after = getattr(old, "collision_count", None), getattr(status, "collision_count", None)
     if before is None or (after or 0) >= before:
         return []
@@ -108,7 +108,7 @@ def collision_errors(status: Any, old: Any) -> Errors:
 
 
 def template_warnings(path: Path, template: PodTemplateSpec | None) -> list[str]:
-    """Warnings about the pods to come of a template at ``path``."""
+    """Return the warnings about the pods of the template at ``path``."""
     if template is None:
         return []
     unsupported = [f"{path}.{text}" for text in unsupported_fields(template.spec)]
@@ -116,19 +116,19 @@ def template_warnings(path: Path, template: PodTemplateSpec | None) -> list[str]
 
 
 def workload_warnings(new: Any, old: Any | None, intent: Callable[[Any], Any]) -> list[str]:
-    """Warnings about the template of a workload that is new (``old`` is None), or whose intent changed."""
+    """Return the warnings about the template of a new (``old`` is None) or changed workload."""
     changed = old is None or intent(new) != intent(old)
     return template_warnings(TEMPLATE, new.spec.template) if changed else []
 
 
 def name_warnings(obj: Any, old: Any | None) -> list[str]:
-    """The names of a new workload's pods begin with its own, and become host names."""
+    """Return a warning if a new workload's name is not a DNS label: it becomes the prefix of host names."""
     problems = names.dns_label_errors(obj.metadata.name or "") if old is None else []
     return [f"{UNFIT_NAME}: [{' '.join(problems)}]"] if problems else []
 
 
 def show_scale(obj: Any) -> Scale:
-    """A workload as its ``scale`` subresource shows it."""
+    """Return the ``scale`` subresource of a workload."""
     metadata = obj.metadata
     selector = obj.spec.selector
     found = from_label_selector(selector) if isinstance(selector, LabelSelector) else from_labels(selector)
@@ -146,18 +146,18 @@ def show_scale(obj: Any) -> Scale:
 
 
 def put_scale(obj: Any, scale: Scale, context: Context) -> Any:
-    """The workload with the number of replicas that ``scale`` asks for."""
+    """Return the workload with the number of replicas of ``scale``."""
     return change(obj, spec=change(obj.spec, replicas=scale.spec.replicas or 0))
 
 
 def scale_errors(scale: Scale) -> Errors:
-    """What is wrong with a scale that is put."""
+    """Return the errors in a new scale."""
     return checks.non_negative(SPEC.child("replicas"), scale.spec.replicas)
 
 
 SCALE = View(Scale, show_scale, put_scale, scale_errors, table=SCALES)
 
 
-def ready_of(ready: int | None, desired: int | None) -> str:
-    """The READY cell: ``2/3``."""
+def ready_text(ready: int | None, desired: int | None) -> str:
+    """Return the READY cell: ``2/3``."""
     return f"{ready or 0}/{desired or 0}"

@@ -1,4 +1,4 @@
-"""Validation of questions about access, which are answered and never stored.
+"""Validation of access reviews, which the server answers and never stores.
 
 Upstream: ``pkg/apis/authorization/validation``.
 """
@@ -26,7 +26,7 @@ RESOURCE, NON_RESOURCE = SPEC.child("resourceAttributes"), SPEC.child("nonResour
 
 def self_access_errors(review: SelfSubjectAccessReview) -> Errors:
     spec = review.spec
-    errors = _one_of_two(spec.resource_attributes, spec.non_resource_attributes)
+    errors = _attributes_errors(spec.resource_attributes, spec.non_resource_attributes)
     errors += _selector_errors(spec.resource_attributes)
     return errors + _metadata_errors(review.metadata)
 
@@ -36,7 +36,7 @@ def access_errors(review: SubjectAccessReview) -> Errors:
 
 
 def local_access_errors(review: LocalSubjectAccessReview, namespace: str) -> Errors:
-    """``namespace`` is that of the request, which is also that of the review if it names none."""
+    """Return the errors in a review. ``namespace`` is the request's, and the default for the review's."""
     errors = _spec_errors(review)
     metadata, ours = review.metadata, review.metadata.namespace or namespace
     if metadata != ObjectMeta(namespace=metadata.namespace, managed_fields=metadata.managed_fields):
@@ -57,14 +57,14 @@ def _metadata_errors(metadata: ObjectMeta) -> Errors:
 
 def _spec_errors(review: SubjectAccessReview | LocalSubjectAccessReview) -> Errors:
     spec = review.spec
-    errors = _one_of_two(spec.resource_attributes, spec.non_resource_attributes)
+    errors = _attributes_errors(spec.resource_attributes, spec.non_resource_attributes)
     if not spec.user and not spec.groups:
         text = "at least one of user or group must be specified"
         errors.append(fields.invalid(SPEC.child("user"), "", text))
     return errors + _selector_errors(spec.resource_attributes)
 
 
-def _one_of_two(wanted: ResourceAttributes | None, other: NonResourceAttributes | None) -> Errors:
+def _attributes_errors(wanted: ResourceAttributes | None, other: NonResourceAttributes | None) -> Errors:
     if (wanted is None) != (other is None):
         return []
     text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
@@ -72,7 +72,7 @@ def _one_of_two(wanted: ResourceAttributes | None, other: NonResourceAttributes 
 
 
 def _selector_errors(wanted: ResourceAttributes | None) -> Errors:
-    """Operators that are not known pass: a newer client may know more of them."""
+    """Return the errors in the selectors. Unknown operators pass: a newer client may know them."""
     errors: Errors = []
     if wanted is None:
         return errors

@@ -1,7 +1,7 @@
-"""CertificateSigningRequests: who asks is recorded, and each later step has its own subresource.
+"""CertificateSigningRequests: the server records the requester, and each later step has its own subresource.
 
 ``/approval`` sets the conditions *Approved* and *Denied*, ``/status`` the certificate and other conditions.
-Neither can be taken back. What an older object has wrong is not held against an update of it.
+Neither can be reverted. Existing errors of an older object do not fail an update.
 
 Upstream: ``pkg/apis/certificates/validation``, ``pkg/registry/certificates/certificates/strategy.go``.
 """
@@ -29,11 +29,11 @@ class CertificateRequestRules(TableRules[CertificateSigningRequest]):
     status_subresource = True
 
     def name_errors(self, name: str) -> list[str]:
-        """Any name will do that a URL can hold."""
+        """Return the errors in a name: it must be a URL path segment."""
         return names.path_segment_errors(name)
 
     def prepare_create(self, obj: CertificateSigningRequest, context: Context) -> CertificateSigningRequest:
-        """Whoever asks is who asks, whatever the request says of it."""
+        """Return the object with the requesting user in its spec; the client's values for it are dropped."""
         spec = change(
             obj.spec,
             username=context.user,
@@ -48,7 +48,7 @@ class CertificateRequestRules(TableRules[CertificateSigningRequest]):
     ) -> CertificateSigningRequest:
         status = old.status
         if context.subresource:
-            conditions = _stamped(new.status.conditions, old.status.conditions, context.now)
+            conditions = _set_times(new.status.conditions, old.status.conditions, context.now)
             own = new.status if context.subresource == "status" else old.status
             status = change(own, conditions=conditions)
         return change(new, spec=old.spec, status=status)
@@ -67,12 +67,12 @@ class CertificateRequestRules(TableRules[CertificateSigningRequest]):
         return {"spec.signerName": obj.spec.signer_name}
 
 
-def _stamped(
+def _set_times(
     new: tuple[CertificateSigningRequestCondition, ...],
     old: tuple[CertificateSigningRequestCondition, ...],
     now: datetime,
 ) -> tuple[CertificateSigningRequestCondition, ...]:
-    """Conditions with the times that their writer left out; a transition keeps the time it had."""
+    """Return conditions with the times that their writer omitted; an existing transition keeps its time."""
     moment = clock.seconds_precision(now)
     known = {(each.type, each.status): each.last_transition_time for each in old}
     return tuple(

@@ -59,7 +59,7 @@ def request_errors(obj: CertificateSigningRequest) -> Errors:
 
 
 def _request_problem(pem: bytes) -> str:
-    """Why this is no request for a certificate, signed with its own key; empty if it is."""
+    """Return the reason why this is not a certificate request signed with its own key; empty if it is."""
     from cryptography import x509
 
     try:
@@ -74,7 +74,7 @@ def _request_problem(pem: bytes) -> str:
 
 
 def _certificate_problem(pem: bytes) -> str:
-    """Why these are no certificates; empty if they are, or if there are none yet."""
+    """Return the reason why these are not certificates; empty if they are, or if there are none yet."""
     from cryptography import x509
 
     if not pem:
@@ -117,14 +117,15 @@ def _condition_errors(status: CertificateSigningRequestStatus) -> Errors:
 
 
 def change_errors(new: CertificateSigningRequest, old: CertificateSigningRequest, subresource: str) -> Errors:
-    """Decisions come by ``/approval`` and certificates by ``/status``, each once and for good."""
+    """Return errors for wrong changes: decisions through ``/approval``, certificates through ``/status``,
+    each once."""
     errors: Errors = []
     for kind in LASTING:
-        if len(_of_type(new, kind)) < len(_of_type(old, kind)):
+        if len(_conditions_of_type(new, kind)) < len(_conditions_of_type(old, kind)):
             text = f'updates may not remove a condition of type "{kind}"'
             errors.append(fields.forbidden(CONDITIONS, text))
     for kind in DECISIONS if subresource != "approval" else ():
-        before, after = _of_type(old, kind), _of_type(new, kind)
+        before, after = _conditions_of_type(old, kind), _conditions_of_type(new, kind)
         if len(after) > len(before):
             text = f'updates may not add a condition of type "{kind}"'
             errors.append(fields.forbidden(CONDITIONS, text))
@@ -140,5 +141,7 @@ def change_errors(new: CertificateSigningRequest, old: CertificateSigningRequest
     return errors
 
 
-def _of_type(obj: CertificateSigningRequest, kind: str) -> list[CertificateSigningRequestCondition]:
+def _conditions_of_type(
+    obj: CertificateSigningRequest, kind: str
+) -> list[CertificateSigningRequestCondition]:
     return [each for each in obj.status.conditions if each.type == kind]

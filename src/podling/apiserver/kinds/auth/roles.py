@@ -1,4 +1,4 @@
-"""Roles and their bindings: names that may contain colons, and bindings that never change their role.
+"""Roles and their bindings: names may contain colons, and the role of a binding never changes.
 
 Upstream: ``pkg/apis/rbac/validation/validation.go`` and ``pkg/apis/rbac/v1/defaults.go``.
 """
@@ -31,7 +31,7 @@ GROUP = "rbac.authorization.k8s.io"
 
 
 class RoleRules(KindRules[ClusterRole | Role]):
-    """``ClusterRole`` and ``Role``."""
+    """Rules of ClusterRoles and Roles."""
 
     create_on_update = True
     columns = (Column("Name", format="name"), Column("Created At", type="date"))
@@ -51,7 +51,7 @@ class RoleRules(KindRules[ClusterRole | Role]):
 
 
 class BindingRules(KindRules[ClusterRoleBinding | RoleBinding]):
-    """``ClusterRoleBinding`` and ``RoleBinding``."""
+    """Rules of ClusterRoleBindings and RoleBindings."""
 
     create_on_update = True
     columns = (
@@ -70,7 +70,7 @@ class BindingRules(KindRules[ClusterRoleBinding | RoleBinding]):
         ref = obj.role_ref
         if not ref.api_group:
             ref = structs.replace(ref, api_group=GROUP)
-        subjects = tuple(_defaulted(subject) for subject in obj.subjects)
+        subjects = tuple(_default_subject(subject) for subject in obj.subjects)
         if ref is obj.role_ref and subjects == obj.subjects:
             return obj
         return structs.replace(obj, role_ref=ref, subjects=subjects)
@@ -99,7 +99,7 @@ class BindingRules(KindRules[ClusterRoleBinding | RoleBinding]):
     def row(self, obj: ClusterRoleBinding | RoleBinding, now: datetime) -> Sequence[Any]:
         from podling.machinery.tables import translate_timestamp_since as age
 
-        def named(kind: str) -> str:
+        def names_of_kind(kind: str) -> str:
             return ", ".join(
                 f"{each.namespace}/{each.name}" if each.namespace else each.name
                 for each in obj.subjects
@@ -110,13 +110,13 @@ class BindingRules(KindRules[ClusterRoleBinding | RoleBinding]):
             obj.metadata.name,
             f"{obj.role_ref.kind}/{obj.role_ref.name}",
             age(obj.metadata.creation_timestamp, now),
-            named("User"),
-            named("Group"),
-            named("ServiceAccount"),
+            names_of_kind("User"),
+            names_of_kind("Group"),
+            names_of_kind("ServiceAccount"),
         )
 
 
-def _defaulted(subject: Subject) -> Subject:
+def _default_subject(subject: Subject) -> Subject:
     if subject.api_group or subject.kind not in ("User", "Group"):
         return subject
     return structs.replace(subject, api_group=GROUP)

@@ -12,12 +12,12 @@ from typing import Any
 from podling.api.core_v1 import ObjectReference, ServiceAccount
 from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import AGE, NAME, age
-from podling.apiserver.kinds.common.filling import change, each
+from podling.apiserver.kinds.common.filling import change, map_items
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
 MOUNTABLE_ONLY = "kubernetes.io/enforce-mountable-secrets"
-"""Whether the account's pods may use no other secrets than those it lists."""
+"""The annotation that limits an account's pods to the secrets that the account lists."""
 
 
 class ServiceAccountRules(KindRules[ServiceAccount]):
@@ -25,13 +25,13 @@ class ServiceAccountRules(KindRules[ServiceAccount]):
     columns = (NAME, Column("Secrets", description="How many secrets the account lists"), AGE)
 
     def prepare_create(self, obj: ServiceAccount, context: Context) -> ServiceAccount:
-        return change(obj, secrets=each(obj.secrets, _named_only))
+        return change(obj, secrets=map_items(obj.secrets, _keep_name))
 
     def prepare_update(self, new: ServiceAccount, old: ServiceAccount, context: Context) -> ServiceAccount:
-        return change(new, secrets=each(new.secrets, _named_only))
+        return change(new, secrets=map_items(new.secrets, _keep_name))
 
     def warnings(self, obj: ServiceAccount, old: ServiceAccount | None, context: Context) -> list[str]:
-        """Told once, when the annotation is new."""
+        """Return a warning when the annotation is new."""
         if old is not None and MOUNTABLE_ONLY in old.metadata.annotations:
             return []
         if MOUNTABLE_ONLY not in obj.metadata.annotations:
@@ -44,7 +44,7 @@ class ServiceAccountRules(KindRules[ServiceAccount]):
         return obj.metadata.name, len(obj.secrets), age(obj, now)
 
 
-def _named_only(secret: ObjectReference) -> ObjectReference:
-    """A secret of the account is one of its namespace: only the name counts."""
+def _keep_name(secret: ObjectReference) -> ObjectReference:
+    """Return only the name of a secret reference: the secret is always in the account's namespace."""
     bare = ObjectReference(name=secret.name)
     return secret if secret == bare else bare

@@ -19,9 +19,9 @@ from podling.apiserver.kinds.common.cells import (
     UNSET,
     age,
     age_since,
-    or_none,
     selector_text,
     template_cells,
+    value_or_none,
 )
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty
@@ -32,7 +32,7 @@ from podling.machinery.tables import Column
 
 CONCURRENCY_POLICIES = ("Allow", "Forbid", "Replace")
 MAX_NAME = 52
-"""So that the controller can append eleven characters for each Job's name."""
+"""The maximum length of names: the controller appends eleven characters for each Job."""
 
 JOB_TEMPLATE = SPEC.child("jobTemplate")
 
@@ -40,7 +40,7 @@ _ZONE_IN_SCHEDULE = (
     "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
     "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
 )
-"""A warning: new schedules may not name a time zone, old ones may go on doing it."""
+"""The warning about a time zone in the schedule; only stored schedules may keep one."""
 
 
 class CronJobRules(KindRules[CronJob]):
@@ -86,7 +86,7 @@ class CronJobRules(KindRules[CronJob]):
         return (
             obj.metadata.name,
             obj.spec.schedule,
-            or_none(obj.spec.time_zone),
+            value_or_none(obj.spec.time_zone),
             UNSET if suspend is None else str(suspend),
             len(obj.status.active),
             NONE if last is None else age_since(last, now),
@@ -97,7 +97,7 @@ class CronJobRules(KindRules[CronJob]):
 
 
 def _spec_errors(spec: CronJobSpec, old: CronJobSpec | None) -> Errors:
-    """``old`` is the stored spec: its schedule may name a time zone, and its time zone may be anything."""
+    """Return the errors in a spec. ``old``, the stored spec, may have any time zone, also in its schedule."""
     errors = _schedule_errors(spec, zone_allowed=old is not None and "TZ" in old.schedule)
     errors += checks.non_negative(SPEC.child("startingDeadlineSeconds"), spec.starting_deadline_seconds)
     if spec.time_zone is not None and (old is None or old.time_zone != spec.time_zone):
@@ -151,7 +151,7 @@ def _zone_errors(path: Path, name: str) -> Errors:
     if name.lower() == "local":
         text = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         errors.append(fields.invalid(path, name, text))
-    if name == "Local":  # Go knows it by this name
+    if name == "Local":  # Go's name for the local time zone
         return errors
     try:
         cron.time_zone(name)

@@ -1,4 +1,4 @@
-"""Lists of completion indexes as text: ``1,3-5,7``.
+"""Parsing of completion index lists: ``1,3-5,7``.
 
 Upstream: ``validateIndexesFormat`` in ``pkg/apis/batch/validation/validation.go``.
 """
@@ -13,16 +13,16 @@ _INTEGER = re.compile("[+-]?[0-9]+", re.ASCII).fullmatch
 
 
 class IndexesError(ValueError):
-    """The text is no list of indexes below the number of completions."""
+    """The text is not a list of indexes below the number of completions."""
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """How many indexes ``text`` names. Raises ``IndexesError``."""
+    """Return the number of indexes in ``text``. Raises ``IndexesError``."""
     return sum(last - first + 1 for first, last in _intervals(text, completions))
 
 
 def common_index(one: str, other: str, completions: int) -> int | None:
-    """The first index that both lists name; None if there is none. Raises ``IndexesError``."""
+    """Return the first index in both lists; None if there is none. Raises ``IndexesError``."""
     intervals = list(_intervals(other, completions))
     for first, last in _intervals(one, completions):
         for low, high in intervals:

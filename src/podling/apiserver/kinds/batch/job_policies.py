@@ -1,4 +1,4 @@
-"""Validation of a Job's policies: which failures count, and when enough has succeeded.
+"""Validation of a Job's pod failure policy and success policy.
 
 Upstream: ``validatePodFailurePolicy`` and ``validateSuccessPolicy`` in
 ``pkg/apis/batch/validation/validation.go``.
@@ -40,26 +40,28 @@ def failure_policy_errors(path: Path, policy: PodFailurePolicy, spec: JobSpec) -
         errors.append(fields.too_many(here, len(policy.rules), MAX_RULES))
     containers = {each.name for each in (*spec.template.spec.containers, *spec.template.spec.init_containers)}
     for position, rule in enumerate(policy.rules):
-        errors += _failure_rule(here.index(position), rule, spec, containers)
+        errors += _failure_rule_errors(here.index(position), rule, spec, containers)
     return errors
 
 
-def _choice(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
-    """Like ``checks.required_one_of``, with the values in the message of a missing one, too."""
+def _choice_errors(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
+    """Check as ``checks.required_one_of`` does, but list the supported values for a missing one too."""
     if not value:
         listed = " ".join(json.dumps(each) for each in supported)
         return [fields.required(path, f"valid values: [{listed}]")]
     return checks.one_of(path, value, supported)
 
 
-def _failure_rule(path: Path, rule: PodFailurePolicyRule, spec: JobSpec, containers: set[str]) -> Errors:
+def _failure_rule_errors(
+    path: Path, rule: PodFailurePolicyRule, spec: JobSpec, containers: set[str]
+) -> Errors:
     where, codes, patterns = path.child("action"), rule.on_exit_codes, rule.on_pod_conditions
-    errors = _choice(where, rule.action, ACTIONS)
+    errors = _choice_errors(where, rule.action, ACTIONS)
     if rule.action == "FailIndex" and spec.backoff_limit_per_index is None:
         errors.append(fields.invalid(where, rule.action, "requires the backoffLimitPerIndex to be set"))
     if codes is not None:
-        errors += _exit_codes(path.child("onExitCodes"), codes, containers)
-    errors += _patterns(path.child("onPodConditions"), patterns)
+        errors += _exit_code_errors(path.child("onExitCodes"), codes, containers)
+    errors += _pattern_errors(path.child("onPodConditions"), patterns)
     if codes is not None and patterns:
         text = "specifying both OnExitCodes and OnPodConditions is not supported"
         errors.append(fields.invalid(path, OMITTED, text))
@@ -69,8 +71,10 @@ def _failure_rule(path: Path, rule: PodFailurePolicyRule, spec: JobSpec, contain
     return errors
 
 
-def _exit_codes(path: Path, codes: PodFailurePolicyOnExitCodesRequirement, containers: set[str]) -> Errors:
-    errors = _choice(path.child("operator"), codes.operator, OPERATORS)
+def _exit_code_errors(
+    path: Path, codes: PodFailurePolicyOnExitCodesRequirement, containers: set[str]
+) -> Errors:
+    errors = _choice_errors(path.child("operator"), codes.operator, OPERATORS)
     if codes.container_name is not None and codes.container_name not in containers:
         text = "must be one of the container or initContainer names in the pod template"
         errors.append(fields.invalid(path.child("containerName"), codes.container_name, text))
@@ -89,14 +93,14 @@ def _exit_codes(path: Path, codes: PodFailurePolicyOnExitCodesRequirement, conta
     return errors
 
 
-def _patterns(path: Path, patterns: Sequence[PodFailurePolicyOnPodConditionsPattern]) -> Errors:
+def _pattern_errors(path: Path, patterns: Sequence[PodFailurePolicyOnPodConditionsPattern]) -> Errors:
     errors: Errors = []
     if len(patterns) > MAX_PATTERNS:
         errors.append(fields.too_many(path, len(patterns), MAX_PATTERNS))
     for position, pattern in enumerate(patterns):
         here = path.index(position)
         errors += checks.label_name(here.child("type"), pattern.type)
-        errors += _choice(here.child("status"), pattern.status, STATES)
+        errors += _choice_errors(here.child("status"), pattern.status, STATES)
     return errors
 
 
@@ -109,11 +113,11 @@ def success_policy_errors(path: Path, policy: SuccessPolicy, completions: int) -
     if len(policy.rules) > MAX_RULES:
         errors.append(fields.too_many(here, len(policy.rules), MAX_RULES))
     for position, rule in enumerate(policy.rules):
-        errors += _success_rule(here.index(position), rule, completions)
+        errors += _success_rule_errors(here.index(position), rule, completions)
     return errors
 
 
-def _success_rule(path: Path, rule: SuccessPolicyRule, completions: int) -> Errors:
+def _success_rule_errors(path: Path, rule: SuccessPolicyRule, completions: int) -> Errors:
     count, indexes = rule.succeeded_count, rule.succeeded_indexes
     errors: Errors = []
     if count is None and indexes is None:

@@ -1,8 +1,8 @@
-"""Validation of changes of a Job's status, whoever manages it: the controller or somebody else.
+"""Validation of changes of a Job's status, by the Job controller or by an external manager.
 
 Upstream: ``ValidateJobStatusUpdate`` in ``pkg/apis/batch/validation/validation.go`` and
-``getStatusValidationOptions`` in ``pkg/registry/batch/job/strategy.go``. What did not change is not held
-against a change, so that an older wrong status can be mended step by step.
+``getStatusValidationOptions`` in ``pkg/registry/batch/job/strategy.go``. Unchanged fields are not checked, so
+that an older invalid status can be corrected step by step.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ def job_status_errors(new: Job, old: Job) -> Errors:
     errors += _time_errors(new, old)
     errors += _finished_errors(new, old)
     errors += _index_errors(new, old)
-    return errors + _lasting_errors(new, old)
+    return errors + _regression_errors(new, old)
 
 
 def true_conditions(job: Job) -> set[str]:
     return {condition.type for condition in job.status.conditions if condition.status == "True"}
 
 
-def _finished(job: Job) -> bool:
+def _is_finished(job: Job) -> bool:
     return bool(true_conditions(job) & {"Complete", "Failed"})
 
 
-def _changed(new: Job, old: Job, *attributes: str) -> bool:
+def _has_changed(new: Job, old: Job, *attributes: str) -> bool:
     return any(getattr(new.status, name) != getattr(old.status, name) for name in attributes)
 
 
@@ -61,29 +61,29 @@ def _uncounted_errors(status: JobStatus) -> Errors:
 
 
 def _condition_errors(new: Job, old: Job) -> Errors:
-    """Which conditions exclude one another, and which need one another."""
+    """Return errors for conditions that exclude or require one another."""
     now, before = true_conditions(new), true_conditions(old)
 
-    def touched(*kinds: str) -> bool:
+    def has_changed(*kinds: str) -> bool:
         return bool((now ^ before) & {*kinds})
 
     rules = (
         (
-            touched("Complete", "Failed") and {"Complete", "Failed"} <= now,
+            has_changed("Complete", "Failed") and {"Complete", "Failed"} <= now,
             "cannot set Complete=True and Failed=true conditions",
         ),
         (
-            touched("Complete", "FailureTarget") and {"Complete", "FailureTarget"} <= now,
+            has_changed("Complete", "FailureTarget") and {"Complete", "FailureTarget"} <= now,
             "cannot set Complete=True and FailureTarget=true conditions",
         ),
         (
-            (touched("Failed") or _changed(new, old, "failed_indexes"))
+            (has_changed("Failed") or _has_changed(new, old, "failed_indexes"))
             and "Failed" in now
             and "FailureTarget" not in now,
             "cannot set Failed=True condition without the FailureTarget=true condition",
         ),
         (
-            touched("Complete", "SuccessCriteriaMet")
+            has_changed("Complete", "SuccessCriteriaMet")
             and "Complete" in now
             and "SuccessCriteriaMet" not in now,
             "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
@@ -108,40 +108,40 @@ def _time_errors(new: Job, old: Job) -> Errors:
     path, done = STATUS.child("completionTime"), new.status.completion_time
     complete = "Complete" in true_conditions(new)
     errors: Errors = []
-    if complete != ("Complete" in true_conditions(old)) or _changed(new, old, "completion_time"):
+    if complete != ("Complete" in true_conditions(old)) or _has_changed(new, old, "completion_time"):
         if done is not None and not complete:
             text = "cannot set completionTime when there is no Complete=True condition"
             errors.append(fields.invalid(path, done, text))
         if done is None and complete:
             errors.append(fields.required(path, "completionTime is required for Complete jobs"))
     start = new.status.start_time
-    if _changed(new, old, "start_time", "completion_time") and start and done and done < start:
+    if _has_changed(new, old, "start_time", "completion_time") and start and done and done < start:
         errors.append(fields.invalid(path, done, "must be equal to or after `startTime`"))
     return errors
 
 
 def _finished_errors(new: Job, old: Job) -> Errors:
-    """A finished Job started once, and has nothing that runs or remains to be counted."""
-    status, ended = new.status, _finished(new)
-    ending = ended != _finished(old)
+    """Return errors for a finished Job without a start, with active pods or with uncounted pods."""
+    status, ended = new.status, _is_finished(new)
+    ending = ended != _is_finished(old)
     errors: Errors = []
-    if ended and (ending or _changed(new, old, "active")) and status.active:
+    if ended and (ending or _has_changed(new, old, "active")) and status.active:
         text = "active>0 is invalid for finished job"
         errors.append(fields.invalid(STATUS.child("active"), status.active, text))
-    if ended and (ending or _changed(new, old, "start_time")) and status.start_time is None:
+    if ended and (ending or _has_changed(new, old, "start_time")) and status.start_time is None:
         errors.append(fields.required(STATUS.child("startTime"), "startTime is required for finished job"))
     uncounted = status.uncounted_terminated_pods
-    looked_at = ended and (ending or _changed(new, old, "uncounted_terminated_pods"))
+    looked_at = ended and (ending or _has_changed(new, old, "uncounted_terminated_pods"))
     if looked_at and uncounted is not None and (uncounted.failed or uncounted.succeeded):
         where = STATUS.child("uncountedTerminatedPods")
         text = "must be empty for finished job"
         shown = fields.in_go(Succeeded=uncounted.succeeded or None, Failed=uncounted.failed or None)
         errors.append(fields.invalid(where, shown, text))
-    if ended and (ending or _changed(new, old, "terminating")) and status.terminating:
+    if ended and (ending or _has_changed(new, old, "terminating")) and status.terminating:
         text = "terminating>0 is invalid for finished job"
         errors.append(fields.invalid(STATUS.child("terminating"), status.terminating, text))
     ready = status.ready
-    if _changed(new, old, "ready", "active") and ready is not None and ready > (status.active or 0):
+    if _has_changed(new, old, "ready", "active") and ready is not None and ready > (status.active or 0):
         text = "cannot set more ready pods than active"
         errors.append(fields.invalid(STATUS.child("ready"), ready, text))
     return errors
@@ -151,17 +151,20 @@ def _index_errors(new: Job, old: Job) -> Errors:
     spec, limit = new.spec, new.spec.completions
     completed, failed = new.status.completed_indexes or "", new.status.failed_indexes
     where, failed_where = STATUS.child("completedIndexes"), STATUS.child("failedIndexes")
-    changed, failures_changed = _changed(new, old, "completed_indexes"), _changed(new, old, "failed_indexes")
+    changed, failures_changed = (
+        _has_changed(new, old, "completed_indexes"),
+        _has_changed(new, old, "failed_indexes"),
+    )
     errors: Errors = []
     if changed and limit is not None:
-        errors += _parsed(where, completed, limit)
+        errors += _parse_indexes(where, completed, limit)
     if (
         failures_changed
         and failed is not None
         and limit is not None
         and spec.backoff_limit_per_index is not None
     ):
-        errors += _parsed(failed_where, failed, limit)
+        errors += _parse_indexes(failed_where, failed, limit)
     if changed and completed and spec.completion_mode != "Indexed":
         text = "cannot set non-empty completedIndexes when non-indexed completion mode"
         errors.append(fields.invalid(where, completed, text))
@@ -176,7 +179,7 @@ def _index_errors(new: Job, old: Job) -> Errors:
     return errors
 
 
-def _parsed(path: Path, text: str, completions: int) -> Errors:
+def _parse_indexes(path: Path, text: str, completions: int) -> Errors:
     try:
         count_indexes(text, completions)
     except IndexesError as error:
@@ -185,8 +188,8 @@ def _parsed(path: Path, text: str, completions: int) -> Errors:
     return []
 
 
-def _lasting_errors(new: Job, old: Job) -> Errors:
-    """What never goes back."""
+def _regression_errors(new: Job, old: Job) -> Errors:
+    """Return errors for counters that fall, and for terminal conditions and times that are taken back."""
     now, before = true_conditions(new), true_conditions(old)
     errors: Errors = [
         fields.invalid(CONDITIONS, OMITTED, f"cannot disable the terminal {kind}=True condition")
@@ -206,8 +209,8 @@ def _lasting_errors(new: Job, old: Job) -> Errors:
     if done is not None and was is not None and done != was:
         where = STATUS.child("completionTime")
         errors.append(fields.invalid(where, done, checks.IMMUTABLE))
-    moved = old.status.start_time is not None and _changed(new, old, "start_time")
-    if moved and not new.spec.suspend and "Suspended" not in before - now:  # a resumed Job starts anew
+    moved = old.status.start_time is not None and _has_changed(new, old, "start_time")
+    if moved and not new.spec.suspend and "Suspended" not in before - now:  # a resumed Job restarts
         text = "startTime cannot be removed for unsuspended job"
         errors.append(fields.required(STATUS.child("startTime"), text))
     if "SuccessCriteriaMet" in before - now:

@@ -23,7 +23,7 @@ MAX_INDEXED_PARALLELISM = 100_000
 MAX_FAILED_INDEXES = 100_000
 MANY_COMPLETIONS = 100_000
 LOWER_LIMIT = 10_000
-"""Of parallelism and failed indexes, where there are many completions and a limit for each."""
+"""The limit of parallelism and failed indexes, with many completions and a back-off limit per index."""
 LONGEST_MANAGER = 63
 TOO_MANY_TO_TRACK = (
     "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "
@@ -42,7 +42,7 @@ _COUNTS = (
 
 
 def validate_job_spec(path: Path, spec: JobSpec) -> Errors:
-    """All but the selector, which a Job has and a template does not."""
+    """Return the errors in a spec, except for the selector, which a template does not have."""
     errors: Errors = []
     for name, attribute in _COUNTS:
         errors += checks.non_negative(path.child(name), getattr(spec, attribute))
@@ -55,9 +55,9 @@ def validate_job_spec(path: Path, spec: JobSpec) -> Errors:
             errors.append(fields.too_long(path.child("managedBy"), LONGEST_MANAGER))
     errors += checks.one_of(path.child("completionMode"), spec.completion_mode, COMPLETION_MODES)
     if spec.completion_mode == INDEXED:
-        errors += _indexed(path, spec)
+        errors += _indexed_errors(path, spec)
     elif spec.completion_mode in (None, "NonIndexed"):
-        errors += _not_indexed(path, spec)
+        errors += _not_indexed_errors(path, spec)
     if spec.pod_failure_policy is not None:
         errors += failure_policy_errors(path.child("podFailurePolicy"), spec.pod_failure_policy, spec)
     where, success = path.child("successPolicy"), spec.success_policy
@@ -74,19 +74,19 @@ def validate_job_spec(path: Path, spec: JobSpec) -> Errors:
     errors += checks.one_of(path.child("podReplacementPolicy"), spec.pod_replacement_policy, policies)
     template = path.child("template")
     errors += validate_pod_template(template, spec.template)
-    return errors + _restart_policy(template.child("spec", "restartPolicy"), spec)
+    return errors + _restart_policy_errors(template.child("spec", "restartPolicy"), spec)
 
 
 def job_warnings(path: Path, spec: JobSpec) -> list[str]:
-    """Warnings about the spec of a Job at ``path``."""
+    """Return the warnings about the Job spec at ``path``."""
     completions, parallelism = spec.completions or 0, spec.parallelism or 0
     many = spec.completion_mode == INDEXED and completions > MANY_COMPLETIONS and parallelism > LOWER_LIMIT
     found = [f"{path}: {TOO_MANY_TO_TRACK}"] if many else []
     return found + template_warnings(path.child("template"), spec.template)
 
 
-def _restart_policy(path: Path, spec: JobSpec) -> Errors:
-    """A Job's pods end: they may not be restarted for ever."""
+def _restart_policy_errors(path: Path, spec: JobSpec) -> Errors:
+    """Return an error unless the restart policy lets the pods end."""
     policy = spec.template.spec.restart_policy
     if policy in ("", None, "Always"):
         return [fields.required(path, 'valid values: "OnFailure", "Never"')]
@@ -97,7 +97,7 @@ def _restart_policy(path: Path, spec: JobSpec) -> Errors:
     return []
 
 
-def _indexed(path: Path, spec: JobSpec) -> Errors:
+def _indexed_errors(path: Path, spec: JobSpec) -> Errors:
     completions, failed = spec.completions, spec.max_failed_indexes
     where = path.child("maxFailedIndexes")
     errors: Errors = []
@@ -126,7 +126,7 @@ def _indexed(path: Path, spec: JobSpec) -> Errors:
     return errors
 
 
-def _not_indexed(path: Path, spec: JobSpec) -> Errors:
+def _not_indexed_errors(path: Path, spec: JobSpec) -> Errors:
     return [
         fields.invalid(path.child(name), value, "requires indexed completion mode")
         for name, value in (
@@ -138,11 +138,11 @@ def _not_indexed(path: Path, spec: JobSpec) -> Errors:
 
 
 def validate_job_change(new: Job, old: Job) -> Errors:
-    """What of a Job stays as it was created."""
+    """Return errors for changed immutable fields of a Job."""
     path = Path("spec")
-    errors = _completions_change(path.child("completions"), new.spec, old.spec)
+    errors = _completions_change_errors(path.child("completions"), new.spec, old.spec)
     errors += checks.immutable(path.child("selector"), new.spec.selector, old.spec.selector)
-    errors += _template_change(path.child("template"), new, old)
+    errors += _template_change_errors(path.child("template"), new, old)
     for name, attribute in (
         ("completionMode", "completion_mode"),
         ("podFailurePolicy", "pod_failure_policy"),
@@ -156,8 +156,8 @@ def validate_job_change(new: Job, old: Job) -> Errors:
     return errors
 
 
-def _completions_change(path: Path, new: JobSpec, old: JobSpec) -> Errors:
-    """Only an indexed Job may be resized, and only together with its parallelism."""
+def _completions_change_errors(path: Path, new: JobSpec, old: JobSpec) -> Errors:
+    """Return an error unless an indexed Job changes completions and parallelism together."""
     if new.completions == old.completions:
         return []
     if new.completions is None or new.completion_mode != INDEXED:
@@ -168,8 +168,8 @@ def _completions_change(path: Path, new: JobSpec, old: JobSpec) -> Errors:
     return [fields.invalid(path, new.completions, text)]
 
 
-def _template_change(path: Path, new: Job, old: Job) -> Errors:
-    """While nothing runs of a suspended Job, its pods may go elsewhere and take other resources."""
+def _template_change_errors(path: Path, new: Job, old: Job) -> Errors:
+    """Return an error for a changed template. An idle suspended Job may change scheduling and resources."""
     template, before = new.spec.template, old.spec.template
     if not old.spec.suspend or old.status.active:
         return checks.immutable(path, template, before)
@@ -193,7 +193,7 @@ def _with_new_resources(old: tuple[Container, ...], new: tuple[Container, ...]) 
 
 
 def _with_new_directives(old: PodTemplateSpec, new: PodTemplateSpec) -> PodTemplateSpec:
-    """The old template with what an idle Job may change: where its pods go, and their labels."""
+    """Return the old template with the fields that an idle Job may change: scheduling and labels."""
     spec = change(
         old.spec,
         affinity=_with_new_node_affinity(old.spec.affinity, new.spec.affinity),
@@ -206,7 +206,7 @@ def _with_new_directives(old: PodTemplateSpec, new: PodTemplateSpec) -> PodTempl
 
 
 def _with_new_node_affinity(old: Affinity | None, new: Affinity | None) -> Affinity | None:
-    """The affinity between pods stays."""
+    """Return the old affinity with the new node affinity."""
     if old is None and new is None:
         return None
     made = change(old or Affinity(), node_affinity=new.node_affinity if new is not None else None)

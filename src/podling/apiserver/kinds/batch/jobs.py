@@ -22,7 +22,7 @@ from podling.apiserver.kinds.common.cells import (
     template_cells,
 )
 from podling.apiserver.kinds.common.checks import Errors
-from podling.apiserver.kinds.common.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty, map_items
 from podling.apiserver.kinds.pod.pod_defaults import default_pod_template
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
@@ -68,15 +68,15 @@ class JobRules(KindRules[Job]):
 
     def prepare_create(self, obj: Job, context: Context) -> Job:
         obj = super().prepare_create(obj, context)
-        # Labels default to the template's, which are complete only now.
+        # Labels default to the template's, which are complete only at this point.
         return self.default(obj if obj.spec.manual_selector else _with_selector(obj))
 
     def validate(self, obj: Job, context: Context) -> Errors:
-        errors = [] if obj.spec.manual_selector else _generated_errors(obj)
+        errors = [] if obj.spec.manual_selector else _generated_selector_errors(obj)
         errors += _spec_errors(obj)
         name, completions = obj.metadata.name or "", obj.spec.completions or 0
         if obj.spec.completion_mode == "Indexed" and completions > 0:
-            # The pod of the last index has to have a valid host name.
+            # The pod of the last index must have a valid host name.
             last = f"{name}-{completions - 1}"
             if names.dns_label_errors(last):
                 text = f"will not able to create pod with invalid DNS label: {last}"
@@ -121,17 +121,17 @@ def default_job_spec(spec: JobSpec) -> JobSpec:
 
 
 def _default_failure_policy(policy: PodFailurePolicy) -> PodFailurePolicy:
-    def filled(rule: PodFailurePolicyRule) -> PodFailurePolicyRule:
-        patterns = each(rule.on_pod_conditions, lambda pattern: fill_empty(pattern, status="True"))
+    def default_rule(rule: PodFailurePolicyRule) -> PodFailurePolicyRule:
+        patterns = map_items(rule.on_pod_conditions, lambda pattern: fill_empty(pattern, status="True"))
         return change(rule, on_pod_conditions=patterns)
 
-    return change(policy, rules=each(policy.rules, filled))
+    return change(policy, rules=map_items(policy.rules, default_rule))
 
 
 def _with_selector(job: Job) -> Job:
-    """A Job finds its pods by its own UID, which no other Job's pods can have.
+    """Return a Job that selects pods by its own UID, which no other Job's pods can have.
 
-    Labels and selectors that the user gave stay: where they are wrong, validation says so.
+    The user's labels and selector stay; validation reports conflicts with the generated ones.
     """
     labels = {**_own_labels(job), **job.spec.template.metadata.labels}
     selector = job.spec.selector or LabelSelector()
@@ -148,8 +148,8 @@ def _own_labels(job: Job) -> dict[str, str]:
     return {LEGACY_CONTROLLER_UID: uid, LEGACY_JOB_NAME: name, CONTROLLER_UID: uid, JOB_NAME: name}
 
 
-def _generated_errors(job: Job) -> Errors:
-    """The labels and the selector must be those that were generated."""
+def _generated_selector_errors(job: Job) -> Errors:
+    """Return errors if the labels or the selector differ from the generated ones."""
     if job.spec.selector is None:
         return []
     expected, labels = _own_labels(job), job.spec.template.metadata.labels
@@ -181,7 +181,7 @@ def _spec_errors(job: Job) -> Errors:
 
 
 def job_status(job: Job) -> str:
-    """The STATUS column."""
+    """Return the STATUS cell."""
     true = {condition.type for condition in job.status.conditions if condition.status == "True"}
     for state in _STATES[:2]:
         if state in true:

@@ -1,7 +1,6 @@
-"""Addresses and blocks that are accepted, but written in a way that others may read differently.
+"""Warnings about IP addresses and CIDRs that are valid, but that other programs may parse differently.
 
-Upstream: ``GetWarningsForIP`` and ``GetWarningsForCIDR`` in
-``apimachinery/pkg/util/validation/ip.go``.
+Upstream: ``GetWarningsForIP`` and ``GetWarningsForCIDR`` in ``apimachinery/pkg/util/validation/ip.go``.
 """
 
 from __future__ import annotations
@@ -14,25 +13,25 @@ from podling.machinery.fields import Path
 
 _LATER = "will be considered invalid in a future Kubernetes release: use"
 _MAPPED_BITS = 96
-"""So many bits of an IPv6 address stand before the IPv4 address that it may hold."""
+"""The number of bits before the IPv4 address in an IPv4-mapped IPv6 address."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def ip_warnings(path: Path, value: str) -> list[str]:
-    """Nothing of a value that is no address: that is an error, or nobody looks at it."""
+    """Return the warnings about an address; none for an invalid one, which is an error elsewhere."""
     parsed = names.parse_ip(value)
     if parsed is None:
         return []
     if names.ip_errors(value):
-        return [f'{path}: non-standard IP address "{value}" {_LATER} "{_unmapped(parsed)}"']
+        return [f'{path}: non-standard IP address "{value}" {_LATER} "{_unmap(parsed)}"']
     if parsed.version == 6 and str(parsed) != value:
         return [f'{path}: IPv6 address "{value}" should be in RFC 5952 canonical format ("{parsed}")']
     return []
 
 
 def load_balancer_warnings(addresses: Iterable[str | None]) -> list[str]:
-    """Of the addresses that a status names as those of a load balancer."""
+    """Return the warnings about the load balancer addresses in a Service's or Ingress' status."""
     path = Path("status.loadBalancer.ingress")
     return [
         text
@@ -46,11 +45,11 @@ def cidr_warnings(path: Path, value: str) -> list[str]:
     if parsed is None:
         return []
     first, length = parsed.network.network_address, parsed.network.prefixlen
-    mapped = _unmapped(first) is not first
-    block = f"{_unmapped(first)}/{max(0, length - _MAPPED_BITS) if mapped else length}"
+    mapped = _unmap(first) is not first
+    block = f"{_unmap(first)}/{max(0, length - _MAPPED_BITS) if mapped else length}"
     found: list[str] = []
     if parsed.ip != first:
-        single = f"{_unmapped(parsed.ip)}/{parsed.max_prefixlen}"
+        single = f"{_unmap(parsed.ip)}/{parsed.max_prefixlen}"
         choice = f'(should be "{block}" or "{single}"?)'
         found.append(f'{path}: CIDR value "{value}" is ambiguous in this context {choice}')
     if mapped or names.has_leading_zeros(value):
@@ -60,6 +59,6 @@ def cidr_warnings(path: Path, value: str) -> list[str]:
     return found
 
 
-def _unmapped(address: Address) -> Address:
-    """An IPv4 address that was written as one of IPv6."""
+def _unmap(address: Address) -> Address:
+    """Return the IPv4 address that an IPv4-mapped IPv6 address contains; any other address unchanged."""
     return address if address.version == 4 else address.ipv4_mapped or address

@@ -1,10 +1,10 @@
-"""What only ``autoscaling/v2`` can say of an autoscaler, as text in annotations of ``v1``, and read back.
+"""The fields of ``autoscaling/v2`` autoscalers that ``v1`` lacks, as JSON in annotations of ``v1``.
 
-The metrics stand there in the words of ``v1``, the behaviour in those of a type without names for JSON: Go's.
-What cannot be read counts as not said.
+Metrics are written in the form of ``v1``. The behavior is written with Go's field names, since its type
+upstream has no JSON names. JSON that cannot be parsed counts as absent.
 
-Rejected: keeping a target value of 0, which ``v1`` writes where ``v2`` says nothing. No target may be 0, so
-it can mean nothing else, and Kubernetes refuses what it has written itself there.
+Rejected: keeping a target value of 0, which ``v1`` writes where ``v2`` has none. No target may be 0, so it
+can mean nothing else, and Kubernetes rejects the 0 that it wrote itself.
 
 Upstream: ``pkg/apis/autoscaling/v1/conversion.go``, ``pkg/apis/autoscaling/annotations.go``.
 """
@@ -35,10 +35,11 @@ ROUND_TRIP = frozenset({
     METRICS, CURRENT_METRICS, BEHAVIOR, CONDITIONS,
     PREFIX + "scale-down-tolerance", PREFIX + "scale-up-tolerance",
 })  # fmt: skip
-"""Annotations of the conversion alone: no stored object has them."""
+"""Annotations that exist only in ``v1`` objects; stored objects do not have them."""
 
 Paths = Sequence[tuple[str, str] | tuple[str, str, str]]
-"""Of a metric: its name in ``v1``, where ``v2`` has it, and what ``v1`` says if ``v2`` says nothing."""
+"""Fields of a metric: the name in ``v1``, the path in ``v2``, and the default of ``v1`` where ``v2`` is
+unset."""
 
 _USAGE: Paths = (
     ("name", "name"),
@@ -101,18 +102,19 @@ T = TypeVar("T")
 
 
 def annotations_of(scaler: HorizontalPodAutoscaler, others: Sequence[MetricSpec]) -> dict[str, str]:
-    """What ``v1`` has no fields for; ``others`` are the metrics that it cannot say."""
+    """Return the annotations for the fields that ``v1`` lacks; ``others`` are the metrics without a ``v1``
+    field."""
     status, behavior = scaler.status, scaler.spec.behavior
     found: dict[str, str] = {}
     if others:
-        found[METRICS] = _text([_shown(codec.to_plain(each), _SPEC) for each in others])
+        found[METRICS] = _text([_metric_in_v1_form(codec.to_plain(each), _SPEC) for each in others])
     if status.current_metrics:
-        current = [_shown(codec.to_plain(each), _STATUS) for each in status.current_metrics]
+        current = [_metric_in_v1_form(codec.to_plain(each), _STATUS) for each in status.current_metrics]
         found[CURRENT_METRICS] = _text(current)
     if behavior is not None:
-        found[BEHAVIOR] = _text(_shown_behavior(codec.to_plain(behavior)))
+        found[BEHAVIOR] = _text(_behavior_in_go_form(codec.to_plain(behavior)))
     if status.conditions:
-        found[CONDITIONS] = _text([_shown_condition(codec.to_plain(each)) for each in status.conditions])
+        found[CONDITIONS] = _text([_condition_in_v1_form(codec.to_plain(each)) for each in status.conditions])
     return found
 
 
@@ -120,18 +122,18 @@ def _text(plain: Any) -> str:
     return msgspec.json.encode(plain).decode()
 
 
-def _shown(metric: dict[str, Any], sources: Mapping[str, Paths]) -> dict[str, Any]:
+def _metric_in_v1_form(metric: dict[str, Any], sources: Mapping[str, Paths]) -> dict[str, Any]:
     shown: dict[str, Any] = {"type": metric["type"]}
     for name, paths in sources.items():
         source = metric.get(name)
         if source is None:
             continue
-        fields = {path[0]: _at(source, path[1], *path[2:]) for path in paths}
+        fields = {path[0]: _value_at(source, path[1], *path[2:]) for path in paths}
         shown[name] = {key: value for key, value in fields.items() if value is not None}
     return shown
 
 
-def _at(source: dict[str, Any], path: str, otherwise: Any = None) -> Any:
+def _value_at(source: dict[str, Any], path: str, otherwise: Any = None) -> Any:
     outer, _, inner = path.partition(".")
     value = source.get(outer)
     if inner:
@@ -141,12 +143,12 @@ def _at(source: dict[str, Any], path: str, otherwise: Any = None) -> Any:
     return otherwise if value is None else value
 
 
-def _shown_behavior(behavior: dict[str, Any]) -> dict[str, Any]:
-    """As Kubernetes writes it: a type that has no names for JSON, so the names are Go's."""
-    return {name: _shown_rules(behavior.get(_camel(name))) for name in ("ScaleUp", "ScaleDown")}
+def _behavior_in_go_form(behavior: dict[str, Any]) -> dict[str, Any]:
+    """Return the behavior with Go's field names: its type upstream has no JSON names."""
+    return {name: _rules_in_go_form(behavior.get(_camel(name))) for name in ("ScaleUp", "ScaleDown")}
 
 
-def _shown_rules(rules: dict[str, Any] | None) -> dict[str, Any] | None:
+def _rules_in_go_form(rules: dict[str, Any] | None) -> dict[str, Any] | None:
     if rules is None:
         return None
     shown = {name: rules.get(_camel(name)) for name in _RULES}
@@ -155,7 +157,7 @@ def _shown_rules(rules: dict[str, Any] | None) -> dict[str, Any] | None:
     return shown
 
 
-def _shown_condition(condition: dict[str, Any]) -> dict[str, Any]:
+def _condition_in_v1_form(condition: dict[str, Any]) -> dict[str, Any]:
     order = ("type", "status", "lastTransitionTime", "reason", "message")
     return {key: condition.get(key) for key in order if key in condition or key == "lastTransitionTime"}
 
@@ -165,12 +167,12 @@ def _camel(name: str) -> str:
 
 
 def metrics_in(text: str) -> tuple[MetricSpec, ...]:
-    plain = {"metrics": [_read(each, _SPEC) for each in _objects(text)]}
+    plain = {"metrics": [_metric_from_v1_form(each, _SPEC) for each in _objects(text)]}
     return _convert(plain, HorizontalPodAutoscalerSpec).metrics
 
 
 def statuses_in(text: str) -> tuple[MetricStatus, ...]:
-    plain = {"currentMetrics": [_read(each, _STATUS) for each in _objects(text)]}
+    plain = {"currentMetrics": [_metric_from_v1_form(each, _STATUS) for each in _objects(text)]}
     return _convert(plain, HorizontalPodAutoscalerStatus).current_metrics
 
 
@@ -180,13 +182,13 @@ def conditions_in(text: str) -> tuple[HorizontalPodAutoscalerCondition, ...]:
 
 
 def behavior_in(text: str) -> HorizontalPodAutoscalerBehavior | None:
-    plain = {"behavior": _lowered(_json(text))}
+    plain = {"behavior": _json_names_from_go(_json(text))}
     found = _convert(plain, HorizontalPodAutoscalerSpec).behavior
     return None if found == HorizontalPodAutoscalerBehavior() else found
 
 
 def _convert(plain: Any, kind: type[T]) -> T:
-    """``plain`` as ``kind``; what does not fit says nothing at all."""
+    """Return ``plain`` as ``kind``; an empty ``kind`` if it does not fit."""
     try:
         return codec.convert(plain, kind, "Ignore")[0]
     except ApiError:
@@ -206,14 +208,14 @@ def _objects(text: str) -> list[dict[str, Any]]:
     return found if whole else []
 
 
-def _lowered(value: Any) -> Any:
-    """Data whose keys are Go's names, with the keys that JSON has for them."""
+def _json_names_from_go(value: Any) -> Any:
+    """Return data with its Go field names replaced by JSON names."""
     if isinstance(value, dict):
-        return {_camel(key): _lowered(item) for key, item in value.items()}
-    return [_lowered(item) for item in value] if isinstance(value, list) else value
+        return {_camel(key): _json_names_from_go(item) for key, item in value.items()}
+    return [_json_names_from_go(item) for item in value] if isinstance(value, list) else value
 
 
-def _read(metric: dict[str, Any], sources: Mapping[str, Paths]) -> dict[str, Any]:
+def _metric_from_v1_form(metric: dict[str, Any], sources: Mapping[str, Paths]) -> dict[str, Any]:
     read: dict[str, Any] = {"type": metric.get("type")}
     for name, paths in sources.items():
         source = metric.get(name)
@@ -221,14 +223,14 @@ def _read(metric: dict[str, Any], sources: Mapping[str, Paths]) -> dict[str, Any
             continue
         found: dict[str, Any] = {}
         for path in paths:
-            _put(found, path[1], source.get(path[0], *path[2:]))
+            _set_at(found, path[1], source.get(path[0], *path[2:]))
         if sources is _SPEC:
             _complete_target(name, found.setdefault("target", {}))
         read[name] = found
     return read
 
 
-def _put(source: dict[str, Any], path: str, value: Any) -> None:
+def _set_at(source: dict[str, Any], path: str, value: Any) -> None:
     outer, _, inner = path.partition(".")
     if value is None:
         return
@@ -239,7 +241,7 @@ def _put(source: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _complete_target(name: str, target: dict[str, Any]) -> None:
-    """Say of what type a target is: ``v1`` leaves that to what is set."""
+    """Set the type of a target: ``v1`` implies it by the field that is set."""
     if name == "object" and "averageValue" in target and target.get("value") == "0":
         del target["value"]
     if name == "pods":

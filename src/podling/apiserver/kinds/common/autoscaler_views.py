@@ -1,7 +1,7 @@
-"""An autoscaler as ``autoscaling/v1``, which has fields for one CPU target alone.
+"""Conversion of autoscalers to ``autoscaling/v1``, which has fields for a single CPU target, and back.
 
-Whoever reads an autoscaler as ``v1`` and writes it back loses nothing: the rest travels in annotations
-(``autoscaler_annotations``).
+All other fields are kept in annotations (``autoscaler_annotations``), so a client that reads an autoscaler as
+``v1`` and writes it back loses nothing.
 
 Upstream: ``pkg/apis/autoscaling/v1/conversion.go``, ``pkg/apis/autoscaling/helpers.go``.
 """
@@ -28,19 +28,19 @@ from podling.apiserver.kinds.common.autoscaler_annotations import (
 )
 
 DEFAULT_UTILIZATION = 80
-"""The CPU utilization (per cent of what is requested) that is aimed at when nothing is said."""
+"""The default target of CPU utilization, in per cent of the requests."""
 
 
 def without_round_trip(metadata: ObjectMeta) -> ObjectMeta:
-    """``metadata`` without the annotations of the conversion; the same if it has none."""
+    """Return ``metadata`` without the annotations of the conversion."""
     if ROUND_TRIP.isdisjoint(metadata.annotations):
         return metadata
     kept = {key: value for key, value in metadata.annotations.items() if key not in ROUND_TRIP}
     return structs.replace(metadata, annotations=kept)
 
 
-def autoscaler_out(scaler: autoscaling_v2.HorizontalPodAutoscaler) -> autoscaling_v1.HorizontalPodAutoscaler:
-    """What is stored as ``v1`` shows it."""
+def v1_from_v2(scaler: autoscaling_v2.HorizontalPodAutoscaler) -> autoscaling_v1.HorizontalPodAutoscaler:
+    """Return a stored autoscaler as ``v1``."""
     spec, status = scaler.spec, scaler.status
     wanted = next((metric for metric in spec.metrics if _cpu_share(metric) is not None), None)
     shares = [each.resource.current for each in status.current_metrics if _is_cpu(each) and each.resource]
@@ -63,8 +63,8 @@ def autoscaler_out(scaler: autoscaling_v2.HorizontalPodAutoscaler) -> autoscalin
     )
 
 
-def autoscaler_in(scaler: autoscaling_v1.HorizontalPodAutoscaler) -> autoscaling_v2.HorizontalPodAutoscaler:
-    """What a ``v1`` object stands for. Without any metric it is CPU that is aimed at."""
+def v2_from_v1(scaler: autoscaling_v1.HorizontalPodAutoscaler) -> autoscaling_v2.HorizontalPodAutoscaler:
+    """Return a ``v1`` autoscaler as the stored ``v2``. The default metric is CPU utilization."""
     spec, status, said = scaler.spec, scaler.status, scaler.metadata.annotations
     share, used = spec.target_cpu_utilization_percentage, status.current_cpu_utilization_percentage
     metrics: tuple[autoscaling_v2.MetricSpec, ...] = () if share is None else (cpu_metric(share),)
@@ -94,7 +94,7 @@ def autoscaler_in(scaler: autoscaling_v1.HorizontalPodAutoscaler) -> autoscaling
 
 
 def cpu_metric(percent: int) -> autoscaling_v2.MetricSpec:
-    """CPU, used to ``percent`` of what the pods request."""
+    """Return a metric with a target of ``percent`` CPU utilization."""
     target = autoscaling_v2.MetricTarget(type="Utilization", average_utilization=percent)
     source = autoscaling_v2.ResourceMetricSource(name="cpu", target=target)
     return autoscaling_v2.MetricSpec(type="Resource", resource=source)
@@ -111,7 +111,8 @@ def _is_cpu(metric: autoscaling_v2.MetricSpec | autoscaling_v2.MetricStatus) -> 
 
 
 def _cpu_share(metric: autoscaling_v2.MetricSpec) -> int | None:
-    """The utilization of CPU that a metric aims at: all that ``v1`` can say."""
+    """Return the target of a CPU utilization metric, the only metric with a ``v1`` field; None for any
+    other."""
     return metric.resource.target.average_utilization if _is_cpu(metric) and metric.resource else None
 
 

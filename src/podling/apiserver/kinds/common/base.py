@@ -1,7 +1,7 @@
-"""What a kind adds to the generic stages of a request: its strategy.
+"""``KindRules``: the strategy that each kind adds to the generic stages of a request.
 
-The generic stages (``apiserver/registry/registry.py``) do what every kind needs: names, metadata, revisions,
-finalizers, deletion. A kind with rules of its own subclasses ``KindRules`` in its own file and
+The generic stages (``apiserver/registry/registry.py``) handle what all kinds share: names, metadata,
+revisions, finalizers, deletion. A kind with rules of its own subclasses ``KindRules`` in its own file and
 overrides only what differs. Everything here is pure: objects in, objects or errors out.
 
 Upstream counterpart: the ``strategy.go`` files under ``pkg/registry`` with ``pkg/apis/*/validation``.
@@ -26,7 +26,7 @@ T = TypeVar("T", bound=Any)
 
 
 class Context(Struct, frozen=True):
-    """What a rule may know of the request beside the objects.
+    """The request's data that a rule may use beside the objects.
 
     ``subresource`` is empty for the main resource; ``now`` is read once per request; ``groups``, ``uid`` and
     ``extra`` are the user's.
@@ -52,81 +52,82 @@ class RowCondition(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A subresource that shows a part of its object as another kind, to read and to write: ``scale``."""
+    """A subresource that reads and writes part of its object as another kind: ``scale``."""
 
     body: type[Any]
     show: Callable[[Any], Any]
-    """From the object to the view's body. Metadata of the body is the rule's to fill."""
+    """Returns the body for an object. The rule also sets the body's metadata."""
     put: Callable[[Any, Any, Context], Any]
-    """From (object, new body) to the changed object, which then passes the kind's own update rules."""
+    """Returns the changed object for (object, new body). The kind's own update rules apply to it."""
     validate: Callable[[Any], list[FieldError]] = lambda body: []
-    """What is wrong with a body that is put."""
-    nothing_to_show: Callable[[Any], str] = lambda obj: ""
-    """Why the object cannot be read through this view, if it cannot (500)."""
+    """Returns the errors in a new body."""
+    read_error: Callable[[Any], str] = lambda obj: ""
+    """Returns the reason why the object cannot be read through this view (500); empty if it can."""
     replicas_path: tuple[str, ...] = ("spec", "replicas")
-    """Where the object keeps the body's ``spec.replicas``: whoever applies that to the view owns this."""
+    """The object's path for the body's ``spec.replicas``. A manager that applies to the view owns this
+    path."""
     table: KindRules[Any] | None = None
-    """How a table shows the body; None for its name and age."""
+    """The rules for tables of the body; None for name and age only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A subresource that is only created, and thereby changes its object: ``pods/binding``."""
+    """A subresource that is only created and thereby changes its object: ``pods/binding``."""
 
     body: type[Any]
     act: Callable[[Any, Any, Context], Any]
-    """From (object, body) to the changed object; raises ``ApiError`` to refuse. The changed object is
-    stored as it is: the action is the authority on what it may change."""
+    """Returns the changed object for (object, body); raises ``ApiError`` to refuse. The changed object is
+    stored as it is: the action alone decides what it may change."""
     validate: Callable[[Any], list[FieldError]] = lambda body: []
 
 
 Subresource = View | Action
-"""What a kind may serve below its objects. Subresources that exchange the object itself (``status``,
+"""The subresources that a kind may define. Subresources with the object itself as body (``status``,
 ``resize``, ``ephemeralcontainers``, ``finalize``) need no entry: they are updates with
-``Context.subresource`` set. Those that need more than one object (``eviction``, ``token``) or a
-connection (``log``, ``exec``) are the server's own."""
+``Context.subresource`` set. The server itself implements those that need several objects (``eviction``,
+``token``) or a connection (``log``, ``exec``)."""
 
 
 class KindRules(Generic[T]):
-    """The defaults: no semantic defaults, nothing to validate, status reset on create and update."""
+    """The default rules: no defaults, no validation, status reset on create and update."""
 
     status_subresource: bool = False
-    """Whether ``/status`` exists: then writes to the main resource keep the stored status, and writes
-    to ``/status`` keep everything else (but metadata that a status writer may set)."""
+    """True if ``/status`` exists. Writes to the main resource then keep the stored status, and writes to
+    ``/status`` keep everything else except metadata that a status writer may set."""
 
-    status_alone: bool = False
-    """Whether a write to ``/status`` keeps the metadata, too."""
+    status_keeps_metadata: bool = False
+    """True if a write to ``/status`` also keeps the metadata."""
 
     generation: bool = False
-    """Whether ``metadata.generation`` starts at 1 and rises with every change of ``spec``."""
+    """True if ``metadata.generation`` starts at 1 and rises with every change of ``spec``."""
 
     grace_seconds: int = 0
-    """The default of graceful deletion; 0 means objects go at once (pods override ``grace_for``)."""
+    """The default seconds of graceful deletion; 0 deletes objects at once (pods override ``grace_for``)."""
 
     unconditional_update: bool = True
-    """Whether an update without a ``resourceVersion`` overwrites whatever is stored."""
+    """True if an update without a ``resourceVersion`` overwrites any stored version."""
 
     bare_finalizers: bool = False
-    """Whether finalizers may be names without a domain: kinds that came after the built-in ones."""
+    """True if finalizers may lack a domain; only custom resources allow it."""
 
     create_on_update: bool = False
-    """Whether a PUT to a name that does not exist creates it (leases, endpoints, roles ...)."""
+    """True if a PUT to a name that does not exist creates the object (leases, endpoints, roles ...)."""
 
     returns_deleted: bool = False
-    """Whether a deletion at once answers with the object instead of a ``Status``."""
+    """True if an immediate deletion returns the object instead of a ``Status``."""
 
     orphans_dependents: bool = False
-    """Whether a deletion that names no propagation policy leaves the dependents behind, as the oldest kinds
-    do; all others take them along in the background."""
+    """True if a deletion without a propagation policy orphans the dependents, as the oldest kinds do. All
+    other kinds delete dependents in the background."""
 
     subresources: Mapping[str, Subresource] = MappingProxyType({})
     """The subresources with a body of their own, by name."""
 
     deprecation: str = ""
-    """What every client that asks for the kind is warned of."""
+    """The deprecation warning for every request of this kind."""
 
     def default(self, obj: T) -> T:
-        """Fill in the kind's semantic defaults, as ``zz_generated.defaults.go`` does on decoding."""
+        """Return ``obj`` with the kind's defaults, as ``zz_generated.defaults.go`` sets them on decoding."""
         return obj
 
     def prepare_create(self, obj: T, context: Context) -> T:
@@ -140,7 +141,7 @@ class KindRules(Generic[T]):
 
         Metadata the server owns (name, uid, timestamps, generation) is kept by the generic stage.
         """
-        if context.subresource == "status" and self.status_alone:
+        if context.subresource == "status" and self.status_keeps_metadata:
             metadata = structs.replace(old.metadata, managed_fields=new.metadata.managed_fields)
             return structs.replace(old, metadata=metadata, status=new.status)
         if context.subresource == "status":
@@ -157,67 +158,68 @@ class KindRules(Generic[T]):
         return new
 
     def validate(self, obj: T, context: Context) -> list[FieldError]:
-        """What is wrong with an object to be created. Metadata is checked by the generic stage."""
+        """Return the errors in an object to be created. The generic stage checks the metadata."""
         return []
 
     def validate_update(self, new: T, old: T, context: Context) -> list[FieldError]:
-        """What is wrong with a change. The default holds the new object to the rules of a new one."""
+        """Return the errors in a change. By default the rules of creation apply to the new object."""
         return self.validate(new, context)
 
     def intent(self, obj: T) -> Any:
-        """The part of an object whose changes ``metadata.generation`` counts."""
+        """Return the part of an object whose changes ``metadata.generation`` counts."""
         return getattr(obj, "spec", None)
 
     def warnings(self, obj: T, old: T | None, context: Context) -> list[str]:
-        """Texts for the response's ``Warning`` headers; not asked for writes to ``/status``."""
+        """Return the texts of the response's ``Warning`` headers; not called for writes to ``/status``."""
         return []
 
     def status_warnings(self, obj: T) -> list[str]:
-        """The same for writes to ``/status``."""
+        """Return the texts of ``Warning`` headers for writes to ``/status``."""
         return []
 
     def warnings_on_delete(self, options: DeleteOptions) -> list[str]:
-        """Texts for the ``Warning`` headers of a deletion."""
+        """Return the texts of ``Warning`` headers for a deletion."""
         return []
 
     def grace_for(self, obj: T, requested: int | None) -> int:
-        """Seconds between the request to delete and the end; 0 removes the object at once."""
+        """Return the seconds of graceful deletion; 0 removes the object at once."""
         return 0
 
-    def held(self, obj: T) -> bool:
-        """Whether something beside ``metadata.finalizers`` keeps a deleted object (``spec.finalizers`` of
-        namespaces)."""
+    def has_other_finalizers(self, obj: T) -> bool:
+        """Return whether something beside ``metadata.finalizers`` keeps a deleted object
+        (``spec.finalizers`` of namespaces)."""
         return False
 
     def mark_deleted(self, obj: T) -> T:
-        """What else changes when an object is first marked as being deleted (a namespace's phase)."""
+        """Return ``obj`` with the kind's changes for a first deletion request (a namespace's phase)."""
         return obj
 
     def selectable_fields(self, obj: T) -> dict[str, str]:
-        """Field selectors beyond ``metadata.name`` and ``metadata.namespace``, with their values."""
+        """Return the field selectors beyond ``metadata.name`` and ``metadata.namespace``, with their
+        values."""
         return {}
 
     watch_index: str = ""
-    """A selectable field that very many watches select by, each another value (``spec.nodeName``)."""
+    """A selectable field with a different value in each of very many watches (``spec.nodeName``)."""
 
     field_labels: tuple[str, ...] = ()
-    """The names that ``selectable_fields`` gives; any other selector is refused."""
+    """The names that ``selectable_fields`` returns; any other field selector is an error."""
 
     def name_errors(self, name: str) -> list[str]:
-        """What is wrong with a name; by default it must be a DNS subdomain."""
+        """Return the errors in a name; by default it must be a DNS subdomain."""
         return dns_subdomain_errors(name)
 
     columns: Sequence[Column] = ()
     """All table columns of the kind, ``Name`` and ``Age`` included; empty means just those two."""
 
     def row(self, obj: T, now: datetime) -> Sequence[Any]:
-        """The cells of ``columns``, in the same order."""
+        """Return the cells for ``columns``, in the same order."""
         return ()
 
     def row_order(self, obj: T) -> Any:
-        """What the rows of a table are sorted by; None: they stay in the order of the list."""
+        """Return the sort key of a table row; None keeps the order of the list."""
         return None
 
     def row_conditions(self, obj: T) -> Sequence[RowCondition]:
-        """Marks on a table row: a finished pod's row is ``Completed``."""
+        """Return the conditions of a table row: a finished pod's row is ``Completed``."""
         return ()

@@ -1,6 +1,6 @@
 """Columns and cells that the tables of many kinds share.
 
-A column of priority 1 is shown by ``kubectl get -o wide`` only. What is absent reads ``<none>``.
+A column of priority 1 is shown by ``kubectl get -o wide`` only. Absent values read ``<none>``.
 
 Upstream: ``pkg/printers/internalversion/printers.go``.
 """
@@ -17,9 +17,23 @@ from podling.machinery.tables import AGE, NAME, NONE, UNKNOWN, Column
 from podling.machinery.tables import translate_timestamp_since as age_since
 
 __all__ = [
-    "AGE", "NAME", "NONE", "POD_TEMPLATE_COLUMNS", "UNKNOWN", "UNSET", "access_modes_text",
-    "age", "age_since", "as_stored", "joined", "label_text", "or_none", "selector_struct", "selector_text",
-    "template_cells", "wide",
+    "AGE",
+    "NAME",
+    "NONE",
+    "POD_TEMPLATE_COLUMNS",
+    "UNKNOWN",
+    "UNSET",
+    "access_modes_text",
+    "age",
+    "age_since",
+    "join_or_none",
+    "label_text",
+    "selector_struct",
+    "selector_text",
+    "template_cells",
+    "to_stored_kind",
+    "value_or_none",
+    "wide_column",
 ]  # fmt: skip
 
 UNSET = "<unset>"
@@ -31,14 +45,16 @@ POD_TEMPLATE_COLUMNS = (
 )
 
 
-def wide(name: str, description: str = "", type: str = "string") -> Column:
-    """A column that only wide output shows."""
+def wide_column(name: str, description: str = "", type: str = "string") -> Column:
+    """Return a column that only wide output shows."""
     return Column(name, type=type, description=description, priority=1)
 
 
-def as_stored(obj: Any) -> Any:
-    """An object that may be shown as another kind than it is stored as, as the stored kind."""
-    from podling.apiserver.kinds.common.views import stored_form  # few kinds need it, and it imports theirs
+def to_stored_kind(obj: Any) -> Any:
+    """Return an object of any served kind as the kind that is stored."""
+    from podling.apiserver.kinds.common.views import (
+        stored_form,
+    )  # deferred: it imports the types of the kinds that need it
     from podling.machinery.scheme import resource_of
 
     return stored_form(resource_of(type(obj)), obj)
@@ -48,24 +64,24 @@ def age(obj: Any, now: datetime) -> str:
     return age_since(obj.metadata.creation_timestamp, now)
 
 
-def or_none(value: str | None) -> str:
+def value_or_none(value: str | None) -> str:
     return value or NONE
 
 
-def joined(values: Iterable[str]) -> str:
+def join_or_none(values: Iterable[str]) -> str:
     return ",".join(values) or NONE
 
 
 def label_text(labels: Mapping[str, str]) -> str:
-    """Labels as ``key=value`` pairs in key order."""
-    return joined(f"{key}={labels[key]}" for key in sorted(labels))
+    """Return labels as ``key=value`` pairs in key order."""
+    return join_or_none(f"{key}={labels[key]}" for key in sorted(labels))
 
 
 _OPERATORS = {"In": " in ", "NotIn": " notin "}
 
 
 def selector_text(selector: LabelSelector | None) -> str:
-    """A label selector in the syntax of ``kubectl -l``; an empty one selects nothing or everything."""
+    """Return a label selector in the syntax of ``kubectl -l``; ``<none>`` for an empty one."""
     if selector is None:
         return NONE
     parts = [(key, f"{key}={value}") for key, value in selector.match_labels.items()]
@@ -78,11 +94,11 @@ def selector_text(selector: LabelSelector | None) -> str:
         else:
             values = ",".join(sorted(requirement.values))
             parts.append((key, f"{key}{_OPERATORS.get(operator, operator)}({values})"))
-    return joined(text for _, text in sorted(parts, key=lambda part: part[0]))
+    return join_or_none(text for _, text in sorted(parts, key=lambda part: part[0]))
 
 
 def selector_struct(selector: LabelSelector) -> str:
-    """A label selector as Go shows the struct, which some columns do."""
+    """Return a label selector as Go prints the struct, which some columns show."""
     labels = selector.match_labels
     pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
     requirements = "".join(
@@ -96,7 +112,7 @@ def selector_struct(selector: LabelSelector) -> str:
 
 
 def template_cells(spec: PodSpec) -> tuple[str, str]:
-    """The *Containers* and *Images* cells of a pod template."""
+    """Return the *Containers* and *Images* cells of a pod template."""
     containers = spec.containers
     return ",".join(c.name for c in containers), ",".join(c.image or "" for c in containers)
 
@@ -110,5 +126,5 @@ _SHORT_MODES = {
 
 
 def access_modes_text(modes: Sequence[str]) -> str:
-    """Access modes in their short forms, in Kubernetes' order, each once."""
+    """Return access modes in their short forms, in Kubernetes' order, without duplicates."""
     return ",".join(short for mode, short in _SHORT_MODES.items() if mode in modes)

@@ -1,7 +1,7 @@
-"""Small checks that many kinds share, each giving Kubernetes' own field errors.
+"""Validation functions that many kinds share; they return Kubernetes' field errors.
 
-A check takes the path of the field and its value and returns what is wrong with it: an empty list for
-a value that is fine. Checks about formats alone live in ``machinery.names``; here they meet a path.
+A check takes the path of a field and its value, and returns an empty list for a valid value. Checks of
+formats alone are in ``machinery.names``; here they get a path.
 
 Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/validation``.
 """
@@ -31,24 +31,24 @@ MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 
 def invalid_each(path: Path, value: Any, messages: Iterable[str]) -> Errors:
-    """One *Invalid value* per message that a name check gave."""
+    """Return an *Invalid value* error for each message of a name check."""
     return [fields.invalid(path, value, message) for message in messages]
 
 
 def one_of(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
-    """``value`` must be one of ``supported``; None and empty pass (see ``required_one_of``)."""
+    """Return an error unless ``value`` is one of ``supported``, None or empty (see ``required_one_of``)."""
     if not value or value in supported:
         return []
     return [fields.not_supported(path, value, supported)]
 
 
 def one_of_if_set(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
-    """Like ``one_of`` for what upstream holds by pointer: only None passes, the empty text is a value."""
+    """Check as ``one_of`` does, for a pointer upstream: only None is unset, the empty string is a value."""
     return [] if value is None or value in supported else [fields.not_supported(path, value, supported)]
 
 
 def required_one_of(path: Path, value: str | None, supported: Sequence[str]) -> Errors:
-    """Like ``one_of``, but the value must be there."""
+    """Check as ``one_of`` does, and require a value."""
     return one_of(path, value, supported) if value else [fields.required(path)]
 
 
@@ -67,7 +67,7 @@ def port_number(path: Path, value: int | None) -> Errors:
 
 
 def port_or_name(path: Path, value: int | str | None) -> Errors:
-    """A target port: a number, or the name of a container's port."""
+    """Check a target port: a number, or the name of a container's port."""
     if isinstance(value, str):
         return invalid_each(path, value, names.port_name_errors(value))
     return port_number(path, value or 0)
@@ -78,7 +78,7 @@ def file_mode(path: Path, value: int | None) -> Errors:
 
 
 def numeric_id(path: Path, value: int | None) -> Errors:
-    """A user or group ID."""
+    """Check a user or group ID."""
     return within(path, value, 0, MAX_INT32)
 
 
@@ -91,17 +91,17 @@ def dns_subdomain(path: Path, value: str) -> Errors:
 
 
 def label_name(path: Path, key: str) -> Errors:
-    """A label's key, also used for topology keys, resource names and condition types."""
+    """Check a label's key; topology keys, resource names and condition types have the same format."""
     return invalid_each(path, key, names.qualified_name_errors(key))
 
 
 def ip(path: Path, value: str, known: Container[str] = ()) -> Errors:
-    """``known`` are the addresses that the stored object has: they may stay."""
+    """Check an IP address. Addresses in ``known``, those of the stored object, stay valid."""
     return [] if value in known else invalid_each(path, value, names.ip_errors(value))
 
 
 def fraction_warnings(path: Path, resources: Mapping[str, str], resource_names: Sequence[str]) -> list[str]:
-    """Of the resources named, those that are counted in bytes and yet are no whole number."""
+    """Return a warning for each of ``resource_names`` that is a fraction of a byte."""
     found: list[str] = []
     for name in resource_names:
         if name in resources and (value := parse(resources[name])).milli_value % 1000:
@@ -111,7 +111,7 @@ def fraction_warnings(path: Path, resources: Mapping[str, str], resource_names: 
 
 
 def ordinary_ip(path: Path, value: str) -> Errors:
-    """Not an address that means something special to every host."""
+    """Return errors for an unspecified, loopback, link-local or link-local multicast address."""
     parsed = names.parse_ip(value)
     if parsed is None:
         return [fields.invalid(path, value, "must be a valid IP address")]
@@ -128,7 +128,7 @@ def ordinary_ip(path: Path, value: str) -> Errors:
 
 
 def domain_prefixed_path(path: Path, value: str) -> Errors:
-    """``domain/path``: the names of controllers, of whoever manages a Job."""
+    """Check a ``domain/path``: the name of a controller, or of a Job's manager."""
     host, _, rest = value.partition("/")
     if not value:
         return [fields.required(path)]
@@ -138,12 +138,12 @@ def domain_prefixed_path(path: Path, value: str) -> Errors:
 
 
 def cidr(path: Path, value: str, known: Container[str] = ()) -> Errors:
-    """``known`` are the blocks that the stored object has: they may stay."""
+    """Check a CIDR. Those in ``known``, the CIDRs of the stored object, stay valid."""
     return [] if value in known else invalid_each(path, value, names.cidr_errors(value))
 
 
 def labels(path: Path, values: Mapping[str, str]) -> Errors:
-    """A map of labels: keys and values."""
+    """Check the keys and values of a map of labels."""
     errors: Errors = []
     for key, value in sorted(values.items()):
         if problems := names.qualified_name_errors(key):
@@ -176,7 +176,8 @@ def label_requirement(
 
 
 def operand_errors(path: Path, operator: str, values: Sequence[str]) -> Errors:
-    """Whether a requirement of a selector has values when its operator needs them, and only then."""
+    """Return an error if a selector requirement lacks values that its operator needs, or has needless
+    ones."""
     where = path.child("values")
     if operator in ("In", "NotIn") and not values:
         return [fields.required(where, "must be specified when `operator` is 'In' or 'NotIn'")]
@@ -190,24 +191,24 @@ def immutable(path: Path, new: Any, old: Any) -> Errors:
     return [fields.invalid(path, new, IMMUTABLE)] if new != old else []
 
 
-def of_the_whole(error: FieldError) -> FieldError:
-    """``error`` as Kubernetes reports what concerns no single field: with the path of a nameless one."""
+def error_of_whole_object(error: FieldError) -> FieldError:
+    """Return ``error`` with the path that Kubernetes reports for errors about no single field."""
     return replace(error, field="[]")
 
 
 def no_backsteps(path: Path, value: str) -> Errors:
-    """No element of a file path may be ``..``."""
+    """Return an error if an element of a file path is ``..``."""
     return [fields.invalid(path, value, "must not contain '..'")] if ".." in value.split("/") else []
 
 
 def local_descending_path(path: Path, value: str) -> Errors:
-    """A relative file path that cannot leave where it starts."""
+    """Check a relative file path that must stay below its start."""
     errors = [fields.invalid(path, value, "must be a relative path")] if value.startswith("/") else []
     return errors + no_backsteps(path, value)
 
 
 def local_file_path(path: Path, value: str) -> Errors:
-    """As ``local_descending_path``, and no name may begin like the volume's own ``..data`` links."""
+    """Check as ``local_descending_path`` does, and refuse names like the volume's own ``..data`` links."""
     errors = local_descending_path(path, value)
     if value.startswith("..") and not value.startswith("../"):
         errors.append(fields.invalid(path, value, "must not start with '..'"))
@@ -215,7 +216,7 @@ def local_file_path(path: Path, value: str) -> Errors:
 
 
 def int_or_percent(path: Path, value: int | str | None) -> Errors:
-    """A non-negative number, or a percentage such as ``25%``."""
+    """Check a non-negative number or a percentage such as ``25%``."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -224,7 +225,7 @@ def int_or_percent(path: Path, value: int | str | None) -> Errors:
 
 
 def template_metadata(path: Path, metadata: ObjectMeta) -> Errors:
-    """The metadata of objects that are made from a template: labels and annotations, nothing else."""
+    """Check a template's metadata: labels and annotations, and no other fields."""
     errors = annotation_map(path.child("annotations"), metadata.annotations)
     errors += labels(path.child("labels"), metadata.labels)
     given = [
@@ -236,7 +237,7 @@ def template_metadata(path: Path, metadata: ObjectMeta) -> Errors:
 
 
 def annotation_map(path: Path, values: Mapping[str, str]) -> Errors:
-    """Keys in any case, and not too much in all."""
+    """Check annotations: keys like labels in any case, and a limited total size."""
     errors: Errors = []
     for key in sorted(values):
         errors += invalid_each(path, key, names.qualified_name_errors(key.lower()))

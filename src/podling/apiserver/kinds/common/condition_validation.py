@@ -29,11 +29,11 @@ def condition_errors(path: Path, conditions: Sequence[Condition]) -> Errors:
         here = path.index(position)
         errors += [fields.duplicate(here.child("type"), condition.type)] if condition.type in seen else []
         seen.add(condition.type)
-        errors += _one(here, condition)
+        errors += _condition_errors(here, condition)
     return errors
 
 
-def _one(path: Path, condition: Condition) -> Errors:
+def _condition_errors(path: Path, condition: Condition) -> Errors:
     errors = checks.label_name(path.child("type"), condition.type)
     if condition.status not in STATUSES:
         errors.append(fields.not_supported(path.child("status"), condition.status, STATUSES))

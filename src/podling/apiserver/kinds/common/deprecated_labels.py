@@ -1,4 +1,4 @@
-"""Labels of nodes that have newer names: whoever selects by them is told.
+"""Warnings about selectors that use deprecated labels of nodes.
 
 Upstream: ``pkg/api/node/util.go``.
 """
@@ -30,7 +30,7 @@ def node_term_warnings(path: Path, term: NodeSelectorTerm) -> Iterator[str]:
 
 
 def node_selector_warnings(path: Path, selector: LabelSelector | None) -> Iterator[str]:
-    """Of a selector of nodes by their labels."""
+    """Yield the warnings about a label selector that selects nodes."""
     if selector is None:
         return
     yield from _expressions(path, selector.match_expressions)

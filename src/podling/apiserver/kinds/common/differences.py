@@ -1,4 +1,4 @@
-"""Saying what differs between two objects: the tail of messages about forbidden changes."""
+"""Differences between two objects, for messages about forbidden changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from podling.machinery.encoding import codec
 
 
 def describe(old: Any, new: Any) -> str:
-    """One line per field that differs: ``- path: old`` and ``+ path: new``, as deep as it can be told."""
+    """Return two lines per differing field, ``- path: old`` and ``+ path: new``, at the deepest common
+    path."""
     lines: list[str] = []
     _walk("", codec.to_plain(old), codec.to_plain(new), lines)
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""CEL expressions in objects: that they are there, can be parsed, and fit what they will see."""
+"""Validation of CEL expressions in objects: they can be parsed and compiled."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _RESERVED = frozenset({
 
 
 def expression_errors(path: Path, text: str) -> Errors:
-    """What keeps ``text`` from being parsed. It is not blank (the caller says what a missing one means)."""
-    from podling.apiserver.cel.programs import syntax_problem  # loads the library
+    """Return the parse errors of ``text``, which is not blank: the caller reports a missing expression."""
+    from podling.apiserver.cel.programs import syntax_problem  # deferred: imports the CEL library
 
     problem = syntax_problem(text)
     return [fields.invalid(path, text, f"compilation failed: {problem}")] if problem else []
@@ -31,7 +31,7 @@ def expression_errors(path: Path, text: str) -> Errors:
 def typed_expression_errors(
     path: Path, text: str, names: Mapping[str, Type], results: Sequence[str] = ()
 ) -> Errors:
-    """What keeps ``text`` from being compiled, and from making a value of one of the types ``results``."""
+    """Return the compile errors of ``text``, whose result must be one of the types ``results``."""
     from podling.apiserver.cel.programs import NotCompiled, Program
 
     try:

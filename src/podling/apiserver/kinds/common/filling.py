@@ -1,8 +1,7 @@
-"""Filling in defaults on frozen structs, without copying what needs no change.
+"""Functions that set defaults in frozen structs, and copy only what changes.
 
-Two notions of *absent* exist in Kubernetes' types and both matter: a pointer is absent when it is null, a
-plain value when it is empty or zero. ``fill_absent`` goes by the type of each field; ``fill_empty`` fills
-whatever is empty.
+Kubernetes' types have two notions of *absent*: a pointer is absent when it is null, a plain value when it is
+empty or zero. ``fill_absent`` decides by the type of each field; ``fill_empty`` fills every empty field.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ T = TypeVar("T")
 
 
 @per_type
-def _absent(type_: type[Any]) -> Mapping[str, Any]:
-    """The scalar that says nothing in each field that has one."""
+def _absent_by_field(type_: type[Any]) -> Mapping[str, Any]:
+    """Return the absent value of each scalar field that has one."""
     return {
         each.name: each.default
         for each in structs.fields(type_)
@@ -30,35 +29,36 @@ def _absent(type_: type[Any]) -> Mapping[str, Any]:
 
 
 def fill_absent(obj: S, **defaults: Any) -> S:
-    """``obj`` with each named field that says nothing set to its default.
+    """Return ``obj`` with each named field set to its default if it is absent.
 
-    None says nothing, and so does the zero of a field that Kubernetes holds by value and omits while it is
-    empty: ``replicas: 0`` stays, an empty ``restartPolicy`` is filled.
+    None is absent, and so is the zero of a field that Kubernetes holds by value and omits while it is empty:
+    ``replicas: 0`` stays, an empty ``restartPolicy`` is filled.
     """
     missing = {
         name: value
         for name, value in defaults.items()
-        if not (found := getattr(obj, name)) and (found is None or found == _absent(type(obj)).get(name))
+        if not (found := getattr(obj, name))
+        and (found is None or found == _absent_by_field(type(obj)).get(name))
     }
     return structs.replace(obj, **missing) if missing else obj
 
 
 def fill_empty(obj: S, **defaults: Any) -> S:
-    """``obj`` with each named field that is None, empty or zero set to its default."""
+    """Return ``obj`` with each named field set to its default if it is None, empty or zero."""
     missing = {name: value for name, value in defaults.items() if not getattr(obj, name)}
     return structs.replace(obj, **missing) if missing else obj
 
 
 def change(obj: S, **values: Any) -> S:
-    """``obj`` with these values; the very same object when nothing differs by identity."""
+    """Return ``obj`` with these values; the identical object when all values are identical."""
     for name, value in values.items():
         if getattr(obj, name) is not value:
             return structs.replace(obj, **values)
     return obj
 
 
-def each(items: tuple[T, ...], function: Callable[[T], T]) -> tuple[T, ...]:
-    """``function`` applied to every item; the very same tuple when no item changed."""
+def map_items(items: tuple[T, ...], function: Callable[[T], T]) -> tuple[T, ...]:
+    """Return the results of ``function`` for every item; the identical tuple when no item changed."""
     if not items:
         return items
     changed = tuple(map(function, items))

@@ -1,4 +1,4 @@
-"""The metadata that every kind has: what the server fills in, what a writer may change, what is wrong.
+"""Metadata of all kinds: fields that the server sets, permitted changes, and validation.
 
 Pure. Rules and messages are those of apimachinery ``pkg/api/validation/objectmeta.go`` and of
 ``rest.BeforeCreate`` and ``rest.BeforeUpdate``.
@@ -22,7 +22,7 @@ from podling.machinery.fields import FieldError, Path
 METADATA = Path("metadata")
 SUFFIX_LENGTH = 5
 MAX_GENERATED_BASE = 63 - SUFFIX_LENGTH
-"""A generated name keeps this much of ``generateName``, so that it fits a DNS label with its suffix."""
+"""The length to which ``generateName`` is cut, so that the name with its suffix fits a DNS label."""
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 IMMUTABLE = "field is immutable"
 
@@ -31,7 +31,7 @@ OTHER_NAMESPACE = "the namespace of the provided object does not match the names
 
 
 def in_namespace(obj: Any, namespace: str) -> Any:
-    """``obj`` in the namespace that the request names; 400 if it says another."""
+    """Return ``obj`` in the namespace of the request; raise 400 if it names another."""
     own = obj.metadata.namespace or ""
     if own == namespace:
         return obj
@@ -46,10 +46,10 @@ REPEATED_OWNERS = (
 )
 
 
-def with_owners_once(obj: Any, warnings: list[str], *, admitted: bool = False) -> Any:
-    """``obj`` with each owner named once; ``warnings`` tells whom it named again.
+def without_duplicate_owners(obj: Any, warnings: list[str], *, admitted: bool = False) -> Any:
+    """Return ``obj`` without duplicate owner references; append a warning for each duplicate.
 
-    ``admitted``: admission has seen it already, so somebody there may have done it.
+    ``admitted``: admission has run, so an admission plugin may have added the duplicate.
     """
     owners = obj.metadata.owner_references
     if len(owners) < 2:
@@ -64,13 +64,13 @@ def with_owners_once(obj: Any, warnings: list[str], *, admitted: bool = False) -
     if not again:
         return obj
     when = " after mutating admission happens" if admitted else ""
-    told = f".metadata.ownerReferences contains duplicate entries{when}{REPEATED_OWNERS}{', '.join(again)}"
-    warnings.append(told)
+    warning = f".metadata.ownerReferences contains duplicate entries{when}{REPEATED_OWNERS}{', '.join(again)}"
+    warnings.append(warning)
     return structs.replace(obj, metadata=structs.replace(obj.metadata, owner_references=tuple(kept)))
 
 
-def unversioned(obj: Any) -> Any:
-    """``obj`` without a revision: who changes what turns out not to be there creates it whatever he said."""
+def without_resource_version(obj: Any) -> Any:
+    """Return ``obj`` without ``resourceVersion``, for an update that falls through to a create."""
     if not obj.metadata.resource_version:
         return obj
     return structs.replace(obj, metadata=structs.replace(obj.metadata, resource_version=""))
@@ -81,8 +81,8 @@ def generated_name(base: str, suffix: str) -> str:
     return base[:MAX_GENERATED_BASE] + suffix
 
 
-def begin(obj: Any, *, name: str, uid: str, generation: bool, now: datetime) -> Any:
-    """Return a new object with the metadata that only the server gives."""
+def set_server_metadata(obj: Any, *, name: str, uid: str, generation: bool, now: datetime) -> Any:
+    """Return a new object with the metadata that only the server sets."""
     given = obj.metadata
     metadata = structs.replace(
         given,
@@ -98,8 +98,8 @@ def begin(obj: Any, *, name: str, uid: str, generation: bool, now: datetime) -> 
     return structs.replace(obj, metadata=metadata)
 
 
-def carry_over(new: Any, old: Any) -> Any:
-    """An update completed with what its writer may leave out or cannot set at all."""
+def keep_server_metadata(new: Any, old: Any) -> Any:
+    """Return an update with the metadata that its writer may omit or cannot set."""
     given, kept = new.metadata, old.metadata
     metadata = structs.replace(
         given,
@@ -117,7 +117,7 @@ def carry_over(new: Any, old: Any) -> Any:
 
 
 def raise_generation(new: Any, old: Any, *, changed: bool) -> Any:
-    """``new`` with its generation raised by one if what it counts ``changed``."""
+    """Return ``new`` with its generation raised by one if ``changed``."""
     if not changed:
         return new
     generation = (old.metadata.generation or 0) + 1
@@ -127,7 +127,7 @@ def raise_generation(new: Any, old: Any, *, changed: bool) -> Any:
 def check_new(
     metadata: ObjectMeta, *, namespaced: bool, name_errors: Callable[[str], list[str]], bare_finalizers: bool
 ) -> list[FieldError]:
-    """What is wrong with the metadata of an object to be created."""
+    """Return the errors in the metadata of an object to be created."""
     found: list[FieldError] = []
     if metadata.generate_name:
         path = METADATA.child("generateName")
@@ -154,19 +154,19 @@ def check_new(
 
 
 def check_embedded(metadata: ObjectMeta) -> list[FieldError]:
-    """What is wrong with the metadata of an object inside of another, which needs no name."""
+    """Return the errors in metadata inside of another object, which needs no name."""
     named = structs.replace(metadata, name=metadata.name or "anything")
     inside = bool(metadata.namespace)
     return check_new(named, namespaced=inside, name_errors=names.path_segment_errors, bare_finalizers=True)
 
 
 def _masked(base: str) -> str:
-    """A base that may end with a dash, since more is to follow."""
+    """Return ``generateName`` in a form that may end with a dash, since a suffix follows."""
     return base[:-2] + "a" if len(base) > 1 and base.endswith("-") else base
 
 
 def check_change(new: ObjectMeta, old: ObjectMeta, *, bare_finalizers: bool) -> list[FieldError]:
-    """What is wrong with a change of metadata."""
+    """Return the errors in a change of metadata."""
     found: list[FieldError] = []
     unchanged = (
         new.labels == old.labels
@@ -252,7 +252,7 @@ def _check_finalizers(finalizers: Sequence[str], path: Path) -> list[FieldError]
 
 
 def _check_domains(finalizers: Sequence[str]) -> list[FieldError]:
-    """Only the oldest finalizers have names without a domain."""
+    """Return an error for each finalizer without a domain, except the oldest ones."""
     path, detail = (
         METADATA.child("finalizers"),
         "name is neither a standard finalizer name nor is it fully qualified",
@@ -260,10 +260,10 @@ def _check_domains(finalizers: Sequence[str]) -> list[FieldError]:
     return [
         fields.invalid(path.index(position), name, detail)
         for position, name in enumerate(finalizers)
-        if is_bare(name)
+        if is_unqualified_finalizer(name)
     ]
 
 
-def is_bare(finalizer: str) -> bool:
-    """Whether a finalizer says no domain, and is none of those that never had one."""
+def is_unqualified_finalizer(finalizer: str) -> bool:
+    """Return whether a finalizer has no domain and is not one of the oldest, which never had one."""
     return "/" not in finalizer and finalizer not in STANDARD_FINALIZERS

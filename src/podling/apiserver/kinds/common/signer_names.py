@@ -1,4 +1,4 @@
-"""The names of signers, ``domain/path``, and of the trust bundles that are theirs.
+"""Validation of signer names (``domain/path``) and of the names of trust bundles.
 
 Upstream: ``ValidateSignerName`` and ``ValidateClusterTrustBundleName`` in ``pkg/apis/core/validation``.
 """
@@ -14,7 +14,7 @@ LONGEST_SIGNER = 571
 
 
 def signer_name_errors(path: Path, name: str) -> Errors:
-    """Long enough for a signer that is named after an object in a namespace."""
+    """Return the errors in a signer name. Its limit leaves space for a namespace and a name in the path."""
     if not name:
         return [fields.required(path)]
     domain, slash, rest = name.partition("/")
@@ -35,7 +35,7 @@ def signer_name_errors(path: Path, name: str) -> Errors:
 
 
 def _part_errors(path: Path, text: str, *, is_domain: bool) -> Errors:
-    """What is wrong with the first bad label; more would say the same."""
+    """Return the errors of the first bad label only: more would repeat them."""
     check = names.dns_label_errors if is_domain else names.dns_subdomain_errors
     for label in text.split("."):
         problems = [f'validating label "{label}": {problem}' for problem in check(label)]
@@ -45,7 +45,7 @@ def _part_errors(path: Path, text: str, *, is_domain: bool) -> Errors:
 
 
 def bundle_name_errors(path: Path, name: str) -> Errors:
-    """A bundle of a signer is named ``domain:path:name``; one of nobody has a plain name."""
+    """Return the errors in a bundle's name: ``domain:path:name`` with a signer, a plain name without."""
     parts = name.split(":")
     if len(parts) not in (1, 3):
         problems = ['ClusterTrustBundle without signer name must not have ":" in its name']

@@ -1,6 +1,6 @@
-"""Tables of kinds that need no more than columns and a function to fill them.
+"""Tables of kinds that need only columns and a function for their cells.
 
-Most of these kinds have no rules of their own beside; those that have inherit from ``TableRules``.
+Most of these kinds have no other rules; the rules of the others inherit from ``TableRules``.
 
 Upstream: ``pkg/printers/internalversion/printers.go``.
 """
@@ -18,11 +18,11 @@ from podling.apiserver.kinds.common.cells import (
     NONE,
     UNSET,
     age,
-    joined,
+    join_or_none,
     label_text,
-    or_none,
     selector_struct,
     template_cells,
+    value_or_none,
 )
 from podling.machinery.tables import Column, human_duration
 
@@ -33,7 +33,7 @@ T = TypeVar("T", bound=Any)
 
 
 class TableRules(KindRules[T]):
-    """The generic rules with a table from ``TABLES``, if there is one: the kind's row."""
+    """The generic rules with the kind's row of ``TABLES``, if it has one."""
 
     def __init__(self, columns: Sequence[Column] = (), cells: Cells | None = None) -> None:
         self.columns = (NAME, *columns) if columns else ()
@@ -44,7 +44,7 @@ class TableRules(KindRules[T]):
 
 
 def _controller(obj: Any) -> str:
-    """The controller of an object as ``kind/name``."""
+    """Return the controller of an object as ``kind/name``."""
     owner = next((owner for owner in obj.metadata.owner_references if owner.controller), None)
     if owner is None:
         return NONE
@@ -66,7 +66,7 @@ def _available(obj: Any) -> str:
 
 
 def _request_condition(obj: Any) -> str:
-    """How far a certificate signing request got."""
+    """Return the *Condition* cell of a CertificateSigningRequest."""
     types = [each.type for each in obj.status.conditions]
     first = next((word for word in ("Denied", "Approved") if word in types), "Pending")
     states = [first, *(["Failed"] if "Failed" in types else [])]
@@ -81,7 +81,7 @@ def _parameters(obj: Any) -> str:
 
 
 def _concurrency(obj: Any) -> tuple[Any, ...]:
-    """The shares of a priority level, and the sizes of its queues; those of an exempt one are not shown."""
+    """Return the shares and queue settings of a priority level; ``<none>`` for an exempt one."""
     limited = obj.spec.limited
     if limited is None:
         return NONE, NONE, NONE, NONE
@@ -93,7 +93,7 @@ def _concurrency(obj: Any) -> tuple[Any, ...]:
 
 
 def _parent(obj: Any) -> str:
-    """What an address belongs to, as ``resource.group/namespace/name``."""
+    """Return the parent of an IPAddress as ``resource.group/namespace/name``."""
     ref = obj.spec.parent_ref
     resource = f"{ref.resource}.{ref.group}" if ref.group else ref.resource
     return "/".join([resource.lower(), *([ref.namespace] if ref.namespace else []), ref.name])
@@ -113,7 +113,8 @@ def _param_kind(obj: Any) -> str:
 
 
 def _param_ref(obj: Any) -> str:
-    """The parameters of a binding: by name, in one namespace or in that of the object, or by labels."""
+    """Return the parameters of a binding: ``namespace/name`` (``*`` for the object's namespace) or a
+    selector."""
     ref = obj.spec.param_ref
     if ref is None:
         return UNSET
@@ -174,7 +175,7 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
             obj.spec.storage_capacity is True,
             ",".join(each.audience for each in obj.spec.token_requests) or UNSET,
             obj.spec.requires_republish is True,
-            joined(obj.spec.volume_lifecycle_modes),
+            join_or_none(obj.spec.volume_lifecycle_modes),
             age(obj, now),
         ),
     ),
@@ -212,7 +213,7 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
         ),
         lambda obj, now: (
             age(obj, now),
-            or_none(obj.spec.signer_name),
+            value_or_none(obj.spec.signer_name),
             obj.spec.username or "",
             NONE
             if obj.spec.expiration_seconds is None
@@ -283,4 +284,4 @@ TABLES: dict[tuple[str, str], tuple[Sequence[Column], Cells]] = {
         ),
     ),
 }
-"""Columns after the name, and the function that fills them, by (group, plural)."""
+"""Columns after the name and the function for their cells, by (group, plural)."""

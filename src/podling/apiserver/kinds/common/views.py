@@ -1,7 +1,7 @@
-"""One stored object, two kinds to see it as: core and ``events.k8s.io`` events, the versions of autoscalers.
+"""Conversion between the stored and the served kinds of one object: events, autoscalers, custom resources.
 
-Pure. Stored is always the kind of ``Resource.storage_resource``; what comes in as the other kind is turned
-into it, and what goes out is turned back.
+Pure. Core and ``events.k8s.io`` events, and both versions of autoscalers, are stored as the kind of
+``Resource.storage_resource``. Objects of the other kind are converted on input and output.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from podling.api import core_v1, events_v1
-from podling.apiserver.kinds.common.autoscaler_views import autoscaler_in, autoscaler_out
+from podling.apiserver.kinds.common.autoscaler_views import v1_from_v2, v2_from_v1
 from podling.machinery.encoding.custom import CustomObject, CustomResource
 from podling.machinery.scheme import Resource
 
@@ -25,35 +25,35 @@ class _Conversion:
 
 
 def stored_form(resource: Resource, obj: Any) -> Any:
-    """``obj``, given as the kind of ``resource``, as the kind that is stored."""
+    """Return ``obj``, of the kind of ``resource``, as the stored kind."""
     if isinstance(obj, CustomObject):
-        return obj  # converted where it is written: rules are those of the request's own version
+        return obj  # the writer converts it: rules are those of the request's own version
     found = _CONVERSIONS.get((resource.group, resource.version, resource.kind)) if resource.storage else None
     return found.inward(obj) if found and isinstance(obj, resource.type) else obj
 
 
 def shown_form(resource: Resource, obj: Any) -> Any:
-    """A stored object as the kind of ``resource``."""
+    """Return a stored object as the kind of ``resource``."""
     if isinstance(obj, CustomObject):
-        return _in_version(obj, resource)
+        return _convert_version(obj, resource)
     found = _CONVERSIONS.get((resource.group, resource.version, resource.kind)) if resource.storage else None
     return found.outward(obj) if found and isinstance(obj, resource.storage_resource.type) else obj
 
 
-def _in_version(obj: CustomObject, resource: Resource) -> CustomObject:
-    """A custom object in another version: what that version's schema has of it, under its name."""
+def _convert_version(obj: CustomObject, resource: Resource) -> CustomObject:
+    """Return a custom object with another version's name, pruned by that version's schema."""
     if obj.api_version == resource.group_version:
         return obj
-    return pruned_for(resource, structs.replace(obj, api_version=resource.group_version))
+    return prune_for(resource, structs.replace(obj, api_version=resource.group_version))
 
 
-def pruned_for(resource: Resource, obj: CustomObject) -> CustomObject:
-    """A custom object that was converted to the version of ``resource``, with what that version has."""
+def prune_for(resource: Resource, obj: CustomObject) -> CustomObject:
+    """Return a converted custom object, pruned by the schema of ``resource``'s version."""
     schema = resource.schema if isinstance(resource, CustomResource) else None
     return obj if schema is None else structs.replace(obj, content=schema.pruned(obj.content))
 
 
-def _event_in(event: events_v1.Event) -> core_v1.Event:
+def _core_from_events(event: events_v1.Event) -> core_v1.Event:
     series = event.series
     return core_v1.Event(
         metadata=event.metadata,
@@ -76,7 +76,7 @@ def _event_in(event: events_v1.Event) -> core_v1.Event:
     )
 
 
-def _event_out(event: core_v1.Event) -> events_v1.Event:
+def _events_from_core(event: core_v1.Event) -> events_v1.Event:
     series = event.series
     shown = (
         events_v1.EventSeries(count=series.count or 0, last_observed_time=series.last_observed_time)
@@ -103,6 +103,6 @@ def _event_out(event: core_v1.Event) -> events_v1.Event:
 
 
 _CONVERSIONS = {
-    ("events.k8s.io", "v1", "Event"): _Conversion(_event_in, _event_out),
-    ("autoscaling", "v1", "HorizontalPodAutoscaler"): _Conversion(autoscaler_in, autoscaler_out),
+    ("events.k8s.io", "v1", "Event"): _Conversion(_core_from_events, _events_from_core),
+    ("autoscaling", "v1", "HorizontalPodAutoscaler"): _Conversion(v2_from_v1, v1_from_v2),
 }

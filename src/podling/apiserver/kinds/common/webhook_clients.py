@@ -1,4 +1,4 @@
-"""How a webhook is reached: by URL, or through a Service. Shared by every kind that names one.
+"""Validation of webhook client configurations: a URL or a Service.
 
 Upstream: ``ValidateWebhookURL`` and ``ValidateWebhookService`` in ``apiserver/pkg/util/webhook``.
 """
@@ -17,7 +17,7 @@ _FORM = "; desired format: https://host[/path]"
 
 
 def client_errors(path: Path, config: Any) -> Errors:
-    """``config``: a ``WebhookClientConfig`` of either group that has one. Exactly one way must be given."""
+    """Return the errors in a ``WebhookClientConfig`` of either API group: exactly one of URL and Service."""
     if (config.url is None) == (config.service is None):
         return [fields.required(path, "exactly one of url or service is required")]
     if config.url is not None:
@@ -26,13 +26,13 @@ def client_errors(path: Path, config: Any) -> Errors:
 
 
 def ca_bundle_errors(path: Path, bundle: str) -> Errors:
-    """Certificates to trust, base64 of PEM: at least one must be one."""
+    """Return an error unless the base64 text is PEM with at least one certificate."""
     problem = _bundle_problem(pem_of(bundle))
     return [fields.invalid(path, bundle, f"unable to load root certificates: {problem}")] if problem else []
 
 
 def _bundle_problem(pem: bytes) -> str:
-    from cryptography import x509  # few definitions need it
+    from cryptography import x509  # deferred: few definitions need it
 
     blocks = list(BLOCK.finditer(pem))
     problem = "no valid certificate authority data seen" if blocks else "unable to parse bytes as PEM block"
@@ -69,7 +69,7 @@ def url_errors(path: Path, url: str) -> Errors:
 
 
 def service_errors(path: Path, service: Any) -> Errors:
-    """``service``: a ``ServiceReference`` whose port was defaulted."""
+    """Return the errors in a ``ServiceReference`` whose port has been defaulted."""
     errors: Errors = []
     if not service.name:
         errors.append(fields.required(path.child("name"), "service name is required"))

@@ -1,4 +1,4 @@
-"""ComponentStatuses: whether the parts of the control plane are well. They are stored nowhere.
+"""ComponentStatuses: the health of the control plane's components. They are computed, not stored.
 
 Upstream: ``pkg/registry/core/componentstatus``, ``printComponentStatus``.
 """
@@ -36,10 +36,10 @@ class ComponentStatusRules(KindRules[ComponentStatus]):
 
 
 def component_statuses(checks: Mapping[str, Callable[[], str]]) -> tuple[ComponentStatus, ...]:
-    """How the components are. ``checks`` by their names: empty when all is well, else what is wrong."""
+    """Return the status of each component. ``checks`` return an empty text for health, else the error."""
     return tuple(_status(name, check()) for name, check in checks.items())
 
 
-def _status(name: str, wrong: str) -> ComponentStatus:
-    healthy = ComponentCondition(type=HEALTHY, status="False" if wrong else "True", message=wrong or "ok")
+def _status(name: str, error: str) -> ComponentStatus:
+    healthy = ComponentCondition(type=HEALTHY, status="False" if error else "True", message=error or "ok")
     return ComponentStatus(metadata=ObjectMeta(name=name), conditions=(healthy,))

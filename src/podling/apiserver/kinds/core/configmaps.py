@@ -1,4 +1,4 @@
-"""ConfigMaps: keys that can be file names, one MiB at most, and immutable if their author says so.
+"""ConfigMaps: keys are valid file names, the size is at most one MiB, and immutability is optional.
 
 Upstream: ``ValidateConfigMap`` in ``pkg/apis/core/validation/validation.go``.
 """
@@ -19,13 +19,13 @@ from podling.machinery.fields import Path
 from podling.machinery.tables import Column
 
 MAX_SIZE = 1024 * 1024
-"""Bytes of all values together; ConfigMaps and Secrets share this limit."""
+"""The maximum total size of all values in bytes, for ConfigMaps and Secrets."""
 
 _FROZEN = "field is immutable when `immutable` is set"
 
 
 def decoded_size(base64_text: str) -> int:
-    """The number of bytes that a padded base64 text stands for."""
+    """Return the number of bytes that a padded base64 text encodes."""
     padding = len(base64_text) - len(base64_text.rstrip("="))
     return len(base64_text) // 4 * 3 - padding
 
@@ -37,8 +37,8 @@ def key_errors(path: Path, data: Mapping[str, str]) -> Errors:
     return errors
 
 
-def frozen_errors(new: Any, old: Any, attributes: Mapping[str, str]) -> Errors:
-    """What an immutable object does not allow: becoming mutable, and other data.
+def immutable_data_errors(new: Any, old: Any, attributes: Mapping[str, str]) -> Errors:
+    """Return errors for changes of an immutable object's data, or of its immutability.
 
     ``attributes`` maps the Python name of each data field to its JSON name.
     """
@@ -69,10 +69,12 @@ class ConfigMapRules(KindRules[ConfigMap]):
         errors += key_errors(Path("binaryData"), obj.binary_data)
         size = sum(len(value.encode()) for value in obj.data.values())
         size += sum(map(decoded_size, obj.binary_data.values()))
-        return errors + ([checks.of_the_whole(fields.too_long(Path(), MAX_SIZE))] if size > MAX_SIZE else [])
+        return errors + (
+            [checks.error_of_whole_object(fields.too_long(Path(), MAX_SIZE))] if size > MAX_SIZE else []
+        )
 
     def validate_update(self, new: ConfigMap, old: ConfigMap, context: Context) -> Errors:
-        frozen = frozen_errors(new, old, {"data": "data", "binary_data": "binaryData"})
+        frozen = immutable_data_errors(new, old, {"data": "data", "binary_data": "binaryData"})
         return frozen + self.validate(new, context)
 
     def row(self, obj: ConfigMap, now: datetime) -> Sequence[Any]:

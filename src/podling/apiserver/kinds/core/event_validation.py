@@ -1,4 +1,4 @@
-"""Validation of events: lenient where the old recorders write, strict where the newer ones do.
+"""Validation of events: lenient for the older recorders, strict for the newer ones.
 
 Upstream: ``pkg/apis/core/validation/events.go``.
 """
@@ -22,13 +22,13 @@ _FIXED = (
     ("related", "related"),
     ("reportingController", "reporting_component"), ("reportingInstance", "reporting_instance"),
 )  # fmt: skip
-"""What of a newer event stays: all but its series."""
+"""The immutable fields of a newer event: all but its series."""
 
 
 def event_errors(event: Event, controller: str) -> Errors:
-    """What holds for every event. ``controller`` is the name that its group has for who reports it.
+    """Return the errors in any event. ``controller`` is its group's name for the reporting controller.
 
-    The namespace is that of the object, or ``default`` for objects without one.
+    The namespace must be the involved object's, or ``default`` for cluster-scoped objects.
     """
     wanted, namespace = event.involved_object.namespace or "", event.metadata.namespace or ""
     new_style = event.event_time is not None
@@ -44,7 +44,7 @@ def event_errors(event: Event, controller: str) -> Errors:
 
 
 def _new_style_errors(event: Event, controller: str) -> Errors:
-    """Events that carry ``eventTime`` come from the newer recorders."""
+    """Return the errors in an event with ``eventTime``, which only the newer recorders set."""
     where, reporter = Path(controller), event.reporting_component or ""
     errors = [] if reporter else [fields.required(where)]
     errors += checks.label_name(where, reporter)
@@ -64,7 +64,7 @@ def _new_style_errors(event: Event, controller: str) -> Errors:
 
 
 def new_event_errors(event: Event) -> Errors:
-    """What holds for the creation of events of ``events.k8s.io`` beside."""
+    """Return the additional errors in a new event of ``events.k8s.io``."""
     errors = _series_errors(event)
     if event.event_time is None:
         errors.append(fields.required(Path("eventTime")))

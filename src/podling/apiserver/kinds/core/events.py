@@ -1,4 +1,4 @@
-"""Events, in both groups: one stored kind, two views of it.
+"""Events of both groups: one stored kind, served as two kinds.
 
 Upstream: ``pkg/registry/core/event``, ``pkg/apis/core/validation/events.go``, ``printEvent`` in
 ``pkg/printers/internalversion/printers.go``.
@@ -12,7 +12,7 @@ from typing import Any
 
 from podling.api.core_v1 import Event, ObjectReference
 from podling.apiserver.kinds.common.base import Context, KindRules
-from podling.apiserver.kinds.common.cells import UNKNOWN, age_since, as_stored, wide
+from podling.apiserver.kinds.common.cells import UNKNOWN, age_since, to_stored_kind, wide_column
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.core.event_validation import event_change_errors, event_errors, new_event_errors
 from podling.machinery import names
@@ -32,11 +32,11 @@ class EventRules(KindRules[Event]):
         Column("Type", description="Normal or Warning"),
         Column("Reason", description="The reason, in one word"),
         Column("Object", description="What the event is about"),
-        wide("Subobject", "Which part of the object the event is about"),
-        wide("Source", "Who reports the event"),
+        wide_column("Subobject", "Which part of the object the event is about"),
+        wide_column("Source", "Who reports the event"),
         Column("Message", description="What happened"),
-        wide("First Seen", "When the event happened first"),
-        wide("Count", "How often the event happened"),
+        wide_column("First Seen", "When the event happened first"),
+        wide_column("Count", "How often the event happened"),
         Column("Name", format="name", description="Name of the event", priority=1),
     )
     field_labels = (
@@ -45,7 +45,7 @@ class EventRules(KindRules[Event]):
     )  # fmt: skip
 
     def name_errors(self, name: str) -> list[str]:
-        """Any name will do that a URL can hold."""
+        """Return the errors in a name: it must be a URL path segment."""
         return names.path_segment_errors(name)
 
     def validate(self, obj: Event, context: Context) -> Errors:
@@ -69,8 +69,8 @@ class EventRules(KindRules[Event]):
         }
 
     def row(self, obj: Any, now: datetime) -> Sequence[Any]:
-        """The same row for an event of either group."""
-        obj = as_stored(obj)
+        """Return the same cells for an event of either group."""
+        obj = to_stored_kind(obj)
         first, last = _times(obj, now)
         count = obj.count or 0
         if obj.series is not None:
@@ -92,7 +92,8 @@ class EventRules(KindRules[Event]):
 
 
 class NewEventRules(EventRules):
-    """Events of ``events.k8s.io``, which is stricter than the core group and has names of its own."""
+    """Rules of events in ``events.k8s.io``, which is stricter than the core group and has other field
+    names."""
 
     field_labels = (*(f"regarding.{name}" for name, _ in _REFERENCE), "reason", "reportingController", "type")
 
@@ -113,12 +114,12 @@ class NewEventRules(EventRules):
 
 
 def _stored_label(label: str) -> str:
-    """What the core group calls a field."""
+    """Return the core group's name of a field."""
     return label.replace("regarding.", "involvedObject.").replace("reportingController", "reportingComponent")
 
 
 def _times(obj: Event, now: datetime) -> tuple[str, str]:
-    """When it was first and last seen, as ages."""
+    """Return the ages of the first and the last occurrence."""
     happened = obj.event_time
     first = age_since(obj.first_timestamp or happened, now)
     last = first if obj.last_timestamp is None else age_since(obj.last_timestamp, now)

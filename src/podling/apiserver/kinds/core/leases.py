@@ -47,7 +47,7 @@ class LeaseRules(KindRules[Lease]):
 
 
 def _strategy_errors(path: Path, strategy: str) -> Errors:
-    """``path`` names the field twice, as Kubernetes does."""
+    """Return the errors in a strategy. ``path`` repeats the field's name, as Kubernetes does."""
     if "/" in strategy:
         return checks.invalid_each(path, strategy, names.qualified_name_errors(strategy))
     known = strategy in LEASE_STRATEGIES

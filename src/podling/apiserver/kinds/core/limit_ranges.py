@@ -17,7 +17,7 @@ from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import NAME, UNKNOWN
 from podling.apiserver.kinds.common.checks import Errors
-from podling.apiserver.kinds.common.filling import change, each
+from podling.apiserver.kinds.common.filling import change, map_items
 from podling.apiserver.kinds.pod.resource_validation import (
     container_resource_name_errors,
     may_overcommit,
@@ -37,7 +37,7 @@ class LimitRangeRules(KindRules[LimitRange]):
     columns = (NAME, Column("Created At", type="date", description="When the object was created"))
 
     def default(self, obj: LimitRange) -> LimitRange:
-        return change(obj, spec=change(obj.spec, limits=each(obj.spec.limits, _default_item)))
+        return change(obj, spec=change(obj.spec, limits=map_items(obj.spec.limits, _default_item)))
 
     def prepare_create(self, obj: LimitRange, context: Context) -> LimitRange:
         """Return the object with its UID as its name, if it has none."""
@@ -69,12 +69,13 @@ def _type_errors(path: Path, name: str) -> Errors:
 
 
 def _default_item(item: LimitRangeItem) -> LimitRangeItem:
-    """For containers a maximum is also the default limit, which (or the minimum) is the default request."""
+    """Return a container item with defaults: the limit from the maximum, the request from limit or
+    minimum."""
     if item.type != "Container":
         return item
     default = {**item.max, **item.default}
     request = {**item.min, **default, **item.default_request}
-    # What was given comes first, then the default limit, then the minimum.
+    # Precedence: the given request, then the default limit, then the minimum.
     if default == item.default and request == item.default_request:
         return item
     return change(item, default=default, default_request=request)
@@ -102,7 +103,7 @@ def _item_errors(path: Path, item: LimitRangeItem) -> Errors:
         item = change(item, default={}, default_request={})
     names = item.max.keys() | item.min.keys() | item.default.keys() | item.default_request.keys()
     for name in sorted(names | item.max_limit_request_ratio.keys()):
-        errors += _consistent(path, item, name)
+        errors += _consistency_errors(path, item, name)
     return errors
 
 
@@ -113,8 +114,8 @@ def _storage_errors(path: Path, item: LimitRangeItem) -> Errors:
     return [fields.required(path.child("limits"), text)]
 
 
-def _consistent(path: Path, item: LimitRangeItem, name: str) -> Errors:
-    """min <= default request <= default <= max, and a ratio of at least one."""
+def _consistency_errors(path: Path, item: LimitRangeItem, name: str) -> Errors:
+    """Return errors unless min <= default request <= default <= max, and the ratio is at least one."""
     least, most = _amount(item.min, name), _amount(item.max, name)
     default, request = _amount(item.default, name), _amount(item.default_request, name)
     errors: Errors = []
@@ -128,7 +129,7 @@ def _consistent(path: Path, item: LimitRangeItem, name: str) -> Errors:
     ):
         if low is not None and high is not None and low > high:
             text = f"{low_name} value {low} is greater than {high_name} value {high}"
-            # Of a default, upstream shows the bound that it is beyond.
+            # For a default, upstream shows the bound that it violates.
             shown = request if field == "defaultRequest" else high if high_name == "max" else low
             shown = least if field == "min" else shown
             errors.append(fields.invalid(path.child(field).key(name), str(shown), text))

@@ -1,8 +1,7 @@
-"""Namespaces: alive until their own finalizer is taken away, after everything in them is gone.
+"""Namespaces: they exist until the namespace controller has emptied them and removed their own finalizer.
 
-``spec.finalizers`` holds ``kubernetes`` from the start; a deletion only marks the namespace as
-``Terminating``, and the namespace controller removes the finalizer through ``/finalize`` when it has emptied
-the namespace.
+``spec.finalizers`` holds ``kubernetes`` from the start. A deletion only sets the phase ``Terminating``; the
+controller removes the finalizer through ``/finalize`` once the namespace is empty.
 
 Upstream: ``pkg/registry/core/namespace``, ``pkg/apis/core/validation`` (``ValidateNamespace``).
 """
@@ -43,7 +42,7 @@ class NamespaceRules(KindRules[Namespace]):
         return change(obj, metadata=change(obj.metadata, labels=labels))
 
     def prepare_create(self, obj: Namespace, context: Context) -> Namespace:
-        obj = self.default(obj)  # a generated name is known only now
+        obj = self.default(obj)  # a generated name exists only at this point
         spec = obj.spec
         if FINALIZER not in spec.finalizers:
             spec = change(spec, finalizers=(*spec.finalizers, FINALIZER))
@@ -64,7 +63,7 @@ class NamespaceRules(KindRules[Namespace]):
             return _phase_errors(new)
         return _finalizer_errors(new, indexed=True) if context.subresource == "finalize" else []
 
-    def held(self, obj: Namespace) -> bool:
+    def has_other_finalizers(self, obj: Namespace) -> bool:
         return bool(obj.spec.finalizers)
 
     def mark_deleted(self, obj: Namespace) -> Namespace:
@@ -90,7 +89,7 @@ def _finalizer_errors(obj: Namespace, *, indexed: bool) -> Errors:
 
 
 def _phase_errors(obj: Namespace) -> Errors:
-    """A namespace is terminating exactly when it is being deleted."""
+    """Return an error unless the phase is ``Terminating`` exactly for a namespace that is being deleted."""
     here, phase = Path("status.Phase"), obj.status.phase
     if obj.metadata.deletion_timestamp is None:
         if phase != "Active":

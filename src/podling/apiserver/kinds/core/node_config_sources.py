@@ -1,4 +1,4 @@
-"""Where a node's kubelet would take its configuration from: without effect, but still checked.
+"""Validation of the config sources of nodes: kubelets ignore them, but Kubernetes checks them.
 
 Upstream: ``validateNodeConfigSourceSpec`` and ``validateNodeConfigStatus`` in
 ``pkg/apis/core/validation/validation.go``.
@@ -37,7 +37,7 @@ def _source_errors(path: Path, source: NodeConfigSource, *, in_status: bool) -> 
 
 
 def _config_map_errors(path: Path, source: ConfigMapNodeConfigSource, *, in_status: bool) -> Errors:
-    """The version of the ConfigMap is in use, and so known, only in the status."""
+    """Return the errors in a ConfigMap reference. Its UID and resource version are set only in the status."""
     errors: Errors = []
     for name, value in (("uid", source.uid), ("resourceVersion", source.resource_version)):
         where = path.child(name)

@@ -1,4 +1,4 @@
-"""Nodes: what a kubelet registers and reports, and who may change what of it.
+"""Nodes: registration and status by kubelets, and the permitted changes.
 
 Upstream: ``pkg/registry/core/node``, ``ValidateNode`` in ``pkg/apis/core/validation/validation.go``,
 ``printNode`` in ``pkg/printers/internalversion/printers.go``.
@@ -14,7 +14,7 @@ from podling.api.core_v1 import Node, Taint
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.address_warnings import cidr_warnings
 from podling.apiserver.kinds.common.base import Context, KindRules
-from podling.apiserver.kinds.common.cells import AGE, NAME, NONE, UNKNOWN, age, joined, wide
+from podling.apiserver.kinds.common.cells import AGE, NAME, NONE, UNKNOWN, age, join_or_none, wide_column
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change
 from podling.apiserver.kinds.core.node_config_sources import config_source_errors
@@ -41,11 +41,11 @@ class NodeRules(KindRules[Node]):
         Column("Roles", description="The roles that the node's labels name"),
         AGE,
         Column("Version", description="The kubelet's version"),
-        wide("Internal-IP", "Address inside the cluster's network"),
-        wide("External-IP", "Address from outside"),
-        wide("OS-Image", "The operating system's name"),
-        wide("Kernel-Version", "The kernel's version"),
-        wide("Container-Runtime", "The container runtime and its version"),
+        wide_column("Internal-IP", "Address inside the cluster's network"),
+        wide_column("External-IP", "Address from outside"),
+        wide_column("OS-Image", "The operating system's name"),
+        wide_column("Kernel-Version", "The kernel's version"),
+        wide_column("Container-Runtime", "The container runtime and its version"),
     )
     field_labels = ("spec.unschedulable",)
 
@@ -57,7 +57,7 @@ class NodeRules(KindRules[Node]):
         return change(obj, status=change(status, allocatable=dict(status.capacity)))
 
     def prepare_create(self, obj: Node, context: Context) -> Node:
-        """A kubelet registers with its status: nothing is reset."""
+        """Return the node with its status: a kubelet registers both."""
         return obj
 
     def validate(self, obj: Node, context: Context) -> Errors:
@@ -113,14 +113,14 @@ class NodeRules(KindRules[Node]):
 
 
 def node_status(node: Node) -> str:
-    """The STATUS column: readiness, and whether the node is cordoned."""
+    """Return the STATUS cell: readiness, and ``SchedulingDisabled`` for a cordoned node."""
     ready = next((each.status for each in node.status.conditions if each.type == "Ready"), None)
     words = ["Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"]
-    return joined(words + (["SchedulingDisabled"] if node.spec.unschedulable else []))
+    return join_or_none(words + (["SchedulingDisabled"] if node.spec.unschedulable else []))
 
 
 def roles(node: Node) -> list[str]:
-    """The roles that a node's labels give it, sorted."""
+    """Return the roles in a node's labels, sorted."""
     labels = node.metadata.labels
     found = {key.removeprefix(ROLE_PREFIX) for key in labels if key.startswith(ROLE_PREFIX)}
     found.add(labels.get(ROLE_LABEL, ""))
@@ -157,7 +157,7 @@ def _resource_errors(node: Node) -> Errors:
 
 
 def _with_pod_cidrs(node: Node) -> Node:
-    """The first of the blocks has a field of its own, which wins where the two differ."""
+    """Return the node with ``podCIDR`` and the first of ``podCIDRs`` equal; ``podCIDR`` takes precedence."""
     spec = node.spec
     blocks = spec.pod_cidrs
     if spec.pod_cidr and spec.pod_cidr != (blocks or ("",))[0]:
@@ -168,7 +168,7 @@ def _with_pod_cidrs(node: Node) -> Node:
 
 
 def _pod_cidr_change_errors(new: Sequence[str], old: Sequence[str]) -> Errors:
-    """The blocks are set once; one error for each that changed, or for their number."""
+    """Return an error for each CIDR that changed after it was set, or for a changed number of CIDRs."""
     changed = 1 if len(new) != len(old) else sum(a != b for a, b in zip(new, old, strict=True))
     return [fields.forbidden(SPEC.child("podCIDRs"), _ONCE.format("podCIDR"))] * changed if old else []
 

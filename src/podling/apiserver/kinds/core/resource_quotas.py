@@ -34,7 +34,7 @@ QUOTA_RESOURCES = frozenset({
     "persistentvolumeclaims", "configmaps", "pods", "replicationcontrollers", "resourcequotas", "secrets",
     "services", "services.loadbalancers", "services.nodeports",
 })  # fmt: skip
-"""Unprefixed resources that a quota may limit (beside huge pages)."""
+"""Resources without a prefix that a quota may limit, beside huge pages."""
 
 SCOPES = (
     "Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass",
@@ -48,7 +48,7 @@ POD_RESOURCES = frozenset({
     "cpu", "memory", "ephemeral-storage", "pods", "requests.cpu", "requests.memory",
     "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage",
 })  # fmt: skip
-"""What is counted of pods, and can be limited for some of them alone."""
+"""Resources of pods, which a quota may limit for some pods only."""
 
 _NOT_APPLICABLE = "unsupported scope applied to resource"
 _ONLY_EXISTS = (
@@ -112,7 +112,7 @@ def _scope_errors(spec: ResourceQuotaSpec) -> Errors:
         if scope not in SCOPES:
             errors.append(fields.invalid(path, spec.scopes, "unsupported scope"))
         errors += [fields.invalid(path, spec.scopes, _NOT_APPLICABLE) for _ in _out_of_scope(scope, spec)]
-    errors += _conflicts(spec, set(spec.scopes))
+    errors += _conflict_errors(spec, set(spec.scopes))
     if spec.scope_selector is None:
         return errors
     here = Path("spec.scopeSelector.matchExpressions")
@@ -125,10 +125,10 @@ def _scope_errors(spec: ResourceQuotaSpec) -> Errors:
         ]
         errors += _operator_errors(here, requirement)
     chosen = {requirement.scope_name for requirement in spec.scope_selector.match_expressions}
-    return errors + _conflicts(spec, chosen)
+    return errors + _conflict_errors(spec, chosen)
 
 
-def _conflicts(spec: ResourceQuotaSpec, chosen: set[str]) -> Errors:
+def _conflict_errors(spec: ResourceQuotaSpec, chosen: set[str]) -> Errors:
     path = Path("spec.scopes")
     return [
         fields.invalid(path, spec.scopes, "conflicting scopes") for pair in _EXCLUSIVE if set(pair) <= chosen
@@ -136,7 +136,7 @@ def _conflicts(spec: ResourceQuotaSpec, chosen: set[str]) -> Errors:
 
 
 def _out_of_scope(scope: str, spec: ResourceQuotaSpec) -> list[str]:
-    """The limited resources that ``scope`` says nothing about."""
+    """Return the limited resources that ``scope`` does not apply to."""
     if scope in _POD_SCOPES:
         valid = POD_RESOURCES
     elif scope in _EFFORT_SCOPES:

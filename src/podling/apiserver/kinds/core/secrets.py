@@ -1,6 +1,6 @@
-"""Secrets: like ConfigMaps, with a type that says which keys must be there.
+"""Secrets: like ConfigMaps, with a type that requires certain keys.
 
-``stringData`` is a convenience for writers: it is merged into ``data`` and never stored.
+``stringData`` is merged into ``data`` and never stored.
 
 Upstream: ``ValidateSecret`` in ``pkg/apis/core/validation/validation.go``, ``pkg/registry/core/secret``.
 """
@@ -19,7 +19,7 @@ from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import AGE, NAME, age
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_empty
-from podling.apiserver.kinds.core.configmaps import MAX_SIZE, decoded_size, frozen_errors, key_errors
+from podling.apiserver.kinds.core.configmaps import MAX_SIZE, decoded_size, immutable_data_errors, key_errors
 from podling.apiserver.kinds.core.tls_pairs import pair_problem
 from podling.machinery import fields
 from podling.machinery.certificates import pem_of
@@ -39,7 +39,7 @@ _ALL_OF = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
 }
-"""Keys that a secret of the type must have, whatever their value."""
+"""The required keys by type of secret."""
 
 _JSON = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
 
@@ -68,7 +68,7 @@ class SecretRules(KindRules[Secret]):
 
     def validate_update(self, new: Secret, old: Secret, context: Context) -> Errors:
         errors = checks.immutable(Path("type"), new.type, old.type)
-        return errors + frozen_errors(new, old, {"data": "data"}) + self.validate(new, context)
+        return errors + immutable_data_errors(new, old, {"data": "data"}) + self.validate(new, context)
 
     def warnings(self, obj: Secret, old: Secret | None, context: Context) -> list[str]:
         if obj.type != TLS:
@@ -101,7 +101,7 @@ def _type_errors(obj: Secret) -> Errors:
 
 
 def _json_problem(encoded: str) -> str:
-    """Why a value is not a JSON object; the value itself must not show."""
+    """Return the reason why a value is not a JSON object, without the secret value itself."""
     try:
         text = base64.b64decode(encoded).decode(errors="replace")
     except ValueError as error:
@@ -111,5 +111,5 @@ def _json_problem(encoded: str) -> str:
         return problem
     value = json.loads(text)
     if value is None or isinstance(value, dict):
-        return ""  # Go takes null for an empty map
+        return ""  # Go decodes null as an empty map
     return f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"

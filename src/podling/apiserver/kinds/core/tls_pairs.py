@@ -1,7 +1,7 @@
-"""Whether the certificate and the key of a TLS secret belong together.
+"""Validation that the certificate and the key of a TLS secret form a pair.
 
-Upstream: ``warningsForSecret`` in ``pkg/registry/core/secret``, which asks Go's ``tls.X509KeyPair``; the
-texts are Go's. Whoever writes such a secret pays for the library at the first.
+Upstream: ``warningsForSecret`` in ``pkg/registry/core/secret``, which uses Go's ``tls.X509KeyPair``; the
+texts are Go's. The cryptography library is imported when the first such secret is written.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ CERTIFICATE, KEY = "CERTIFICATE", "PRIVATE KEY"
 
 
 def pair_problem(certificate_pem: bytes, key_pem: bytes) -> str:
-    """What is wrong with the pair; empty if nothing is."""
-    certificate, skipped = _first(certificate_pem, CERTIFICATE)
+    """Return the error in the pair; empty if there is none."""
+    certificate, skipped = _first_block(certificate_pem, CERTIFICATE)
     if certificate is None:
-        return _no_certificate(skipped)
-    key, skipped = _first(key_pem, KEY)
+        return _missing_certificate_error(skipped)
+    key, skipped = _first_block(key_pem, KEY)
     if key is None:
-        return _no_key(skipped)
-    return _mismatch(certificate, key)
+        return _missing_key_error(skipped)
+    return _mismatch_error(certificate, key)
 
 
-def _first(pem: bytes, ending: str) -> tuple[bytes | None, list[str]]:
-    """The first block of the type, and the types of those before it. Keys of every kind end alike."""
+def _first_block(pem: bytes, ending: str) -> tuple[bytes | None, list[str]]:
+    """Return the first PEM block whose type has this ending, and the types of the blocks before it."""
     skipped: list[str] = []
     for found in BLOCK.finditer(pem):
         type_ = found[1].decode(errors="replace")
@@ -37,12 +37,12 @@ def _first(pem: bytes, ending: str) -> tuple[bytes | None, list[str]]:
             try:
                 return base64.b64decode(text, validate=True), skipped
             except binascii.Error:
-                continue  # Go takes no notice of what is no block
+                continue  # Go skips a block that cannot be decoded
         skipped.append(type_)
     return None, skipped
 
 
-def _no_certificate(skipped: list[str]) -> str:
+def _missing_certificate_error(skipped: list[str]) -> str:
     if not skipped:
         return "tls: failed to find any PEM data in certificate input"
     if len(skipped) == 1 and skipped[0].endswith(KEY):
@@ -56,7 +56,7 @@ def _no_certificate(skipped: list[str]) -> str:
     )
 
 
-def _no_key(skipped: list[str]) -> str:
+def _missing_key_error(skipped: list[str]) -> str:
     if not skipped:
         return "tls: failed to find any PEM data in key input"
     if skipped == [CERTIFICATE]:
@@ -67,7 +67,7 @@ def _no_key(skipped: list[str]) -> str:
     )
 
 
-def _mismatch(certificate: bytes, key: bytes) -> str:
+def _mismatch_error(certificate: bytes, key: bytes) -> str:
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_der_private_key

@@ -1,4 +1,4 @@
-"""Admission policies in CEL, validating and mutating, and what binds them.
+"""Validating and mutating admission policies in CEL, and their bindings.
 
 Upstream: ``pkg/apis/admissionregistration/validation/validation.go``, ``v1/defaults.go``.
 """
@@ -32,7 +32,7 @@ from podling.apiserver.kinds.extensions.admission_rules import (
 )
 from podling.apiserver.kinds.extensions.policy_expressions import (
     audit_errors,
-    compiled,
+    compile_policy,
     mutation_errors,
     param_kind_errors,
     validation_errors,
@@ -67,7 +67,7 @@ class _PolicyRules(TableRules[Any]):
 
 class ValidatingPolicyRules(_PolicyRules):
     status_subresource = True
-    status_alone = True
+    status_keeps_metadata = True
 
     def validate(self, obj: ValidatingAdmissionPolicy, context: Context) -> Errors:
         return _validating_errors(obj)
@@ -82,7 +82,7 @@ class MutatingPolicyRules(_PolicyRules):
     def validate(self, obj: MutatingAdmissionPolicy, context: Context) -> Errors:
         spec = obj.spec
         errors = _common_errors(obj, MUTATING_OPERATIONS)
-        expressions = compiled(spec)
+        expressions = compile_policy(spec)
         for position, variable in enumerate(spec.variables):
             errors += variable_errors(SPEC.child("variables").index(position), variable, expressions)
         here = SPEC.child("mutations")
@@ -97,7 +97,7 @@ class MutatingPolicyRules(_PolicyRules):
 def _validating_errors(obj: ValidatingAdmissionPolicy) -> Errors:
     spec = obj.spec
     errors = _common_errors(obj)
-    expressions = compiled(spec)
+    expressions = compile_policy(spec)
     for position, variable in enumerate(spec.variables):
         errors += variable_errors(SPEC.child("variables").index(position), variable, expressions)
     if not spec.validations and not spec.audit_annotations:
@@ -113,7 +113,8 @@ def _validating_errors(obj: ValidatingAdmissionPolicy) -> Errors:
 
 
 def _common_errors(obj: Policy, operations: Sequence[str] = ()) -> Errors:
-    """What both kinds of policies have; ``operations`` narrows what the rules may be about."""
+    """Return the errors that both kinds of policies can have; ``operations`` limits the operations of
+    rules."""
     spec, here = obj.spec, SPEC.child("matchConstraints")
     errors = checks.required_one_of(SPEC.child("failurePolicy"), spec.failure_policy, FAILURE_POLICIES)
     if spec.param_kind is not None:

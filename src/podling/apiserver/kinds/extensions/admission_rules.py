@@ -1,4 +1,4 @@
-"""Which requests an admission webhook or policy is about: rules, selectors, conditions.
+"""Rules, selectors and match conditions, which choose the requests for a webhook or policy.
 
 Upstream: ``validateRule``, ``validateMatchResources`` and ``validateMatchConditions`` in
 ``pkg/apis/admissionregistration/validation/validation.go``; ``v1/defaults.go`` beside it.
@@ -19,7 +19,7 @@ from podling.api.meta_v1 import LabelSelector
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.expressions import typed_expression_errors
-from podling.apiserver.kinds.common.filling import change, each, fill_absent
+from podling.apiserver.kinds.common.filling import change, fill_absent, map_items
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 
@@ -48,8 +48,8 @@ def default_match(match: MatchResources | None) -> MatchResources | None:
             namespace_selector=LabelSelector(),
             object_selector=LabelSelector(),
         ),
-        resource_rules=each(match.resource_rules, default_rule),
-        exclude_resource_rules=each(match.exclude_resource_rules, default_rule),
+        resource_rules=map_items(match.resource_rules, default_rule),
+        exclude_resource_rules=map_items(match.exclude_resource_rules, default_rule),
     )
 
 
@@ -69,7 +69,7 @@ def rule_errors(path: Path, rule: RuleWithOperations | NamedRuleWithOperations) 
 
 
 def _list_errors(path: Path, values: Sequence[str], noun: str) -> Errors:
-    """There must be a value, and a star stands alone."""
+    """Return an error for an empty list, or for a ``*`` beside other values."""
     if not values:
         return [fields.required(path)]
     if len(values) > 1 and "*" in values:
@@ -89,7 +89,7 @@ def _resource_errors(path: Path, resources: Sequence[str]) -> Errors:
             continue
         resource, slash, part = value.partition("/")
         if not slash:
-            whole = value != "*"  # as upstream: the last one without a subresource counts
+            whole = value != "*"  # as upstream: the last one without a subresource decides
             continue
         if resource in every_part_of:
             text = f"if '{resource}/*' is present, must not specify {value}"
@@ -136,7 +136,7 @@ def _named_rule_errors(path: Path, rule: NamedRuleWithOperations) -> Errors:
 
 
 def condition_errors(path: Path, conditions: Sequence[MatchCondition], *, params: bool = False) -> Errors:
-    """``params``: the conditions may refer to parameters."""
+    """Return the errors in match conditions. ``params``: they may refer to parameters."""
     if not conditions:
         return []
     from podling.apiserver.cel.environments import environment

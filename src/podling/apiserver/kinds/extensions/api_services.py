@@ -19,7 +19,7 @@ STATES = ("True", "False", "Unknown")
 
 class APIServiceRules(TableRules[APIService]):
     status_subresource = True
-    status_alone = True
+    status_keeps_metadata = True
     unconditional_update = False
     bare_finalizers = True
 

@@ -37,7 +37,7 @@ PENDING = (
 
 
 def _with_port(conversion: CustomResourceConversion | None) -> CustomResourceConversion | None:
-    """A Service that converts is called at 443 unless it says otherwise."""
+    """Return a conversion whose webhook Service has a port, by default 443."""
     webhook = conversion.webhook if conversion is not None else None
     client = webhook.client_config if webhook is not None else None
     if client is None or client.service is None or client.service.port is not None:
@@ -75,15 +75,15 @@ class DefinitionRules(KindRules[CustomResourceDefinition]):
             return prepared
         return change(prepared, status=change(prepared.status, stored_versions=(*stored, *added)))
 
-    def held(self, obj: CustomResourceDefinition) -> bool:
-        """A definition never goes at once: its objects go first."""
+    def has_other_finalizers(self, obj: CustomResourceDefinition) -> bool:
+        """Return True on the first deletion request: the custom resources are deleted first."""
         return obj.metadata.deletion_timestamp is None
 
     def mark_deleted(self, obj: CustomResourceDefinition) -> CustomResourceDefinition:
         own = tuple(each for each in obj.metadata.finalizers if each != CLEANUP_FINALIZER)
         metadata = change(obj.metadata, finalizers=(*own, CLEANUP_FINALIZER))
         moment = obj.metadata.deletion_timestamp
-        assert moment is not None, "whatever is marked has been asked to go"
+        assert moment is not None, "a marked object has a deletion timestamp"
         status = with_condition(obj.status, TERMINATING, PENDING, moment)
         return change(obj, metadata=metadata, status=status)
 

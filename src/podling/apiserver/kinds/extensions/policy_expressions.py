@@ -1,4 +1,4 @@
-"""The parts of admission policies that hold expressions.
+"""Validation of the parts of admission policies with CEL expressions.
 
 Upstream: ``validateValidation`` and its neighbours in
 ``pkg/apis/admissionregistration/validation/validation.go``.
@@ -32,7 +32,7 @@ PolicySpec = ValidatingAdmissionPolicySpec | MutatingAdmissionPolicySpec
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 PATCH_TYPES = ("ApplyConfiguration", "JSONPatch")
 RESULTS = {"ApplyConfiguration": ("Object",), "JSONPatch": ("list(JSONPatch)", "list(dyn)", "dyn")}
-"""What the expressions of patches make; the first is what messages ask for."""
+"""The permitted result types of patch expressions; messages name the first."""
 MAX_AUDIT_ANNOTATIONS = 20
 MAX_AUDIT_EXPRESSION_BYTES = 5 * 1024
 _NAMED = "{} is not specified"
@@ -65,8 +65,8 @@ def _group_version_errors(path: Path, text: str) -> Errors:
     return errors + ([fields.invalid(path, version, ",".join(problems))] if problems else [])
 
 
-def compiled(spec: PolicySpec) -> PolicyExpressions:
-    """The expressions of a policy, ready to be asked what is wrong with them."""
+def compile_policy(spec: PolicySpec) -> PolicyExpressions:
+    """Return the compiled expressions of a policy, which report their errors."""
     from podling.apiserver.cel.policies import PolicyExpressions
     from podling.apiserver.cel.types import DYN
 
@@ -115,7 +115,7 @@ def validation_errors(path: Path, validation: Validation, policy: PolicyExpressi
 def audit_errors(
     path: Path, annotations: Sequence[AuditAnnotation], policy: str, expressions: PolicyExpressions
 ) -> Errors:
-    """``policy`` is the policy's name: it is the prefix of every key."""
+    """Return the errors in an audit annotation. ``policy`` is the policy's name, the prefix of every key."""
     errors: Errors = []
     if len(annotations) > MAX_AUDIT_ANNOTATIONS:
         text = f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations"
@@ -142,9 +142,10 @@ def audit_errors(
 
 
 def mutation_errors(path: Path, mutation: Mutation, policy: PolicyExpressions) -> Errors:
-    """Exactly the patch that ``patchType`` names must be there, and make what it says.
+    """Return the errors in a mutation: only the patch of ``patchType``, with a result of that type.
 
-    Of a list of patches it is enough that it may be one: ``[]`` has no type of its own.
+    The result of a JSON patch expression need only possibly be a list of patches: ``[]`` has no type of its
+    own.
     """
     kind = mutation.patch_type
     where = path.child("patchType")

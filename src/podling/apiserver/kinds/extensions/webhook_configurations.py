@@ -1,7 +1,7 @@
-"""Configurations of admission webhooks.
+"""MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 
-An update is held to a rule only if the object kept it before, so that what was once accepted can still be
-changed elsewhere: review versions, names and side effects.
+A rule about review versions, names or side effects applies to an update only if the stored object satisfies
+it. An object accepted under older rules can so still change elsewhere.
 
 Upstream: ``pkg/apis/admissionregistration/validation/validation.go``, ``v1/defaults.go``.
 """
@@ -23,7 +23,7 @@ from podling.api.meta_v1 import LabelSelector
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.base import Context
 from podling.apiserver.kinds.common.checks import Errors
-from podling.apiserver.kinds.common.filling import change, each, fill_absent
+from podling.apiserver.kinds.common.filling import change, fill_absent, map_items
 from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.common.webhook_clients import client_errors
 from podling.apiserver.kinds.extensions.admission_rules import (
@@ -50,7 +50,7 @@ W = TypeVar("W", MutatingWebhook, ValidatingWebhook)
 
 @dataclass(frozen=True, slots=True)
 class Strictness:
-    """Which rules hold: all of them for a new object."""
+    """The rules that apply to an update; for a new object all do."""
 
     recognized_versions: bool = True
     unique_names: bool = True
@@ -59,19 +59,19 @@ class Strictness:
 
 
 class WebhookConfigurationRules(TableRules[Any]):
-    """``MutatingWebhookConfiguration`` and ``ValidatingWebhookConfiguration``."""
+    """Rules of MutatingWebhookConfigurations and ValidatingWebhookConfigurations."""
 
     generation = True
     unconditional_update = False
 
     def default(self, obj: Configuration) -> Configuration:
-        return change(obj, webhooks=each(obj.webhooks, _default_webhook))
+        return change(obj, webhooks=map_items(obj.webhooks, _default_webhook))
 
     def intent(self, obj: Configuration) -> Any:
         return obj.webhooks
 
     def validate(self, obj: Configuration, context: Context) -> Errors:
-        return _errors(obj.webhooks, Strictness())
+        return _webhooks_errors(obj.webhooks, Strictness())
 
     def validate_update(self, new: Configuration, old: Configuration, context: Context) -> Errors:
         hooks: Sequence[Webhook] = old.webhooks
@@ -86,7 +86,7 @@ class WebhookConfigurationRules(TableRules[Any]):
             no_side_effects=all(hook.side_effects in NO_SIDE_EFFECTS for hook in hooks),
             conditions=[hook.match_conditions for hook in new.webhooks] != before,
         )
-        return _errors(new.webhooks, strictness)
+        return _webhooks_errors(new.webhooks, strictness)
 
 
 def _default_webhook(hook: W) -> W:
@@ -101,7 +101,7 @@ def _default_webhook(hook: W) -> W:
     if isinstance(hook, MutatingWebhook):
         hook = fill_absent(hook, reinvocation_policy="Never")
     return change(
-        hook, rules=each(hook.rules, default_rule), client_config=_default_client(hook.client_config)
+        hook, rules=map_items(hook.rules, default_rule), client_config=_default_client(hook.client_config)
     )
 
 
@@ -109,7 +109,7 @@ def _default_client(config: WebhookClientConfig) -> WebhookClientConfig:
     return change(config, service=config.service and fill_absent(config.service, port=443))
 
 
-def _errors(hooks: Sequence[Webhook], strictness: Strictness) -> Errors:
+def _webhooks_errors(hooks: Sequence[Webhook], strictness: Strictness) -> Errors:
     errors: Errors = []
     seen: set[str] = set()
     for position, hook in enumerate(hooks):
@@ -151,7 +151,7 @@ def _webhook_errors(path: Path, hook: Webhook, strictness: Strictness) -> Errors
 
 
 def _name_errors(path: Path, name: str) -> Errors:
-    """A fully qualified name: a domain of three parts at least."""
+    """Return the errors in a fully qualified name, a domain of at least three parts."""
     if not name:
         return [fields.required(path)]
     problems = names.dns_subdomain_errors(name)

@@ -54,11 +54,11 @@ def priority_levels() -> Iterator[PriorityLevelConfiguration]:
 
 
 def flow_schemas() -> Iterator[FlowSchema]:
-    """In the order in which they match."""
+    """Return the default FlowSchemas in the order in which they match."""
     locks = _resources(_LOCKS, _LEASES, ("leases",))
     old_locks = _resources(_LOCKS, "", ("endpoints", "configmaps"))
     own_account = _accounts("*")
-    yield _schema("exempt", "exempt", 1, "", _everything(_groups("system:masters")))
+    yield _schema("exempt", "exempt", 1, "", _all_requests(_groups("system:masters")))
     health = NonResourcePolicyRule(verbs=("get",), non_resource_urls=("/healthz", "/readyz", "/livez"))
     probes = PolicyRulesWithSubjects(subjects=_groups(*_EVERYBODY), non_resource_rules=(health,))
     yield _schema("probes", "exempt", 2, "", probes)
@@ -78,17 +78,17 @@ def flow_schemas() -> Iterator[FlowSchema]:
         subjects=_groups("system:nodes"), resource_rules=(own, _resources(ALL, _LEASES, ("leases",)))
     )
     yield _schema("system-node-high", "node-high", 400, _BY_USER, nodes)
-    yield _schema("system-nodes", "system", 500, _BY_USER, _everything(_groups("system:nodes")))
+    yield _schema("system-nodes", "system", 500, _BY_USER, _all_requests(_groups("system:nodes")))
     for name, subjects, precedence in (
         ("kube-controller-manager", _users(_MANAGER), 800),
         ("kube-scheduler", _users(_SCHEDULER), 800),
         ("kube-system-service-accounts", own_account, 900),
     ):
-        yield _schema(name, "workload-high", precedence, _BY_NAMESPACE, _everything(subjects))
-    accounts = _everything(_groups("system:serviceaccounts"))
+        yield _schema(name, "workload-high", precedence, _BY_NAMESPACE, _all_requests(subjects))
+    accounts = _all_requests(_groups("system:serviceaccounts"))
     yield _schema("service-accounts", "workload-low", 9000, _BY_USER, accounts)
     for name, precedence in (("global-default", 9900), ("catch-all", 10_000)):
-        yield _schema(name, name, precedence, _BY_USER, _everything(_groups(*_EVERYBODY)))
+        yield _schema(name, name, precedence, _BY_USER, _all_requests(_groups(*_EVERYBODY)))
 
 
 def _metadata(name: str) -> ObjectMeta:
@@ -121,7 +121,7 @@ def _schema(
     return FlowSchema(metadata=_metadata(name), spec=spec)
 
 
-def _everything(subjects: tuple[Subject, ...]) -> PolicyRulesWithSubjects:
+def _all_requests(subjects: tuple[Subject, ...]) -> PolicyRulesWithSubjects:
     resources = ResourcePolicyRule(
         verbs=ALL, api_groups=ALL, resources=ALL, namespaces=ALL, cluster_scope=True
     )
@@ -134,7 +134,7 @@ def _everything(subjects: tuple[Subject, ...]) -> PolicyRulesWithSubjects:
 def _resources(
     verbs: tuple[str, ...], group: str, resources: tuple[str, ...], *, everywhere: bool = False
 ) -> ResourcePolicyRule:
-    """In every namespace; ``everywhere``: and in none."""
+    """Return rules for resources in every namespace; ``everywhere`` adds cluster-scoped requests."""
     return ResourcePolicyRule(
         verbs=verbs,
         api_groups=(group,),
@@ -153,7 +153,7 @@ def _users(*names: str) -> tuple[Subject, ...]:
 
 
 def _accounts(*names: str) -> tuple[Subject, ...]:
-    """Service accounts of ``kube-system``."""
+    """Return service accounts of ``kube-system``."""
     return tuple(
         Subject(
             kind="ServiceAccount", service_account=ServiceAccountSubject(name=name, namespace="kube-system")

@@ -1,6 +1,6 @@
-"""FlowSchemas: which requests belong to which priority level.
+"""FlowSchemas: the assignment of requests to priority levels.
 
-The two that no cluster can do without never change.
+The two mandatory schemas never change.
 
 Upstream: ``pkg/apis/flowcontrol/validation``, ``pkg/apis/flowcontrol/v1/defaults.go``.
 """
@@ -40,14 +40,14 @@ _FIELDS = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
 
 class FlowSchemaRules(TableRules[FlowSchema]):
     status_subresource = True
-    status_alone = True
+    status_keeps_metadata = True
     generation = True
 
     def default(self, obj: FlowSchema) -> FlowSchema:
         return change(obj, spec=fill_empty(obj.spec, matching_precedence=DEFAULT_PRECEDENCE))
 
     def row_order(self, obj: FlowSchema) -> tuple[int, str]:
-        """The order in which the schemas are tried."""
+        """Return the sort key of the order in which schemas are matched."""
         return obj.spec.matching_precedence or 0, obj.metadata.name or ""
 
     def validate(self, obj: FlowSchema, context: Context) -> Errors:
@@ -65,7 +65,7 @@ class FlowSchemaRules(TableRules[FlowSchema]):
 
 
 def status_condition_errors(conditions: Sequence[Any]) -> Errors:
-    """The conditions of either kind of this group: each type once."""
+    """Return an error for each repeated condition type, for both kinds of this group."""
     errors: Errors = []
     seen: set[str] = set()
     for position, condition in enumerate(conditions):
@@ -120,7 +120,7 @@ def _rule_errors(path: Path, rule: PolicyRulesWithSubjects) -> Errors:
 
 
 def _subject_errors(path: Path, subject: Subject) -> Errors:
-    """Exactly the field that the kind names is set."""
+    """Return errors unless exactly the field of the subject's kind is set."""
     if subject.kind not in _SUBJECTS:
         return [fields.not_supported(path.child("kind"), subject.kind, tuple(_SUBJECTS))]
     name = _FIELDS[subject.kind]
@@ -150,7 +150,7 @@ def _account_errors(path: Path, account: ServiceAccountSubject) -> Errors:
     return errors + checks.dns_label(where, account.namespace)
 
 
-def _lonely_star(path: Path, values: tuple[str, ...], noun: str) -> Errors:
+def _star_errors(path: Path, values: tuple[str, ...], noun: str) -> Errors:
     if len(values) < 2 or "*" not in values:
         return []
     return [fields.invalid(path, values, f"if '*' is present, must not specify other {noun}")]
@@ -160,7 +160,7 @@ def _verb_errors(path: Path, verbs: tuple[str, ...]) -> Errors:
     if not verbs:
         return [fields.required(path, "verbs must contain at least one value")]
     if "*" in verbs:
-        return _lonely_star(path, verbs, "verbs")
+        return _star_errors(path, verbs, "verbs")
     return [] if set(verbs) <= set(VERBS) else [fields.not_supported(path, verbs, VERBS)]
 
 
@@ -172,13 +172,13 @@ def _resource_rule_errors(path: Path, rule: ResourcePolicyRule) -> Errors:
     ):
         if not values:
             errors.append(fields.required(path.child(name), f"resource rules must supply at least one {one}"))
-        errors += _lonely_star(path.child(name), values, many)
+        errors += _star_errors(path.child(name), values, many)
     where = path.child("namespaces")
     if not rule.namespaces and not rule.cluster_scope:
         text = "resource rules that are not cluster scoped must supply at least one namespace"
         errors.append(fields.required(where, text))
     if "*" in rule.namespaces:
-        return errors + _lonely_star(where, rule.namespaces, "namespaces")
+        return errors + _star_errors(where, rule.namespaces, "namespaces")
     intro = "each member of this list must be '*' or a DNS-1123 label; "
     for position, namespace in enumerate(rule.namespaces):
         problems = [intro + text for text in names.dns_label_errors(namespace)]
@@ -192,7 +192,7 @@ def _non_resource_rule_errors(path: Path, rule: NonResourcePolicyRule) -> Errors
     if not urls:
         errors.append(fields.required(where, "nonResourceURLs must contain at least one value"))
     if "*" in urls:
-        return errors + _lonely_star(where, urls, "non-resource URLs")
+        return errors + _star_errors(where, urls, "non-resource URLs")
     for position, url in enumerate(urls):
         problem = _url_problem(url)
         errors += [fields.invalid(where.index(position), url, problem)] if problem else []

@@ -1,4 +1,4 @@
-"""PriorityLevelConfigurations: how many requests are served at a time, and how the others wait.
+"""PriorityLevelConfigurations: the concurrency limits and queues of requests.
 
 Upstream: ``pkg/apis/flowcontrol/validation``, ``pkg/apis/flowcontrol/v1/defaults.go``.
 """
@@ -29,14 +29,14 @@ RESPONSES = ("Queue", "Reject")
 DEFAULT_SHARES = 30
 MOST_QUEUES = 10_000_000
 HASH_BITS = 60
-"""The bits of the hash from which the queues of a flow are drawn."""
+"""The number of hash bits for the queues of a flow."""
 
 _NEGATIVE = "must be a non-negative integer"
 
 
 class PriorityLevelRules(TableRules[PriorityLevelConfiguration]):
     status_subresource = True
-    status_alone = True
+    status_keeps_metadata = True
     generation = True
 
     def default(self, obj: PriorityLevelConfiguration) -> PriorityLevelConfiguration:
@@ -49,7 +49,7 @@ class PriorityLevelRules(TableRules[PriorityLevelConfiguration]):
         return change(obj, spec=spec)
 
     def validate(self, obj: PriorityLevelConfiguration, context: Context) -> Errors:
-        errors = _spec_errors(obj.metadata.name or "", obj.spec) + _fixed_errors(obj)
+        errors = _spec_errors(obj.metadata.name or "", obj.spec) + _mandatory_level_errors(obj)
         return errors + status_condition_errors(obj.status.conditions)
 
     def validate_update(
@@ -60,8 +60,9 @@ class PriorityLevelRules(TableRules[PriorityLevelConfiguration]):
         return self.validate(new, context)
 
 
-def _fixed_errors(obj: PriorityLevelConfiguration) -> Errors:
-    """The two levels that no cluster can do without never change, but for how much the exempt one lends."""
+def _mandatory_level_errors(obj: PriorityLevelConfiguration) -> Errors:
+    """Return errors for changes of the two mandatory levels; only the exempt one's lendable shares may
+    change."""
     name, spec = obj.metadata.name or "", obj.spec
     fixed = {each.metadata.name: each.spec for each in priority_levels()}.get(name)
     if name not in MANDATORY or fixed is None:
@@ -158,7 +159,7 @@ def _queuing_errors(path: Path, queuing: QueuingConfiguration) -> Errors:
 
 
 def _hand_problem(hand: int, deck: int) -> str:
-    """A hand of queues is dealt to every flow, and there must be enough hash bits to draw it from."""
+    """Return an error if the hash has too few bits to choose ``hand`` of ``deck`` queues for a flow."""
     if hand <= 0:
         return "must be positive"
     if hand > deck:

@@ -1,4 +1,4 @@
-"""EndpointSlices: which addresses are behind a Service, in parts.
+"""EndpointSlices: the endpoints of a Service, in several objects.
 
 Upstream: ``pkg/apis/discovery/validation``, ``pkg/registry/discovery/endpointslice``.
 """
@@ -15,8 +15,8 @@ from podling.apiserver.kinds.common.address_warnings import ip_warnings
 from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import AGE, NAME, UNSET, age
 from podling.apiserver.kinds.common.checks import Errors
-from podling.apiserver.kinds.common.filling import change, each, fill_absent, fill_empty
-from podling.apiserver.kinds.networking.endpoints import PROTOCOLS, shortened
+from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty, map_items
+from podling.apiserver.kinds.networking.endpoints import PROTOCOLS, shorten
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
@@ -41,17 +41,18 @@ class EndpointSliceRules(KindRules[EndpointSlice]):
     )
 
     def default(self, obj: EndpointSlice) -> EndpointSlice:
-        ports = each(obj.ports, lambda port: fill_empty(fill_absent(port, name=""), protocol="TCP"))
+        ports = map_items(obj.ports, lambda port: fill_empty(fill_absent(port, name=""), protocol="TCP"))
         return change(obj, ports=ports)
 
     def prepare_create(self, obj: EndpointSlice, context: Context) -> EndpointSlice:
-        endpoints = each(obj.endpoints, _without_topology)
+        endpoints = map_items(obj.endpoints, _without_topology)
         return change(obj, metadata=change(obj.metadata, generation=1), endpoints=endpoints)
 
     def prepare_update(self, new: EndpointSlice, old: EndpointSlice, context: Context) -> EndpointSlice:
-        """Everything but the metadata is content, and counted; of the metadata the labels are."""
+        """Return the update with its generation: changes of labels and of everything but the metadata
+        count."""
         if new.endpoints != old.endpoints:
-            new = change(new, endpoints=each(new.endpoints, _without_topology))
+            new = change(new, endpoints=map_items(new.endpoints, _without_topology))
         same = change(new, metadata=old.metadata) == old and new.metadata.labels == old.metadata.labels
         generation = (old.metadata.generation or 0) + (0 if same else 1)
         return change(new, metadata=change(new.metadata, generation=generation))
@@ -82,8 +83,8 @@ class EndpointSliceRules(KindRules[EndpointSlice]):
         return (
             obj.metadata.name,
             obj.address_type,
-            shortened(ports) or UNSET,
-            shortened(addresses) or UNSET,
+            shorten(ports) or UNSET,
+            shorten(addresses) or UNSET,
             age(obj, now),
         )
 
@@ -95,12 +96,12 @@ def _port_text(port: EndpointPort) -> str:
 
 
 def _without_topology(endpoint: Endpoint) -> Endpoint:
-    """The field belongs to the version before v1, and cannot be written through this one."""
+    """Return the endpoint without ``deprecatedTopology``, which clients cannot set through v1."""
     return change(endpoint, deprecated_topology={}) if endpoint.deprecated_topology else endpoint
 
 
 def _slice_errors(obj: EndpointSlice, known: Container[str]) -> Errors:
-    """``known`` are the addresses that the stored object has."""
+    """Return the errors in a slice. Addresses in ``known``, those of the stored object, stay valid."""
     errors = checks.required_one_of(Path("addressType"), obj.address_type, ADDRESS_TYPES)
     if len(obj.endpoints) > MAX_ENDPOINTS:
         errors.append(fields.too_many(Path("endpoints"), len(obj.endpoints), MAX_ENDPOINTS))
@@ -140,7 +141,7 @@ def _endpoint_errors(path: Path, endpoint: Endpoint, address_type: str, known: C
 
 
 def _domain_errors(path: Path, name: str) -> Errors:
-    """A name of at least two labels, with or without the dot at the end."""
+    """Return the errors in a name of at least two labels, with or without a dot at the end."""
     if not name:
         return [fields.required(path)]
     name = name.removesuffix(".")

@@ -1,4 +1,4 @@
-"""Endpoints: which addresses are behind a Service, in the older form.
+"""Endpoints: the older kind for the endpoints of a Service.
 
 Upstream: ``ValidateEndpoints`` in ``pkg/apis/core/validation``, ``pkg/registry/core/endpoint``.
 """
@@ -15,7 +15,7 @@ from podling.apiserver.kinds.common.address_warnings import ip_warnings
 from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import AGE, NAME, NONE, age
 from podling.apiserver.kinds.common.checks import Errors
-from podling.apiserver.kinds.common.filling import change, each, fill_empty
+from podling.apiserver.kinds.common.filling import change, fill_empty, map_items
 from podling.machinery import fields
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
@@ -24,7 +24,7 @@ PROTOCOLS = ("SCTP", "TCP", "UDP")
 ENDPOINTS_MANAGED_BY = "endpoints.kubernetes.io/managed-by"
 ENDPOINTS_CONTROLLER = "endpoint-controller"
 SHOWN = 3
-"""How many addresses or ports a row shows before it counts the rest."""
+"""The number of addresses or ports that a row shows; it counts the rest."""
 
 
 class EndpointsRules(KindRules[Endpoints]):
@@ -33,10 +33,12 @@ class EndpointsRules(KindRules[Endpoints]):
     columns = (NAME, Column("Endpoints", description="Addresses and ports that are ready"), AGE)
 
     def default(self, obj: Endpoints) -> Endpoints:
-        def filled(subset: EndpointSubset) -> EndpointSubset:
-            return change(subset, ports=each(subset.ports, lambda port: fill_empty(port, protocol="TCP")))
+        def default_ports(subset: EndpointSubset) -> EndpointSubset:
+            return change(
+                subset, ports=map_items(subset.ports, lambda port: fill_empty(port, protocol="TCP"))
+            )
 
-        return change(obj, subsets=each(obj.subsets, filled))
+        return change(obj, subsets=map_items(obj.subsets, default_ports))
 
     def validate(self, obj: Endpoints, context: Context) -> Errors:
         return _subsets_errors(obj, frozenset())
@@ -56,7 +58,7 @@ class EndpointsRules(KindRules[Endpoints]):
 
 
 def _addresses(obj: Endpoints) -> Iterator[tuple[Path, EndpointAddress]]:
-    """Every address, ready or not, and where it stands."""
+    """Yield the path and value of each address, ready or not."""
     for position, subset in enumerate(obj.subsets):
         here = Path("subsets").index(position)
         for number, address in enumerate(subset.addresses):
@@ -66,7 +68,7 @@ def _addresses(obj: Endpoints) -> Iterator[tuple[Path, EndpointAddress]]:
 
 
 def _subsets_errors(obj: Endpoints, known: Container[str]) -> Errors:
-    """``known`` are the addresses that the stored object has."""
+    """Return the errors in the subsets. Addresses in ``known``, those of the stored object, stay valid."""
     errors: Errors = []
     for position, subset in enumerate(obj.subsets):
         errors += _subset_errors(Path("subsets").index(position), subset, known)
@@ -106,7 +108,7 @@ def _address_errors(path: Path, address: EndpointAddress, known: Container[str])
 
 
 def _endpoints_text(obj: Endpoints) -> str:
-    """Of addresses none of which is ready, nothing."""
+    """Return the ENDPOINTS cell; empty if there are addresses but none is ready."""
     if not obj.subsets:
         return NONE
     found: list[str] = []
@@ -115,14 +117,14 @@ def _endpoints_text(obj: Endpoints) -> str:
             found += [address.ip for address in subset.addresses]
         for port in subset.ports:
             found += [_with_port(address.ip, port.port) for address in subset.addresses]
-    return shortened(found)
+    return shorten(found)
 
 
 def _with_port(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def shortened(items: Sequence[str]) -> str:
-    """The first few of a list, and how many more there are."""
+def shorten(items: Sequence[str]) -> str:
+    """Return the first items of a list and the number of further ones."""
     text = ",".join(items[:SHOWN])
     return f"{text} + {len(items) - SHOWN} more..." if len(items) > SHOWN else text

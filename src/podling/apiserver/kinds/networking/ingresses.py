@@ -16,7 +16,7 @@ from podling.api.networking_v1 import (
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.address_warnings import load_balancer_warnings
 from podling.apiserver.kinds.common.base import Context, KindRules
-from podling.apiserver.kinds.common.cells import AGE, NAME, age, or_none
+from podling.apiserver.kinds.common.cells import AGE, NAME, age, value_or_none
 from podling.apiserver.kinds.common.checks import Errors
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
@@ -28,7 +28,7 @@ CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 _NOT_AN_ADDRESS = "must be a DNS name, not an IP address"
 
 SHOWN_HOSTS = 3
-"""How many hosts the table names."""
+"""The number of hosts that the table shows."""
 
 
 class IngressRules(KindRules[Ingress]):
@@ -58,7 +58,7 @@ class IngressRules(KindRules[Ingress]):
         return _spec_errors(new.spec, old.spec)
 
     def warnings(self, obj: Ingress, old: Ingress | None, context: Context) -> list[str]:
-        """Told of new objects only."""
+        """Return the warnings about a new object; updates have none."""
         if old is not None or obj.spec.ingress_class_name is not None:
             return []
         if CLASS_ANNOTATION not in obj.metadata.annotations:
@@ -74,7 +74,7 @@ class IngressRules(KindRules[Ingress]):
         found = {each.ip or each.hostname or "" for each in obj.status.load_balancer.ingress} - {""}
         return (
             obj.metadata.name,
-            or_none(obj.spec.ingress_class_name),
+            value_or_none(obj.spec.ingress_class_name),
             _hosts_text(obj.spec.rules),
             ",".join(sorted(found)),
             "80, 443" if obj.spec.tls else "80",
@@ -83,7 +83,7 @@ class IngressRules(KindRules[Ingress]):
 
 
 def _hosts_text(rules: Sequence[IngressRule]) -> str:
-    """The first hosts, and how many rules there are beyond them: those without a host count too."""
+    """Return the first hosts, and the number of further rules, including those without a host."""
     hosts = [(position, rule.host) for position, rule in enumerate(rules) if rule.host][:SHOWN_HOSTS]
     text = ",".join(host for _, host in hosts) or "*"
     cut = len(hosts) == SHOWN_HOSTS and hosts[-1][0] < len(rules) - 1
@@ -91,7 +91,7 @@ def _hosts_text(rules: Sequence[IngressRule]) -> str:
 
 
 def _spec_errors(spec: IngressSpec, old: IngressSpec | None) -> Errors:
-    """``old`` is the stored spec: names of secrets that it has wrong need not become right."""
+    """Return the errors in a spec. Invalid secret names in ``old``, the stored spec, stay valid."""
     errors: Errors = []
     if not spec.rules and spec.default_backend is None:
         text = "either `defaultBackend` or `rules` must be specified"
@@ -188,7 +188,7 @@ def _backend_errors(path: Path, backend: IngressBackend) -> Errors:
 
 
 def reference_errors(path: Path, reference: Any) -> Errors:
-    """A reference by group, kind and name: to a backend, or to the parameters of a class."""
+    """Check a reference by group, kind and name: to a backend, or to the parameters of a class."""
     errors: Errors = []
     if reference.api_group is not None:
         errors += checks.dns_subdomain(path.child("apiGroup"), reference.api_group)
@@ -203,7 +203,7 @@ def reference_errors(path: Path, reference: Any) -> Errors:
 
 
 def _status_errors(obj: Ingress, known: Container[str | None]) -> Errors:
-    """``known`` are the addresses that the stored object has."""
+    """Return the errors in the status. Addresses in ``known``, those of the stored object, stay valid."""
     path = Path("status.loadBalancer.ingress")
     errors: Errors = []
     for position, point in enumerate(obj.status.load_balancer.ingress):

@@ -21,7 +21,7 @@ SPEC = Path("spec")
 
 class IPAddressRules(TableRules[IPAddress]):
     def name_errors(self, name: str) -> list[str]:
-        """The name is the address."""
+        """Return the errors in a name: it must be the address in canonical form."""
         return names.canonical_ip_errors(name)
 
     def validate(self, obj: IPAddress, context: Context) -> Errors:

@@ -18,7 +18,7 @@ from podling.apiserver.kinds.common.address_warnings import cidr_warnings
 from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import AGE, NAME, age, selector_text
 from podling.apiserver.kinds.common.checks import Errors
-from podling.apiserver.kinds.common.filling import change, each, fill_empty
+from podling.apiserver.kinds.common.filling import change, fill_empty, map_items
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 from podling.machinery.tables import Column
@@ -34,12 +34,12 @@ class NetworkPolicyRules(KindRules[NetworkPolicy]):
 
     def default(self, obj: NetworkPolicy) -> NetworkPolicy:
         def with_protocols(rule: Any) -> Any:
-            return change(rule, ports=each(rule.ports, lambda port: fill_empty(port, protocol="TCP")))
+            return change(rule, ports=map_items(rule.ports, lambda port: fill_empty(port, protocol="TCP")))
 
         spec = change(
             obj.spec,
-            ingress=each(obj.spec.ingress, with_protocols),
-            egress=each(obj.spec.egress, with_protocols),
+            ingress=map_items(obj.spec.ingress, with_protocols),
+            egress=map_items(obj.spec.egress, with_protocols),
         )
         if not spec.policy_types:
             types = ("Ingress", "Egress") if spec.egress else ("Ingress",)
@@ -60,7 +60,7 @@ class NetworkPolicyRules(KindRules[NetworkPolicy]):
 
 
 def _all_blocks(spec: NetworkPolicySpec) -> Iterator[tuple[Path, str]]:
-    """Every block of addresses, and where it stands."""
+    """Yield the path and value of each CIDR."""
     rules = [
         *((SPEC.child("ingress").index(n).child("from"), rule.from_) for n, rule in enumerate(spec.ingress)),
         *((SPEC.child("egress").index(n).child("to"), rule.to) for n, rule in enumerate(spec.egress)),
@@ -76,7 +76,7 @@ def _all_blocks(spec: NetworkPolicySpec) -> Iterator[tuple[Path, str]]:
 
 
 def _spec_errors(spec: NetworkPolicySpec, known: Container[str]) -> Errors:
-    """``known`` are the blocks that the stored policy has."""
+    """Return the errors in a spec. CIDRs in ``known``, those of the stored policy, stay valid."""
     errors = checks.label_selector(SPEC.child("podSelector"), spec.pod_selector)
     for position, rule in enumerate(spec.ingress):
         here = SPEC.child("ingress").index(position)

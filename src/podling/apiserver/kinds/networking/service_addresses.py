@@ -1,7 +1,7 @@
-"""Validation of a Service's addresses inside the cluster, and of the families they belong to.
+"""Validation of a Service's cluster IPs and IP families.
 
-The first address and its family stay for ever; a second may come and go. Only the way from and to
-``ExternalName`` changes them all.
+The first address and its family never change; a second one may be added and removed. Only a change of type
+from or to ``ExternalName`` changes them all.
 
 Upstream: ``ValidateServiceClusterIPsRelatedFields``, ``validateUpgradeDowngradeClusterIPs`` and
 ``validateUpgradeDowngradeIPFamilies`` in ``pkg/apis/core/validation/validation.go``.
@@ -30,7 +30,7 @@ def is_headless(spec: ServiceSpec) -> bool:
 
 
 def address_errors(spec: ServiceSpec, known: Container[str] = ()) -> Errors:
-    """``known`` are the addresses that the stored Service has."""
+    """Return the errors in the addresses. Those in ``known``, of the stored Service, stay valid."""
     if spec.type == EXTERNAL_NAME:
         return []
     errors = _synchrony_errors(spec)
@@ -44,7 +44,7 @@ def address_errors(spec: ServiceSpec, known: Container[str] = ()) -> Errors:
 
 
 def _synchrony_errors(spec: ServiceSpec) -> Errors:
-    """``clusterIP`` is the first of ``clusterIPs``."""
+    """Return an error unless ``clusterIP`` is the first of ``clusterIPs``."""
     path, first, addresses = SPEC.child("clusterIPs"), spec.cluster_ip, spec.cluster_ips
     if not first:
         text = "must be empty when `clusterIP` is not specified"
@@ -73,7 +73,7 @@ def _list_errors(spec: ServiceSpec, known: Container[str]) -> Errors:
     if len(addresses) > 2:
         errors.append(fields.invalid(path, addresses, "may only hold up to 2 values"))
     if bad:
-        return errors  # what follows would only confuse
+        return errors  # further errors would only follow from this one
     versions = [family_of(address) for address in addresses]
     if len(addresses) > 1 and set(versions) != set(FAMILIES):
         errors.append(fields.invalid(path, addresses, "may specify no more than one IP for each IP family"))
@@ -117,7 +117,8 @@ def _address_list_errors(new: ServiceSpec, old: ServiceSpec) -> Errors:
 
 
 def _family_list_errors(new: ServiceSpec, old: ServiceSpec) -> Errors:
-    """All errors are told of the first family, and some of them show the addresses: so does Kubernetes."""
+    """Return the errors in changed families. As in Kubernetes, all name the first family, and some show
+    addresses."""
     where, before, after = SPEC.child("ipFamilies").index(0), old.ip_families, new.ip_families
     if len(before) == len(after):
         changed = sum(a != b for a, b in zip(before, after, strict=True))

@@ -19,7 +19,7 @@ _ONE_OF_EACH = "may specify no more than one IP for each IP family, i.e 192.168.
 
 class ServiceCIDRRules(TableRules[ServiceCIDR]):
     status_subresource = True
-    status_alone = True
+    status_keeps_metadata = True
 
     def validate(self, obj: ServiceCIDR, context: Context) -> Errors:
         path, blocks = SPEC.child("cidrs"), obj.spec.cidrs
@@ -37,7 +37,7 @@ class ServiceCIDRRules(TableRules[ServiceCIDR]):
         return errors
 
     def validate_update(self, new: ServiceCIDR, old: ServiceCIDR, context: Context) -> Errors:
-        """What there is stays; a block of the other family may join it."""
+        """Return errors for a changed CIDR; only a CIDR of the other family may be added."""
         if context.subresource == "status":
             return []
         path, before, after = SPEC.child("cidrs"), old.spec.cidrs, new.spec.cidrs

@@ -1,7 +1,7 @@
-"""Which families of addresses a Service gets, from what its writer says and what the cluster has.
+"""Choice of a Service's IP families from its spec and the families of the cluster.
 
-A Service without a word on it has one family. One that has neither an address nor a selector is a list of
-addresses that somebody else keeps, and may be of both.
+A Service gets one family by default. One with neither address nor selector is a list of endpoints that a
+client manages, and may have both.
 
 Upstream: ``initIPFamilyFields`` in ``pkg/registry/core/service/storage/alloc.go``.
 """
@@ -31,36 +31,36 @@ _BOTH = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are sp
 def with_families(
     spec: ServiceSpec, old: ServiceSpec | None, configured: Sequence[str]
 ) -> tuple[ServiceSpec, Errors]:
-    """``spec`` with its families and their policy, and what stands against them.
+    """Return ``spec`` with its families and their policy, and the errors.
 
     Args:
-        old: what is stored, if the Service exists.
-        configured: the families that the cluster has addresses of, the default first.
+        old: the stored spec, if the Service exists.
+        configured: the families of the cluster, the default first.
     """
-    if spec.type == EXTERNAL_NAME or _stays_as_preferred(spec, old):
+    if spec.type == EXTERNAL_NAME or _is_unchanged_preference(spec, old):
         return spec, []
     spec = fill_empty(spec, ip_family_policy=_policy(spec, old))
     errors = address_errors(spec)
     if errors:
         return spec, errors
     if old is not None:
-        spec, errors = _released(spec, old)
-    errors += _too_many(spec)
-    spec, problems = _inferred(spec, configured)
+        spec, errors = _release_second(spec, old)
+    errors += _count_errors(spec)
+    spec, problems = _infer_families(spec, configured)
     errors += problems
     if errors:
         return spec, errors
-    if _is_bare(spec):
-        return _for_a_bare_one(spec, configured), []
-    errors = _unconfigured(spec, configured)
+    if _is_headless_without_selector(spec):
+        return _headless_families(spec, configured), []
+    errors = _configuration_errors(spec, configured)
     if errors:
         return spec, errors
     spec = fill_empty(spec, ip_families=(configured[0],))
-    return _completed(spec, configured), []
+    return _add_second_family(spec, configured), []
 
 
-def _stays_as_preferred(spec: ServiceSpec, old: ServiceSpec | None) -> bool:
-    """Whether a preference was once met as well as it could be, and nobody asks for anything else."""
+def _is_unchanged_preference(spec: ServiceSpec, old: ServiceSpec | None) -> bool:
+    """Return whether a ``PreferDualStack`` Service was already assigned its families and did not change."""
     return (
         old is not None
         and spec.ip_family_policy == old.ip_family_policy == PREFER
@@ -68,19 +68,20 @@ def _stays_as_preferred(spec: ServiceSpec, old: ServiceSpec | None) -> bool:
     )
 
 
-def _is_bare(spec: ServiceSpec) -> bool:
-    """Neither address nor selector."""
+def _is_headless_without_selector(spec: ServiceSpec) -> bool:
+    """Return whether a Service is headless and without selector."""
     return spec.cluster_ip == HEADLESS and not spec.selector
 
 
 def _policy(spec: ServiceSpec, old: ServiceSpec | None) -> str:
     if old is not None and old.ip_family_policy:
         return old.ip_family_policy
-    return REQUIRE if _is_bare(spec) else SINGLE
+    return REQUIRE if _is_headless_without_selector(spec) else SINGLE
 
 
-def _released(spec: ServiceSpec, old: ServiceSpec) -> tuple[ServiceSpec, Errors]:
-    """The second address and family go when the policy says so, and only then."""
+def _release_second(spec: ServiceSpec, old: ServiceSpec) -> tuple[ServiceSpec, Errors]:
+    """Return ``spec`` without the second address and family if the policy is ``SingleStack``; else check
+    they stay."""
     if spec.ip_family_policy == SINGLE:
         if spec.cluster_ips == old.cluster_ips:
             spec = change(spec, cluster_ips=spec.cluster_ips[:1])
@@ -98,7 +99,7 @@ def _released(spec: ServiceSpec, old: ServiceSpec) -> tuple[ServiceSpec, Errors]
     return spec, errors
 
 
-def _too_many(spec: ServiceSpec) -> Errors:
+def _count_errors(spec: ServiceSpec) -> Errors:
     if spec.ip_family_policy != SINGLE:
         return []
     return [
@@ -108,8 +109,8 @@ def _too_many(spec: ServiceSpec) -> Errors:
     ]
 
 
-def _inferred(spec: ServiceSpec, configured: Sequence[str]) -> tuple[ServiceSpec, Errors]:
-    """The families of addresses that were asked for without naming their family."""
+def _infer_families(spec: ServiceSpec, configured: Sequence[str]) -> tuple[ServiceSpec, Errors]:
+    """Return ``spec`` with the families of its requested addresses."""
     errors: Errors = []
     families = list(spec.ip_families)
     for position, address in enumerate(spec.cluster_ips):
@@ -126,20 +127,21 @@ def _inferred(spec: ServiceSpec, configured: Sequence[str]) -> tuple[ServiceSpec
     return change(spec, ip_families=tuple(families)) if families else spec, errors
 
 
-def _for_a_bare_one(spec: ServiceSpec, configured: Sequence[str]) -> ServiceSpec:
-    """Its families need not be the cluster's: the addresses are not."""
-    return _completed(fill_empty(spec, ip_families=(configured[0],)), FAMILIES)
+def _headless_families(spec: ServiceSpec, configured: Sequence[str]) -> ServiceSpec:
+    """Return ``spec`` with families for a headless Service without selector; the cluster need not have
+    them."""
+    return _add_second_family(fill_empty(spec, ip_families=(configured[0],)), FAMILIES)
 
 
-def _completed(spec: ServiceSpec, available: Sequence[str]) -> ServiceSpec:
-    """The other family beside the first, if it is wanted and there is one."""
+def _add_second_family(spec: ServiceSpec, available: Sequence[str]) -> ServiceSpec:
+    """Return ``spec`` with a second family, if the policy wants one and it is available."""
     if spec.ip_family_policy == SINGLE or len(spec.ip_families) != 1 or len(available) < 2:
         return spec
     other = next(family for family in FAMILIES if family != spec.ip_families[0])
     return change(spec, ip_families=(*spec.ip_families, other))
 
 
-def _unconfigured(spec: ServiceSpec, configured: Sequence[str]) -> Errors:
+def _configuration_errors(spec: ServiceSpec, configured: Sequence[str]) -> Errors:
     errors: Errors = []
     if spec.ip_family_policy == REQUIRE and len(configured) < 2:
         text = "this cluster is not configured for dual-stack services"

@@ -43,7 +43,7 @@ def needs_health_check(spec: ServiceSpec) -> bool:
 
 
 def validate_service(service: Service, old: ServiceSpec = _NOTHING) -> Errors:
-    """``old`` is the stored spec: addresses that it has wrong need not become right."""
+    """Return the errors in a Service. Invalid addresses in ``old``, the stored spec, stay valid."""
     spec, annotations = service.spec, service.metadata.annotations
     errors = _topology_errors(annotations)
     if not spec.ports and not is_headless(spec) and spec.type != "ExternalName":
@@ -58,9 +58,11 @@ def validate_service(service: Service, old: ServiceSpec = _NOTHING) -> Errors:
         if address not in old.external_ips:
             errors += checks.ip(here, address) or checks.ordinary_ip(here, address)
     errors += checks.required_one_of(SPEC.child("type"), spec.type, TYPES)
-    errors += _repeated_ports(SPEC.child("ports"), spec)
-    errors += _load_balancer(spec, annotations, {block.strip() for block in old.load_balancer_source_ranges})
-    return errors + _traffic(spec)
+    errors += _duplicate_port_errors(SPEC.child("ports"), spec)
+    errors += _load_balancer_errors(
+        spec, annotations, {block.strip() for block in old.load_balancer_source_ranges}
+    )
+    return errors + _traffic_errors(spec)
 
 
 def _type_errors(spec: ServiceSpec) -> Errors:
@@ -107,7 +109,7 @@ def _port_errors(path: Path, spec: ServiceSpec) -> Errors:
     return errors
 
 
-def _repeated_ports(path: Path, spec: ServiceSpec) -> Errors:
+def _duplicate_port_errors(path: Path, spec: ServiceSpec) -> Errors:
     errors: Errors = []
     if spec.type == "ClusterIP":
         text = "may not be used when `type` is 'ClusterIP'"
@@ -144,7 +146,7 @@ def _affinity_errors(spec: ServiceSpec) -> Errors:
 
 
 def _topology_errors(annotations: Mapping[str, str]) -> Errors:
-    """The older annotation, where it still stands beside the newer, must say the same."""
+    """Return an error if the older annotation differs from the newer one."""
     mode, hints = annotations.get(TOPOLOGY_MODE), annotations.get(TOPOLOGY_HINTS)
     if mode is None or hints is None or mode == hints:
         return []
@@ -152,8 +154,8 @@ def _topology_errors(annotations: Mapping[str, str]) -> Errors:
     return [fields.invalid(ANNOTATIONS.key(TOPOLOGY_MODE), mode, text)]
 
 
-def _source_ranges(spec: ServiceSpec, annotations: Mapping[str, str], known: Container[str]) -> Errors:
-    """The blocks that may reach a load balancer, in the field or else in the older annotation."""
+def _source_range_errors(spec: ServiceSpec, annotations: Mapping[str, str], known: Container[str]) -> Errors:
+    """Return the errors in a load balancer's source ranges, from the field or the older annotation."""
     noted = annotations.get(SOURCE_RANGES)
     if spec.load_balancer_source_ranges:
         here, indexed = SPEC.child("LoadBalancerSourceRanges"), True
@@ -169,8 +171,8 @@ def _source_ranges(spec: ServiceSpec, annotations: Mapping[str, str], known: Con
     return errors
 
 
-def _load_balancer(spec: ServiceSpec, annotations: Mapping[str, str], known: Container[str]) -> Errors:
-    errors = _source_ranges(spec, annotations, known)
+def _load_balancer_errors(spec: ServiceSpec, annotations: Mapping[str, str], known: Container[str]) -> Errors:
+    errors = _source_range_errors(spec, annotations, known)
     if spec.allocate_load_balancer_node_ports is not None and spec.type != "LoadBalancer":
         errors.append(fields.forbidden(SPEC.child("allocateLoadBalancerNodePorts"), _FOR_LOAD_BALANCERS))
     if spec.load_balancer_class is not None:
@@ -182,7 +184,7 @@ def _load_balancer(spec: ServiceSpec, annotations: Mapping[str, str], known: Con
     return errors
 
 
-def _traffic(spec: ServiceSpec) -> Errors:
+def _traffic_errors(spec: ServiceSpec) -> Errors:
     errors: Errors = []
     where = SPEC.child("externalTrafficPolicy")
     if externally_accessible(spec):
@@ -192,7 +194,7 @@ def _traffic(spec: ServiceSpec) -> Errors:
         errors.append(fields.invalid(where, spec.external_traffic_policy, text))
     here, port = SPEC.child("healthCheckNodePort"), spec.health_check_node_port
     if needs_health_check(spec):
-        # The port of a new Service is drawn afterwards, where none was asked for.
+        # A port of 0 is valid here: an allocator assigns it to a new Service afterwards.
         errors += checks.port_number(here, port) if port else []
     elif port:
         text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
@@ -205,7 +207,7 @@ def _traffic(spec: ServiceSpec) -> Errors:
 
 
 def validate_service_change(new: Service, old: Service) -> Errors:
-    """What may not change once it is there, and what is wrong with the result."""
+    """Return the errors in a changed Service, and in its immutable fields."""
     errors = address_change_errors(new.spec, old.spec)
     if new.spec.type == old.spec.type == "LoadBalancer":
         where, name = SPEC.child("loadBalancerClass"), new.spec.load_balancer_class
@@ -221,7 +223,7 @@ def validate_service_change(new: Service, old: Service) -> Errors:
 
 
 def validate_service_status(service: Service, old: Service) -> Errors:
-    """Where a load balancer answers: only those have one."""
+    """Return the errors in the load balancer status: only LoadBalancer Services have one."""
     known = {point.ip for point in old.status.load_balancer.ingress}
     path, points = Path("status.loadBalancer.ingress"), service.status.load_balancer.ingress
     if points and service.spec.type != "LoadBalancer":

@@ -1,4 +1,4 @@
-"""What of a Service has no effect, or will lose it.
+"""Warnings about a Service's fields that have no effect or will be removed.
 
 Upstream: ``GetWarningsForService`` in ``pkg/api/service/warnings.go``.
 """
@@ -14,7 +14,7 @@ from podling.apiserver.kinds.networking.service_validation import SPEC, TOPOLOGY
 
 
 def is_forwarded(service: Service) -> bool:
-    """Return whether the service has an address of its own, which something must forward to its pods."""
+    """Return whether the service has a cluster IP, which a proxy must forward to its pods."""
     spec = service.spec
     return spec.type != EXTERNAL_NAME and spec.cluster_ip != HEADLESS
 
@@ -36,7 +36,7 @@ def service_warnings(service: Service) -> Iterator[str]:
         for position, address in enumerate(spec.cluster_ips):
             yield from ip_warnings(SPEC.child("clusterIPs").index(position), address)
     if headless:
-        yield from _without_effect(spec)
+        yield from _headless_warnings(spec)
     for position, address in enumerate(spec.external_ips):
         yield from ip_warnings(SPEC.child("externalIPs").index(position), address)
     named = spec.type == EXTERNAL_NAME
@@ -54,8 +54,8 @@ def service_warnings(service: Service) -> Iterator[str]:
         yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
 
 
-def _without_effect(spec: ServiceSpec) -> Iterator[str]:
-    """Nothing stands before the pods of a headless Service."""
+def _headless_warnings(spec: ServiceSpec) -> Iterator[str]:
+    """Yield warnings about fields that have no effect on a headless Service."""
     if spec.load_balancer_ip:
         yield "spec.loadBalancerIP is ignored for headless services"
     if spec.external_ips:

@@ -1,7 +1,7 @@
-"""Services: their defaults, what an update keeps, and their row.
+"""Services: defaults, updates and table.
 
-Addresses and node ports are not chosen here, because that takes knowledge of the other Services: an
-admission plugin fills them in (``admission/service_allocation.py``).
+Addresses and node ports are not chosen here, because that requires the other Services:
+``registry/service_ip_allocator.py`` allocates them.
 
 Upstream: ``pkg/registry/core/service``, ``pkg/apis/core/v1/defaults.go`` (``SetDefaults_Service``).
 """
@@ -21,10 +21,10 @@ from podling.api.core_v1 import (
 )
 from podling.apiserver.kinds.common.address_warnings import load_balancer_warnings
 from podling.apiserver.kinds.common.base import Context, KindRules
-from podling.apiserver.kinds.common.cells import AGE, NAME, NONE, age, joined, label_text, wide
+from podling.apiserver.kinds.common.cells import AGE, NAME, NONE, age, join_or_none, label_text, wide_column
 from podling.apiserver.kinds.common.checks import Errors
-from podling.apiserver.kinds.common.filling import change, each, fill_absent, fill_empty
-from podling.apiserver.kinds.networking.service_updates import with_allocated, without_leftovers
+from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty, map_items
+from podling.apiserver.kinds.networking.service_updates import clear_unused_fields, with_allocated
 from podling.apiserver.kinds.networking.service_validation import (
     externally_accessible,
     validate_service,
@@ -40,7 +40,7 @@ from podling.machinery import names
 from podling.machinery.tables import Column
 
 CLIENT_IP_SECONDS = 10800
-"""How long a client keeps its pod under ``sessionAffinity: ClientIP``."""
+"""The default seconds for which ``sessionAffinity: ClientIP`` keeps a client on its pod."""
 
 _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
 
@@ -56,12 +56,13 @@ class ServiceRules(KindRules[Service]):
         Column("External-IP", description="Addresses from outside"),
         Column("Port(s)", description="Ports, and the ports on every node"),
         AGE,
-        wide("Selector", "Which pods are behind the Service"),
+        wide_column("Selector", "Which pods are behind the Service"),
     )
     field_labels = ("spec.clusterIP", "spec.type")
 
     def name_errors(self, name: str) -> list[str]:
-        """A name may begin with a digit, too: the older rule (RFC 1035) holds no more."""
+        """Return the errors in a name. It may begin with a digit: Kubernetes has dropped the older rule
+        (RFC 1035)."""
         return names.dns_label_errors(name)
 
     def default(self, obj: Service) -> Service:
@@ -70,7 +71,7 @@ class ServiceRules(KindRules[Service]):
             spec = change(spec, session_affinity_config=_default_affinity(spec.session_affinity_config))
         if spec.session_affinity == "None":
             spec = change(spec, session_affinity_config=None)
-        spec = change(spec, ports=each(spec.ports, _default_port))
+        spec = change(spec, ports=map_items(spec.ports, _default_port))
         if externally_accessible(spec):
             spec = fill_empty(spec, external_traffic_policy="Cluster")
         if spec.type in ("ClusterIP", *_WITH_NODE_PORTS):
@@ -81,13 +82,15 @@ class ServiceRules(KindRules[Service]):
             spec = change(spec, cluster_ips=(spec.cluster_ip,))
         if spec.type != "LoadBalancer":
             return change(obj, spec=spec)
-        balancer = change(obj.status.load_balancer, ingress=each(obj.status.load_balancer.ingress, _virtual))
+        balancer = change(
+            obj.status.load_balancer, ingress=map_items(obj.status.load_balancer.ingress, _default_ip_mode)
+        )
         return change(obj, spec=spec, status=change(obj.status, load_balancer=balancer))
 
     def prepare_update(self, new: Service, old: Service, context: Context) -> Service:
         if context.subresource == "status":
             return super().prepare_update(new, old, context)
-        spec = without_leftovers(with_allocated(new.spec, old.spec), old.spec)
+        spec = clear_unused_fields(with_allocated(new.spec, old.spec), old.spec)
         return change(new, spec=spec, status=old.status)
 
     def validate(self, obj: Service, context: Context) -> Errors:
@@ -115,7 +118,7 @@ class ServiceRules(KindRules[Service]):
             spec.type,
             spec.cluster_ips[0] if spec.cluster_ips else NONE,
             external_address(obj),
-            joined(map(_port_text, spec.ports)),
+            join_or_none(map(_port_text, spec.ports)),
             age(obj, now),
             label_text(spec.selector),
         )
@@ -125,8 +128,8 @@ def _default_port(port: ServicePort) -> ServicePort:
     return fill_empty(port, protocol="TCP", target_port=port.target_port or port.port)
 
 
-def _virtual(ingress: LoadBalancerIngress) -> LoadBalancerIngress:
-    """An address in front of the nodes is taken for a virtual one, which they may answer themselves."""
+def _default_ip_mode(ingress: LoadBalancerIngress) -> LoadBalancerIngress:
+    """Return the ingress point with the default ``ipMode: VIP``, for addresses on a node."""
     return fill_absent(ingress, ip_mode="VIP") if ingress.ip else ingress
 
 
@@ -137,12 +140,12 @@ def _default_affinity(config: SessionAffinityConfig | None) -> SessionAffinityCo
 
 
 def external_address(service: Service) -> str:
-    """The EXTERNAL-IP column."""
+    """Return the EXTERNAL-IP cell."""
     spec = service.spec
     if spec.type == "ExternalName":
         return spec.external_name or ""
     if spec.type != "LoadBalancer":
-        return joined(spec.external_ips)
+        return join_or_none(spec.external_ips)
     found = {each.ip or each.hostname or "" for each in service.status.load_balancer.ingress} - {""}
     return ",".join([*sorted(found), *spec.external_ips]) or "<pending>"
 

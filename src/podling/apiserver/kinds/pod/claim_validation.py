@@ -1,4 +1,4 @@
-"""Validation of a claim's spec, in a PersistentVolumeClaim and wherever a template of one stands.
+"""Validation of a claim's spec, in a PersistentVolumeClaim or a template.
 
 Upstream: ``ValidatePersistentVolumeClaimSpec`` in ``pkg/apis/core/validation/validation.go``.
 """
@@ -28,7 +28,7 @@ RESIZE_STATES = (
 
 
 def access_mode_errors(path: Path, modes: tuple[str, ...]) -> Errors:
-    """What is wrong with the modes that there are."""
+    """Return the errors in the given access modes."""
     errors = [fields.not_supported(path, mode, ACCESS_MODES) for mode in modes if mode not in ACCESS_MODES]
     if "ReadWriteOncePod" in modes and {*modes} & {*ACCESS_MODES} - {"ReadWriteOncePod"}:
         text = "may not use ReadWriteOncePod with other access modes"
@@ -39,7 +39,7 @@ def access_mode_errors(path: Path, modes: tuple[str, ...]) -> Errors:
 def validate_claim_spec(
     path: Path, spec: PersistentVolumeClaimSpec, old: PersistentVolumeClaimSpec | None = None
 ) -> Errors:
-    """``old`` is the stored spec: groups that it names need not be well-formed again."""
+    """Return the errors in a spec. Malformed groups in ``old``, the stored spec, stay valid."""
     errors: Errors = []
     if not spec.access_modes:
         errors.append(fields.required(path.child("accessModes"), "at least 1 access mode is required"))
@@ -62,7 +62,7 @@ def validate_claim_spec(
 
 
 def claim_warnings(path: Path, spec: PersistentVolumeClaimSpec) -> list[str]:
-    """Storage comes in whole bytes."""
+    """Return warnings about sizes that are not whole bytes."""
     return [
         f"{path.child('resources', name).key('storage')}: fractional byte value "
         f"{json.dumps(str(parse(amounts['storage'])))} is invalid, must be an integer"
@@ -77,7 +77,7 @@ def _names_group(spec: PersistentVolumeClaimSpec) -> bool:
 
 
 def _source_errors(path: Path, spec: PersistentVolumeClaimSpec, *, any_group: bool) -> Errors:
-    """What to fill the volume from: both fields name the same thing, unless it is in another namespace."""
+    """Return the errors in the data sources, which must be equal unless one is in another namespace."""
     local, reference = spec.data_source, spec.data_source_ref
     errors = [] if local is None else _one_source(path.child("dataSource"), local, any_group=any_group)
     if reference is None:

@@ -1,4 +1,4 @@
-"""Validation of what a kubelet reports of containers beside their states: users, devices, claims.
+"""Validation of users, devices and resource claims in the container statuses of a pod.
 
 Upstream: ``validateContainerStatusUsers``, ``validateContainerStatusAllocatedResourcesStatus``,
 ``validatePodResourceClaimStatuses`` and ``validatePodExtendedResourceClaimStatus`` in
@@ -36,7 +36,8 @@ _NO_REQUESTED = (
 
 
 def validate_container_statuses(path: Path, pod: Pod) -> Errors:
-    """The users of all containers, then the resources of all. ``path`` is that of the status."""
+    """Return the errors in the users and then the resources of all containers; ``path`` is the status'
+    path."""
     spec, status = pod.spec, pod.status
     lists: tuple[tuple[str, Sequence[ContainerStatus], Sequence[Container] | None], ...] = (
         ("containerStatuses", status.container_statuses, spec.containers),
@@ -48,16 +49,16 @@ def validate_container_statuses(path: Path, pod: Pod) -> Errors:
         for position, each in enumerate(statuses):
             if each.user is not None and each.user.linux is not None:
                 where = path.child(name).index(position).child("user", "linux")
-                errors += _user(where, each.user.linux, spec)
+                errors += _user_errors(where, each.user.linux, spec)
     for name, statuses, containers in lists:
         for position, each in enumerate(statuses):
             if each.allocated_resources_status:
                 where = path.child(name).index(position).child("allocatedResourcesStatus")
-                errors += _resources(where, each, containers)
+                errors += _resource_errors(where, each, containers)
     return errors
 
 
-def _user(path: Path, user: LinuxContainerUser, spec: PodSpec) -> Errors:
+def _user_errors(path: Path, user: LinuxContainerUser, spec: PodSpec) -> Errors:
     if spec.os is not None and spec.os.name == "windows":
         return [fields.forbidden(path, "cannot be set for a windows pod")]
     errors = checks.numeric_id(path.child("uid"), user.uid)
@@ -67,23 +68,24 @@ def _user(path: Path, user: LinuxContainerUser, spec: PodSpec) -> Errors:
     return errors
 
 
-def _resources(path: Path, status: ContainerStatus, containers: Iterable[Container] | None) -> Errors:
-    """Each is asked for by the container, if that is known at all; ephemeral ones ask for nothing."""
+def _resource_errors(path: Path, status: ContainerStatus, containers: Iterable[Container] | None) -> Errors:
+    """Return errors for resources that the container, if known, does not request; ephemeral ones request
+    none."""
     if containers is None:
         return [fields.forbidden(path, "must not be specified in container status")]
     container = next((each for each in containers if each.name == status.name), None)
     errors: Errors = []
     for position, resource in enumerate(status.allocated_resources_status):
         here = path.index(position)
-        if container is not None and resource.name not in _asked_for(container):
+        if container is not None and resource.name not in _requested(container):
             claim = resource.name.startswith("claim:")
             text = _NO_CLAIM if claim else "must match one of the container's resource requests"
             errors.append(fields.invalid(here.child("name"), resource.name, text))
-        errors += _devices(here.child("resources"), resource)
+        errors += _device_errors(here.child("resources"), resource)
     return errors
 
 
-def _asked_for(container: Container) -> set[str]:
+def _requested(container: Container) -> set[str]:
     resources = container.resources
     claims = {
         f"claim:{claim.name}" + (f"/{claim.request}" if claim.request else "") for claim in resources.claims
@@ -91,7 +93,7 @@ def _asked_for(container: Container) -> set[str]:
     return claims | {name for name in resources.requests if not name.startswith("claim:")}
 
 
-def _devices(path: Path, resource: ResourceStatus) -> Errors:
+def _device_errors(path: Path, resource: ResourceStatus) -> Errors:
     errors: Errors = []
     seen: set[str] = set()
     for position, device in enumerate(resource.resources):
@@ -109,7 +111,7 @@ def _devices(path: Path, resource: ResourceStatus) -> Errors:
 
 
 def validate_claim_statuses(path: Path, pod: Pod) -> Errors:
-    """Each names another entry of the pod's claims."""
+    """Return errors unless each entry names another one of the pod's claims."""
     known = {claim.name for claim in pod.spec.resource_claims}
     errors: Errors = []
     seen: set[str] = set()
@@ -126,7 +128,7 @@ def validate_claim_statuses(path: Path, pod: Pod) -> Errors:
 
 
 def validate_extended_claim(path: Path, status: PodExtendedResourceClaimStatus, spec: PodSpec) -> Errors:
-    """The claim that was made for the extended resources that containers ask for."""
+    """Return the errors in the claim for the extended resources that containers request."""
     requests = {each.name: each.resources.requests for each in (*spec.init_containers, *spec.containers)}
     here = path.child("requestMappings")
     errors: Errors = []

@@ -1,4 +1,4 @@
-"""Validation of containers: regular, init and ephemeral ones, and what they have in common.
+"""Validation of regular, init and ephemeral containers, and their common fields.
 
 Upstream: ``validateContainers``, ``validateInitContainers``, ``validateEphemeralContainers`` and
 ``validateContainerCommon`` in ``pkg/apis/core/validation/validation.go``.
@@ -40,7 +40,7 @@ _NOT_EPHEMERAL = "cannot be set for an Ephemeral Container"
 
 
 def validate_containers(path: Path, scope: PodScope) -> Errors:
-    """The regular containers: at least one."""
+    """Return the errors in the regular containers; at least one is required."""
     containers = scope.spec.containers
     if not containers:
         return [fields.required(path)]
@@ -60,7 +60,7 @@ def validate_containers(path: Path, scope: PodScope) -> Errors:
 
 
 def validate_init_containers(path: Path, scope: PodScope) -> Errors:
-    """Init containers run one by one, so each may use the same host ports as the next."""
+    """Return the errors in the init containers. They run one by one, so they may share host ports."""
     errors: Errors = []
     seen = {container.name for container in scope.spec.containers}
     for position, container in enumerate(scope.spec.init_containers):
@@ -76,12 +76,12 @@ def validate_init_containers(path: Path, scope: PodScope) -> Errors:
             errors += validate_probes(here, container, scope)
         else:
             errors += [fields.forbidden(here.child(name), _NOT_INIT) for name in _serving_fields(container)]
-            errors += [] if scope.is_kept else _resize_restarts(here.child("resizePolicy"), container)
+            errors += [] if scope.is_stored else _resize_restarts(here.child("resizePolicy"), container)
     return errors
 
 
 def _resize_restarts(path: Path, container: Container) -> Errors:
-    """What runs once cannot be restarted for a resize."""
+    """Return an error if a resize would restart a container that runs only once."""
     text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
     return [
         fields.invalid(path.index(position).child("restartPolicy"), policy.restart_policy, text)
@@ -107,7 +107,7 @@ def validate_ephemeral_containers(path: Path, scope: PodScope) -> Errors:
 
 
 def image_whitespace(path: Path, container: AnyContainer) -> Errors:
-    """A real pod's image has no blanks around it (a template's may: some fill it in later)."""
+    """Return an error for spaces around a pod's image; a template may have them."""
     image = container.image or ""
     if image == image.strip():
         return []
@@ -178,7 +178,7 @@ def _ports(path: Path, ports: tuple[ContainerPort, ...]) -> Errors:
 
 
 def _host_ports(path: Path, containers: Iterable[tuple[int, Container]], taken: set[str]) -> Errors:
-    """No two containers that run together may claim one port of the host."""
+    """Return an error for each host port that two concurrent containers use."""
     errors: Errors = []
     for position, container in containers:
         for port_position, port in enumerate(container.ports):
@@ -191,9 +191,10 @@ def _host_ports(path: Path, containers: Iterable[tuple[int, Container]], taken: 
 
 
 def _restart_policy(path: Path, container: Container, *, stops: bool = False) -> Errors:
-    """A container's own restart policy and rules (of an init container, ``Always`` makes a sidecar).
+    """Return the errors in a container's restart policy and rules (``Always`` makes an init container a
+    sidecar).
 
-    ``stops``: rules are not looked at where there is no policy.
+    ``stops``: without a policy the rules are not checked.
     """
     policy, rules = container.restart_policy, container.restart_policy_rules
     errors = checks.one_of_if_set(path.child("restartPolicy"), policy, RESTART_POLICIES)
@@ -225,13 +226,13 @@ def _restart_rule(path: Path, rule: ContainerRestartRule) -> Errors:
 
 
 def _serving_fields(container: AnyContainer) -> list[str]:
-    """The fields set that make sense only for containers that stay."""
+    """Return the fields that only long-running containers may have, and that are set."""
     found = ["lifecycle"] if container.lifecycle is not None else []
     return found + [name for attribute, name in PROBES if getattr(container, attribute) is not None]
 
 
 def _not_ephemeral(path: Path, container: EphemeralContainer) -> list[Path]:
-    """What an ephemeral container may not have: the pod must not come to rely on it."""
+    """Return the paths of fields that ephemeral containers may not have."""
     found = [path.child("ports")] if container.ports else []
     if container.resources != ResourceRequirements():
         found.append(path.child("resources"))

@@ -1,4 +1,4 @@
-"""Validation of environment variables and of the downward API that feeds them (and volumes).
+"""Validation of environment variables, and of the downward API in variables and volumes.
 
 Upstream: ``ValidateEnv``, ``validateObjectFieldSelector`` and their neighbours in
 ``pkg/apis/core/validation/validation.go``; ``pkg/apis/core/pods/helpers.go``.
@@ -29,15 +29,15 @@ ENV_FIELDS = frozenset({
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
     "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
 })  # fmt: skip
-"""Pod fields that an environment variable may show."""
+"""Pod fields that an environment variable may use."""
 
 VOLUME_FIELDS = frozenset({
     "metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid",
 })  # fmt: skip
-"""Pod fields that a downward API file may show."""
+"""Pod fields that a downward API file may use."""
 
 CONVERTIBLE_FIELDS = ENV_FIELDS | VOLUME_FIELDS | {"spec.restartPolicy", "spec.schedulerName", "status.phase"}
-"""Every pod field that the downward API knows at all."""
+"""All pod fields that the downward API knows."""
 
 RESOURCE_FIELDS = frozenset(
     f"{which}.{name}" for which in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
@@ -132,7 +132,7 @@ def validate_env_from(path: Path, sources: tuple[EnvFromSource, ...]) -> Errors:
 def _reference_name(path: Path, name: str | None) -> Errors:
     if not name:
         return [fields.required(path)]
-    # Upstream checks these like the beginning of a name, which may end with a dash.
+    # Upstream checks these as prefixes of a name, which may end with a dash.
     problems = names.dns_subdomain_errors(f"{name[:-1]}a" if len(name) > 1 and name[-1] == "-" else name)
     return checks.invalid_each(path, name, problems)
 
@@ -147,7 +147,7 @@ def _key_ref(path: Path, ref: ConfigMapKeySelector | SecretKeySelector) -> Error
 
 
 def file_volume_errors(path: Path, spec: PodSpec) -> Errors:
-    """The files of variables are on volumes of the pod that begin empty."""
+    """Return errors for environment files on volumes other than ``emptyDir``."""
     volumes = {volume.name: volume for volume in spec.volumes}
     errors: Errors = []
     for container, here in each_container(spec, path):
@@ -181,7 +181,8 @@ def _file_key_ref(path: Path, ref: FileKeySelector) -> Errors:
 
 
 def split_subscript(field_path: str) -> tuple[str, str | None]:
-    """``metadata.labels['app']`` as (``metadata.labels``, ``app``); without subscript the second is None."""
+    """Return ``metadata.labels['app']`` as (``metadata.labels``, ``app``); None as second without a
+    subscript."""
     if not field_path.endswith("']"):
         return field_path, None
     name, bracket, key = field_path[:-2].partition("['")
@@ -189,7 +190,7 @@ def split_subscript(field_path: str) -> tuple[str, str | None]:
 
 
 def validate_field_ref(path: Path, ref: ObjectFieldSelector, allowed: AbstractSet[str]) -> Errors:
-    """A reference to a field of the pod itself."""
+    """Return the errors in a reference to a field of the pod itself."""
     if not ref.api_version:
         return [fields.required(path.child("apiVersion"))]
     if not ref.field_path:
@@ -220,7 +221,7 @@ def _conversion_problem(ref: ObjectFieldSelector, name: str, key: str | None) ->
 
 
 def validate_resource_ref(path: Path, ref: ResourceFieldSelector, *, in_volume: bool = False) -> Errors:
-    """A reference to a request or limit of a container; in a volume it must name the container."""
+    """Return the errors in a reference to a request or limit; a volume must also name the container."""
     errors: Errors = []
     if in_volume and not ref.container_name:
         errors.append(fields.required(path.child("containerName")))

@@ -18,7 +18,7 @@ _IMAGE = re.compile(
 
 
 REMEMBERED_LENGTH = 512
-"""The policies of images with names of up to this length are remembered: they are few, and in many pods."""
+"""The maximum length of image names whose policies are cached: there are few, used by many pods."""
 
 
 def image_pull_policy(image: str) -> str:

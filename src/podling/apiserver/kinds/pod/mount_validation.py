@@ -1,7 +1,6 @@
-"""Validation of how a container uses the pod's volumes: mounts and raw block devices.
+"""Validation of a container's volume mounts and raw block devices.
 
-Some paths name the list and not the element (``volumeMounts.subPath``); that is how Kubernetes
-reports them.
+Some paths name the list and not the element (``volumeMounts.subPath``), as in Kubernetes.
 
 Upstream: ``ValidateVolumeMounts`` and ``ValidateVolumeDevices`` in
 ``pkg/apis/core/validation/validation.go``.
@@ -115,7 +114,7 @@ def validate_devices(path: Path, container: AnyContainer, scope: PodScope) -> Er
 
 
 def _device_volume(path: Path, name: str, scope: PodScope) -> Errors:
-    """A block device must come from a claim."""
+    """Return an error unless a block device comes from a claim."""
     volume = scope.volumes.get(name)
     if volume is None:
         return [fields.not_found(path, name)]

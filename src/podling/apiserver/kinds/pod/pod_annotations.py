@@ -1,6 +1,6 @@
-"""Annotations that mean something to pods: what they may say, and what the fields must say then.
+"""Validation of the annotations that are older forms of pod fields.
 
-Most of them have no effect any more; what is wrong with one is refused all the same.
+Most of them no longer have an effect; invalid ones are still errors.
 
 Upstream: ``ValidatePodSpecificAnnotations``, ``ValidatePodSpecificAnnotationUpdates``,
 ``validateSeccompAnnotationsAndFields`` and ``validateAppArmorAnnotationsAndFieldsMatchOnCreate`` in
@@ -28,7 +28,7 @@ from podling.api.core_v1 import (
 )
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
-from podling.apiserver.kinds.common.filling import change, each
+from podling.apiserver.kinds.common.filling import change, map_items
 from podling.apiserver.kinds.pod.pod_scope import each_container
 from podling.apiserver.kinds.pod.scheduling_validation import validate_tolerations
 from podling.apiserver.kinds.pod.security_validation import validate_app_armor
@@ -51,7 +51,7 @@ _ANNOTATIONS = Path("metadata.annotations")
 
 
 def validate_annotations(path: Path, annotations: Mapping[str, str], spec: PodSpec) -> Errors:
-    """What is wrong with the annotations at ``path`` of a pod or a template."""
+    """Return the errors in the annotations at ``path`` of a pod or a template."""
     errors: Errors = []
     mirror = annotations.get(MIRROR_ANNOTATION)
     if mirror is not None and not spec.node_name:
@@ -104,27 +104,27 @@ def _app_armor_profile(path: Path, container: str, value: str, spec: PodSpec) ->
 
 
 def validate_profiles(path: Path, annotations: Mapping[str, str], spec: PodSpec) -> Errors:
-    """Profiles that annotations and the fields of the spec at ``path`` both name must be the same ones."""
+    """Return an error for each profile that differs between its annotation and its field in the spec."""
     errors: Errors = []
     context = spec.security_context
     if context is not None and SECCOMP_POD in annotations:
         where = path.child("securityContext", "seccompProfile")
-        errors += _agree(where, context.seccomp_profile, annotations[SECCOMP_POD])
+        errors += _agreement_errors(where, context.seccomp_profile, annotations[SECCOMP_POD])
     for container, here in each_container(spec, path):
         own, said = container.security_context, annotations.get(SECCOMP_CONTAINER + container.name)
         if own is not None and said is not None:
             where = here.child("securityContext", "seccompProfile")
-            errors += _agree(where, own.seccomp_profile, said)
+            errors += _agreement_errors(where, own.seccomp_profile, said)
     if spec.os is not None and spec.os.name == "windows":
         return errors
     for container, here in each_container(spec, path):
         profile, said = _app_armor_of(spec, container), annotations.get(APP_ARMOR + container.name)
         if said is not None:
-            errors += _agree(here.child("securityContext", "appArmorProfile"), profile, said)
+            errors += _agreement_errors(here.child("securityContext", "appArmorProfile"), profile, said)
     return errors
 
 
-def _agree(path: Path, profile: SeccompProfile | AppArmorProfile | None, said: str) -> Errors:
+def _agreement_errors(path: Path, profile: SeccompProfile | AppArmorProfile | None, said: str) -> Errors:
     if profile is None:
         return []
     word, known = (
@@ -141,7 +141,7 @@ def _agree(path: Path, profile: SeccompProfile | AppArmorProfile | None, said: s
 
 
 def _app_armor_of(spec: PodSpec, container: Container | EphemeralContainer) -> AppArmorProfile | None:
-    """The profile that the fields give a container: its own, else the pod's."""
+    """Return the profile in a container's fields, else the pod's."""
     for context in (container.security_context, spec.security_context):
         if context is not None and context.app_armor_profile is not None:
             return context.app_armor_profile
@@ -149,7 +149,7 @@ def _app_armor_of(spec: PodSpec, container: Container | EphemeralContainer) -> A
 
 
 def annotation_changes(new: Pod, old: Pod) -> Errors:
-    """A mirror pod stays one, no other pod becomes one; and a pod keeps its AppArmor profiles."""
+    """Return errors for a changed mirror pod annotation or AppArmor profile."""
     before, after = old.metadata.annotations, new.metadata.annotations
     if before == after:
         return []
@@ -170,12 +170,12 @@ def has_app_armor(annotations: Mapping[str, str]) -> bool:
 
 
 def with_app_armor_fields(pod: Pod) -> Pod:
-    """``pod`` with the profiles of its annotations in the fields, too, where those say nothing else."""
+    """Return ``pod`` with the profiles of its annotations in empty fields."""
     annotations, spec = pod.metadata.annotations, pod.spec
     if spec.os is not None and spec.os.name == "windows":
         return pod
 
-    def filled(container: C) -> C:
+    def fill(container: C) -> C:
         profile = app_armor_field(annotations.get(APP_ARMOR + container.name))
         if profile is None or profile == _app_armor_of(spec, container):
             return container
@@ -188,15 +188,15 @@ def with_app_armor_fields(pod: Pod) -> Pod:
         pod,
         spec=change(
             spec,
-            containers=each(spec.containers, filled),
-            init_containers=each(spec.init_containers, filled),
-            ephemeral_containers=each(spec.ephemeral_containers, filled),
+            containers=map_items(spec.containers, fill),
+            init_containers=map_items(spec.init_containers, fill),
+            ephemeral_containers=map_items(spec.ephemeral_containers, fill),
         ),
     )
 
 
 def app_armor_field(annotation: str | None) -> AppArmorProfile | None:
-    """The field that says what an annotation says; None for one that says nothing."""
+    """Return the field for an annotation's profile; None if it has none."""
     if annotation in _PROFILES:
         return AppArmorProfile(type=_PROFILES[annotation])
     name = (annotation or "").removeprefix(_LOCALHOST)

@@ -1,4 +1,4 @@
-"""``pods/binding``: the one way in which a pod gets its node.
+"""``pods/binding``, the only subresource that assigns a pod to a node.
 
 Upstream: ``BindingREST`` in ``pkg/registry/core/pod/storage/storage.go``.
 """
@@ -26,44 +26,48 @@ def validate_binding(binding: Binding) -> Errors:
 
 
 def bind(pod: Pod, binding: Binding, context: Context) -> Pod:
-    """``pod`` on the node that ``binding`` names.
+    """Return ``pod`` with the node that ``binding`` names.
 
-    Raises 409 for a pod that is going, bound already, gated, or not the one that the binding means.
+    Raises 409 if the pod is being deleted, already bound, gated, or has another UID or resource version.
     """
     name = pod.metadata.name or ""
     wanted = binding.metadata
     if wanted.uid and wanted.uid != pod.metadata.uid:
-        raise _another(pod, "UID", wanted.uid, pod.metadata.uid)
+        raise _precondition_error(pod, "UID", wanted.uid, pod.metadata.uid)
     if wanted.resource_version and wanted.resource_version != pod.metadata.resource_version:
-        raise _another(pod, "ResourceVersion", wanted.resource_version, pod.metadata.resource_version)
+        raise _precondition_error(
+            pod, "ResourceVersion", wanted.resource_version, pod.metadata.resource_version
+        )
     if pod.metadata.deletion_timestamp is not None:
-        raise _refused(name, f"pod {name} is being deleted, cannot be assigned to a host")
+        raise _conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
     if pod.spec.node_name:
-        raise _refused(name, f'pod {name} is already assigned to node "{pod.spec.node_name}"')
+        raise _conflict(name, f'pod {name} is already assigned to node "{pod.spec.node_name}"')
     if pod.spec.scheduling_gates:
-        raise _refused(name, f"pod {name} has non-empty .spec.schedulingGates")
+        raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
     metadata = change(
         pod.metadata,
         annotations={**pod.metadata.annotations, **wanted.annotations},
         labels={**pod.metadata.labels, **wanted.labels},
     )
     spec = change(pod.spec, node_name=binding.target.name)
-    conditions = _scheduled(pod.status.conditions, context)
+    conditions = _with_scheduled_condition(pod.status.conditions, context)
     status = change(pod.status, conditions=conditions, nominated_node_name="")
     return change(pod, metadata=metadata, spec=spec, status=status)
 
 
-def _another(pod: Pod, by: str, asked: str, found: str | None) -> errors.ApiError:
+def _precondition_error(pod: Pod, by: str, asked: str, found: str | None) -> errors.ApiError:
     name = pod.metadata.name or ""
     key = resource_of(Pod).key(pod.metadata.namespace or "", name)
     return errors.other_object("pods", "", name, key=key, asked=asked, found=found or "", by=by)
 
 
-def _refused(name: str, why: str) -> errors.ApiError:
+def _conflict(name: str, why: str) -> errors.ApiError:
     return errors.conflict("pods/binding", "", name, why)
 
 
-def _scheduled(conditions: tuple[PodCondition, ...], context: Context) -> tuple[PodCondition, ...]:
+def _with_scheduled_condition(
+    conditions: tuple[PodCondition, ...], context: Context
+) -> tuple[PodCondition, ...]:
     now = clock.seconds_precision(context.now)
     scheduled = PodCondition(type="PodScheduled", status="True", last_transition_time=now)
     if not any(found.type == "PodScheduled" for found in conditions):

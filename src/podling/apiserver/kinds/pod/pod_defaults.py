@@ -1,8 +1,8 @@
-"""The defaults of a pod and of a pod template.
+"""Defaults of pods and pod templates.
 
-Both come through ``default_pod_spec``; a pod gets a little more (requests from limits, host ports,
-service links), because a template must keep showing what its author wrote. All of it is idempotent:
-what a webhook has changed is defaulted again.
+``default_pod_spec`` sets the defaults of both. A pod gets a few more (requests from limits, host ports,
+service links), because a template must keep showing what its author wrote. All of it is idempotent: objects
+that a webhook has changed get their defaults again.
 
 Upstream: ``pkg/apis/core/v1/defaults.go``.
 """
@@ -26,7 +26,7 @@ from podling.api.core_v1 import (
     Probe,
     ResourceRequirements,
 )
-from podling.apiserver.kinds.common.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty, map_items
 from podling.apiserver.kinds.pod.image_defaults import image_pull_policy
 from podling.apiserver.kinds.pod.volume_defaults import default_volume
 from podling.machinery.pods import (
@@ -43,8 +43,8 @@ def default_pod(pod: Pod) -> Pod:
     spec = default_pod_spec(pod.spec)
     spec = change(
         spec,
-        containers=each(spec.containers, _requests_from_limits),
-        init_containers=each(spec.init_containers, _requests_from_limits),
+        containers=map_items(spec.containers, _requests_from_limits),
+        init_containers=map_items(spec.init_containers, _requests_from_limits),
         enable_service_links=True if spec.enable_service_links is None else spec.enable_service_links,
     )
     if spec.resources is not None:
@@ -53,14 +53,14 @@ def default_pod(pod: Pod) -> Pod:
     if spec.host_network:
         spec = change(
             spec,
-            containers=each(spec.containers, _host_ports),
-            init_containers=each(spec.init_containers, _host_ports),
+            containers=map_items(spec.containers, _host_ports),
+            init_containers=map_items(spec.init_containers, _host_ports),
         )
     return change(pod, spec=spec)
 
 
 def default_pod_template(template: PodTemplateSpec) -> PodTemplateSpec:
-    """What ReplicaSets, Jobs and the like carry: a pod's spec without what only a real pod gets."""
+    """Return a workload's template with the defaults of templates."""
     return change(template, spec=default_pod_spec(template.spec))
 
 
@@ -75,10 +75,10 @@ def default_pod_spec(spec: PodSpec) -> PodSpec:
         termination_grace_period_seconds=30 if grace is None else grace,
         service_account_name=account or spec.service_account_name,
         service_account=account or spec.service_account,
-        containers=each(spec.containers, _container),
-        init_containers=each(spec.init_containers, _container),
-        ephemeral_containers=each(spec.ephemeral_containers, _container),
-        volumes=each(spec.volumes, default_volume),
+        containers=map_items(spec.containers, _container),
+        init_containers=map_items(spec.init_containers, _container),
+        ephemeral_containers=map_items(spec.ephemeral_containers, _container),
+        volumes=map_items(spec.volumes, default_volume),
     )
 
 
@@ -91,8 +91,8 @@ def _container(container: C) -> C:
         termination_message_path=container.termination_message_path or "/dev/termination-log",
         termination_message_policy=container.termination_message_policy or "File",
         image_pull_policy=container.image_pull_policy or image_pull_policy(container.image or ""),
-        ports=container.ports and each(container.ports, _port),
-        env=container.env and each(container.env, _env),
+        ports=container.ports and map_items(container.ports, _port),
+        env=container.env and map_items(container.env, _env),
         liveness_probe=container.liveness_probe and _probe(container.liveness_probe),
         readiness_probe=container.readiness_probe and _probe(container.readiness_probe),
         startup_probe=container.startup_probe and _probe(container.startup_probe),
@@ -146,15 +146,16 @@ def _requests_from_limits(container: Container) -> Container:
 
 
 def _pod_level_requests(spec: PodSpec, resources: ResourceRequirements) -> ResourceRequirements:
-    """Pod-level requests that were left out: what the containers ask for, else the pod-level limit.
+    """Return the default of pod-level requests: the sum of the containers' requests, else the pod-level
+    limit.
 
-    Huge pages cannot be overcommitted, so theirs is always the limit. Without any pod-level limit nothing
-    is filled in.
+    Huge pages cannot be overcommitted, so their request is always the limit. Without a pod-level limit there
+    is no default.
     """
     if not resources.limits:
         return resources
-    asked = container_requests_total(spec).items()
-    wanted = {name: str(value) for name, value in asked if not name.startswith(HUGE_PAGES)}
+    requested = container_requests_total(spec).items()
+    wanted = {name: str(value) for name, value in requested if not name.startswith(HUGE_PAGES)}
     requests = {**resources.limits, **wanted}
     missing = {
         name: value
@@ -165,7 +166,8 @@ def _pod_level_requests(spec: PodSpec, resources: ResourceRequirements) -> Resou
 
 
 def _huge_page_limits(spec: PodSpec, resources: ResourceRequirements) -> ResourceRequirements:
-    """The containers' huge pages count for the pod, once it sets anything at its own level."""
+    """Return pod-level resources with the containers' huge pages as limits, if any pod-level resource is
+    set."""
     if not resources.requests and not resources.limits:
         return resources
     missing = {
@@ -177,9 +179,9 @@ def _huge_page_limits(spec: PodSpec, resources: ResourceRequirements) -> Resourc
 
 
 def _host_ports(container: Container) -> Container:
-    """On the host's network a container's port *is* the host's port."""
+    """Return a container on the host's network, where a container port equals its host port."""
 
-    def same(port: ContainerPort) -> ContainerPort:
+    def host_port(port: ContainerPort) -> ContainerPort:
         return fill_empty(port, host_port=port.container_port) if port.container_port else port
 
-    return change(container, ports=each(container.ports, same))
+    return change(container, ports=map_items(container.ports, host_port))

@@ -1,7 +1,7 @@
-"""``matchLabelKeys``: labels of the incoming pod itself, made part of its own selectors.
+"""``matchLabelKeys``: keys of the new pod's labels that become part of its own selectors.
 
-A pod that says "spread me among those of my own revision" names the label key; its value is known only
-when the pod exists. So the key is turned into an expression of the selector once, at creation.
+A pod that spreads among the pods of its own revision names only the label's key, because the value is known
+once the pod exists. Its creation replaces the key by an expression in the selector.
 
 Upstream: ``applyMatchLabelKeysAndMismatchLabelKeys`` in ``pkg/registry/core/pod/strategy.go``.
 """
@@ -18,62 +18,62 @@ from podling.api.core_v1 import (
     WeightedPodAffinityTerm,
 )
 from podling.api.meta_v1 import LabelSelector, LabelSelectorRequirement
-from podling.apiserver.kinds.common.filling import change, each
+from podling.apiserver.kinds.common.filling import change, map_items
 
 
 def apply_label_keys(spec: PodSpec, labels: Mapping[str, str]) -> PodSpec:
-    """``spec`` with every ``matchLabelKeys`` and ``mismatchLabelKeys`` merged into its selector."""
+    """Return ``spec`` with every ``matchLabelKeys`` and ``mismatchLabelKeys`` merged into its selector."""
     if spec.affinity is None and not spec.topology_spread_constraints:
         return spec
 
-    def spread(constraint: TopologySpreadConstraint) -> TopologySpreadConstraint:
-        selector = _merged(constraint.label_selector, constraint.match_label_keys, (), labels)
+    def merge_constraint(constraint: TopologySpreadConstraint) -> TopologySpreadConstraint:
+        selector = _merge(constraint.label_selector, constraint.match_label_keys, (), labels)
         return change(constraint, label_selector=selector)
 
-    def term(found: PodAffinityTerm) -> PodAffinityTerm:
-        selector = _merged(found.label_selector, found.match_label_keys, found.mismatch_label_keys, labels)
+    def merge_term(found: PodAffinityTerm) -> PodAffinityTerm:
+        selector = _merge(found.label_selector, found.match_label_keys, found.mismatch_label_keys, labels)
         return change(found, label_selector=selector)
 
-    def weighted(found: WeightedPodAffinityTerm) -> WeightedPodAffinityTerm:
-        return change(found, pod_affinity_term=term(found.pod_affinity_term))
+    def merge_weighted_term(found: WeightedPodAffinityTerm) -> WeightedPodAffinityTerm:
+        return change(found, pod_affinity_term=merge_term(found.pod_affinity_term))
 
     affinity = spec.affinity
     if affinity is not None:
-        affinity = _affinity(affinity, term, weighted)
-    constraints = each(spec.topology_spread_constraints, spread)
+        affinity = _affinity(affinity, merge_term, merge_weighted_term)
+    constraints = map_items(spec.topology_spread_constraints, merge_constraint)
     return change(spec, affinity=affinity, topology_spread_constraints=constraints)
 
 
 def _affinity(
     affinity: Affinity,
-    term: Callable[[PodAffinityTerm], PodAffinityTerm],
-    weighted: Callable[[WeightedPodAffinityTerm], WeightedPodAffinityTerm],
+    merge_term: Callable[[PodAffinityTerm], PodAffinityTerm],
+    merge_weighted_term: Callable[[WeightedPodAffinityTerm], WeightedPodAffinityTerm],
 ) -> Affinity:
     pod, anti = affinity.pod_affinity, affinity.pod_anti_affinity
     if pod is not None:
         pod = change(
             pod,
-            required_during_scheduling_ignored_during_execution=each(
-                pod.required_during_scheduling_ignored_during_execution, term
+            required_during_scheduling_ignored_during_execution=map_items(
+                pod.required_during_scheduling_ignored_during_execution, merge_term
             ),
-            preferred_during_scheduling_ignored_during_execution=each(
-                pod.preferred_during_scheduling_ignored_during_execution, weighted
+            preferred_during_scheduling_ignored_during_execution=map_items(
+                pod.preferred_during_scheduling_ignored_during_execution, merge_weighted_term
             ),
         )
     if anti is not None:
         anti = change(
             anti,
-            required_during_scheduling_ignored_during_execution=each(
-                anti.required_during_scheduling_ignored_during_execution, term
+            required_during_scheduling_ignored_during_execution=map_items(
+                anti.required_during_scheduling_ignored_during_execution, merge_term
             ),
-            preferred_during_scheduling_ignored_during_execution=each(
-                anti.preferred_during_scheduling_ignored_during_execution, weighted
+            preferred_during_scheduling_ignored_during_execution=map_items(
+                anti.preferred_during_scheduling_ignored_during_execution, merge_weighted_term
             ),
         )
     return change(affinity, pod_affinity=pod, pod_anti_affinity=anti)
 
 
-def _merged(
+def _merge(
     selector: LabelSelector | None,
     match: tuple[str, ...],
     mismatch: tuple[str, ...],

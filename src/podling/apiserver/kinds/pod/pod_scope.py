@@ -1,4 +1,4 @@
-"""What the parts of pod validation need to know of the pod beside the value they look at."""
+"""``PodScope``: data about the whole pod for the validation of its parts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ AnyContainer = Container | EphemeralContainer
 class PodScope(Struct):
     """One pod spec under validation.
 
-    ``volumes`` are those that were found valid, by name: what mounts may refer to. ``pod_name`` is
-    empty for templates. A template may leave out what only a real pod must have (``is_pod``).
+    ``volumes`` are the valid volumes by name, which mounts may refer to. ``pod_name`` is empty for templates.
+    A template may omit fields that only a real pod requires (``is_pod``).
     """
 
     spec: PodSpec
     is_pod: bool = False
-    is_kept: bool = False
-    """Whether it is there already: what newer rules refuse may stay."""
+    is_stored: bool = False
+    """True if the pod is stored: newer rules do not apply to its fields."""
     pod_name: str = ""
     volumes: dict[str, Volume] = {}
     windows_options: bool = False
-    """Whether a security context was met that has any."""
+    """Set to True by a security context with Windows options."""
     reads_files: bool = False
-    """Whether a variable was met that comes from a file of a volume."""
+    """Set to True by a variable from a file on a volume."""
 
     @property
     def grace_seconds(self) -> int | None:
@@ -44,7 +44,7 @@ class PodScope(Struct):
 
 
 def each_container(spec: PodSpec, path: Path) -> Iterator[tuple[AnyContainer, Path]]:
-    """Every container of every sort with its path, in the order in which Kubernetes visits them."""
+    """Yield every container of every type with its path, in the order in which Kubernetes visits them."""
     for position, container in enumerate(spec.init_containers):
         yield container, path.child("initContainers").index(position)
     for position, container in enumerate(spec.containers):

@@ -1,7 +1,7 @@
-"""``pods/status``: what the kubelet and controllers may say of a pod.
+"""``pods/status``: updates of a pod's status by the kubelet and controllers.
 
-Upstream: ``podStatusStrategy`` in ``pkg/registry/core/pod/strategy.go`` and ``ValidatePodStatusUpdate``
-in ``pkg/apis/core/validation/validation.go``.
+Upstream: ``podStatusStrategy`` in ``pkg/registry/core/pod/strategy.go`` and ``ValidatePodStatusUpdate`` in
+``pkg/apis/core/validation/validation.go``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from podling.api.core_v1 import Container, HostIP, Pod, PodCondition, PodIP, Pod
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.address_warnings import ip_warnings
 from podling.apiserver.kinds.common.checks import Errors
-from podling.apiserver.kinds.common.filling import change, each
+from podling.apiserver.kinds.common.filling import change, map_items
 from podling.apiserver.kinds.pod.container_status_validation import (
     validate_claim_statuses,
     validate_container_statuses,
@@ -27,8 +27,8 @@ _ALIVE_AGAIN = "may not be transitioned to non-terminated state"
 _ONE_PER_FAMILY = "may specify no more than one IP for each IP family"
 
 
-def keep_recorded(new: PodStatus, old: PodStatus) -> PodStatus:
-    """What a writer that does not know better leaves out stays as it was; the pod's addresses agree."""
+def keep_omitted_values(new: PodStatus, old: PodStatus) -> PodStatus:
+    """Return ``new`` with the values of ``old`` that older clients omit, and with consistent pod IPs."""
     pod_ips = new.pod_ips
     if new.pod_ip and (not pod_ips or pod_ips[0].ip != new.pod_ip):
         pod_ips = (PodIP(ip=new.pod_ip),)
@@ -38,7 +38,7 @@ def keep_recorded(new: PodStatus, old: PodStatus) -> PodStatus:
         pod_ips=pod_ips,
         qos_class=new.qos_class or old.qos_class,
         observed_generation=new.observed_generation or old.observed_generation,
-        conditions=each(new.conditions, lambda condition: _with_generation(condition, old)),
+        conditions=map_items(new.conditions, lambda condition: _with_generation(condition, old)),
     )
 
 
@@ -54,7 +54,7 @@ def validate_status_update(new: Pod, old: Pod) -> Errors:
     errors = annotation_changes(new, old)
     for position, condition in enumerate(status.conditions):
         where = STATUS.child("conditions").index(position)
-        errors += _generation(where, condition.observed_generation)
+        errors += _generation_errors(where, condition.observed_generation)
         problems = names.qualified_name_errors(condition.type)
         errors += checks.invalid_each(where.child("Type"), condition.type, problems)
     nominated = status.nominated_node_name
@@ -63,22 +63,22 @@ def validate_status_update(new: Pod, old: Pod) -> Errors:
         if old.spec.node_name:
             text = "may not be set on pods that are already bound to a node"
             errors.append(fields.forbidden(STATUS.child("nominatedNodeName"), text))
-    errors += _generation(STATUS, status.observed_generation)
+    errors += _generation_errors(STATUS, status.observed_generation)
     errors += checks.immutable(STATUS.child("qosClass"), status.qos_class, before.qos_class)
-    errors += _transitions(new, old)
+    errors += _restart_errors(new, old)
     errors += validate_claim_statuses(STATUS.child("resourceClaimStatuses"), new)
     if status.extended_resource_claim_status is not None:
         where = STATUS.child("extendedResourceClaimStatus")
         errors += validate_extended_claim(where, status.extended_resource_claim_status, new.spec)
-    errors += _addresses(STATUS.child("podIPs"), _ips(status.pod_ips), _ips(before.pod_ips))
+    errors += _address_errors(STATUS.child("podIPs"), _ips(status.pod_ips), _ips(before.pod_ips))
     if status.host_ips and (status.host_ip or "") != status.host_ips[0].ip:
         where = STATUS.child("hostIPs").index(0).child("ip")
         errors.append(fields.invalid(where, status.host_ips[0].ip, "must be equal to `hostIP`"))
-    errors += _addresses(STATUS.child("hostIPs"), _ips(status.host_ips), _ips(before.host_ips))
+    errors += _address_errors(STATUS.child("hostIPs"), _ips(status.host_ips), _ips(before.host_ips))
     return errors + validate_container_statuses(STATUS, new)
 
 
-def _generation(path: Path, value: int | None) -> Errors:
+def _generation_errors(path: Path, value: int | None) -> Errors:
     if value is None or value >= 0:
         return []
     return [fields.invalid(path.child("observedGeneration"), value, "must be a non-negative integer")]
@@ -88,10 +88,10 @@ def _ips(addresses: Sequence[PodIP] | Sequence[HostIP]) -> list[str]:
     return [address.ip for address in addresses]
 
 
-def _transitions(new: Pod, old: Pod) -> Errors:
-    """A container that ended and may not be restarted stays ended."""
+def _restart_errors(new: Pod, old: Pod) -> Errors:
+    """Return an error for each ended container that runs again although it may not restart."""
     spec, status, before = old.spec, new.status, old.status
-    restart_all = _restarts_everything(old)
+    restart_all = _can_restart_all(old)
     errors: Errors = []
     for field, after, earlier, containers in (
         ("containerStatuses", status.container_statuses, before.container_statuses, spec.containers),
@@ -116,7 +116,7 @@ def _transitions(new: Pod, old: Pod) -> Errors:
     return errors
 
 
-def _restarts_everything(pod: Pod) -> bool:
+def _can_restart_all(pod: Pod) -> bool:
     return any(
         rule.action == "RestartAllContainers"
         for container in (*pod.spec.containers, *pod.spec.init_containers)
@@ -125,10 +125,10 @@ def _restarts_everything(pod: Pod) -> bool:
 
 
 def _may_restart(container: Container, spec: PodSpec, exit_code: int) -> bool:
-    """By the container's own policy, else by the pod's.
+    """Return whether the container's own restart policy, else the pod's, permits a restart.
 
-    Kubernetes also asks which rule speaks of the exit code. Here any rule will do: a node that lost its
-    power begins again with containers whose end it did not see.
+    Kubernetes also matches the exit code with the rules. Here any rule is enough: after a power failure, a
+    node restarts containers whose exit it did not observe.
     """
     if container.restart_policy_rules:
         return True
@@ -136,8 +136,8 @@ def _may_restart(container: Container, spec: PodSpec, exit_code: int) -> bool:
     return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
 
 
-def _addresses(path: Path, new: Sequence[str], old: Sequence[str]) -> Errors:
-    """One of each family; what was there before may stay, whatever it is."""
+def _address_errors(path: Path, new: Sequence[str], old: Sequence[str]) -> Errors:
+    """Return the errors in addresses, at most one per family. Those in ``old`` stay valid."""
     errors: Errors = []
     for position, address in enumerate(new):
         errors += checks.ip(path.index(position), address) if address not in old else []
@@ -148,7 +148,7 @@ def _addresses(path: Path, new: Sequence[str], old: Sequence[str]) -> Errors:
 
 
 def status_warnings(status: PodStatus) -> list[str]:
-    """Addresses that are written in ways which some read otherwise."""
+    """Return warnings about addresses that other programs may parse differently."""
     found: list[str] = []
     for name, addresses in (("podIPs", _ips(status.pod_ips)), ("hostIPs", _ips(status.host_ips))):
         for position, address in enumerate(addresses):

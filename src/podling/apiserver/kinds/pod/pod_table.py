@@ -1,8 +1,7 @@
-"""A pod as one row of ``kubectl get pods``: what its many states come to in one word.
+"""The table row of a pod in ``kubectl get pods``.
 
-STATUS starts as the phase and is overridden by ever more particular facts: the status' reason, a
-scheduling gate, the first init container that is not done, the last regular container that has
-something to say, and last of all a deletion under way.
+STATUS starts as the phase. More specific facts override it, in this order: the status' reason, a scheduling
+gate, the first init container that is not done, the first regular container with a reason, and a deletion.
 
 Upstream: ``printPod`` in ``pkg/printers/internalversion/printers.go``.
 """
@@ -16,7 +15,7 @@ from typing import Any
 
 from podling.api.core_v1 import ContainerStateTerminated, ContainerStatus, Pod
 from podling.apiserver.kinds.common.base import RowCondition
-from podling.apiserver.kinds.common.cells import AGE, NAME, NONE, age, age_since, or_none, wide
+from podling.apiserver.kinds.common.cells import AGE, NAME, NONE, age, age_since, value_or_none, wide_column
 from podling.machinery.pods import condition, is_sidecar, is_terminal
 from podling.machinery.tables import Column
 
@@ -26,10 +25,10 @@ COLUMNS = (
     Column("Status", description="What the states of the pod's containers come to"),
     Column("Restarts", description="How often containers were restarted, and when the last time"),
     AGE,
-    wide("IP", "Address of the pod"),
-    wide("Node", "Node the pod is bound to"),
-    wide("Nominated Node", "Node that is being freed for the pod"),
-    wide("Readiness Gates", "Readiness gates that are met, of those the pod has"),
+    wide_column("IP", "Address of the pod"),
+    wide_column("Node", "Node the pod is bound to"),
+    wide_column("Nominated Node", "Node that is being freed for the pod"),
+    wide_column("Readiness Gates", "Readiness gates that are met, of those the pod has"),
 )
 
 NODE_LOST = "NodeLost"
@@ -38,7 +37,7 @@ NODE_LOST = "NodeLost"
 
 @dataclass(slots=True)
 class _Tally:
-    """What is counted while walking over container statuses."""
+    """Counts and the status word over all container statuses."""
 
     reason: str
     ready: int = 0
@@ -64,20 +63,20 @@ def row(pod: Pod, now: datetime) -> tuple[Any, ...]:
         tally.reason,
         restarts,
         age(pod, now),
-        or_none(pod.status.pod_ips[0].ip if pod.status.pod_ips else None),
-        or_none(pod.spec.node_name),
-        or_none(pod.status.nominated_node_name),
+        value_or_none(pod.status.pod_ips[0].ip if pod.status.pod_ips else None),
+        value_or_none(pod.spec.node_name),
+        value_or_none(pod.status.nominated_node_name),
         _readiness_gates(pod),
     )
 
 
 def status_word(pod: Pod) -> str:
-    """The STATUS column alone."""
+    """Return the STATUS cell."""
     return _summary(pod).reason
 
 
 def row_conditions(pod: Pod) -> tuple[RowCondition, ...]:
-    """Marks the rows of finished pods, which ``kubectl`` may hide or grey out."""
+    """Return the condition of finished pods' rows, which ``kubectl`` may hide or grey out."""
     texts = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
     phase = pod.status.phase or ""
     if phase not in texts:
@@ -107,7 +106,7 @@ def _sidecar_names(pod: Pod) -> set[str]:
 
 
 def _init_containers(pod: Pod, tally: _Tally) -> bool:
-    """Walk the init containers up to the first that is not done; True if there is one."""
+    """Count the init containers up to the first that is not done; return True if there is one."""
     sidecars = _sidecar_names(pod)
     for position, status in enumerate(pod.status.init_container_statuses):
         tally.count_restarts(status)
@@ -118,7 +117,7 @@ def _init_containers(pod: Pod, tally: _Tally) -> bool:
             tally.ready += status.ready
             continue
         if terminated is not None:
-            tally.reason = f"Init:{_ended(terminated)}"
+            tally.reason = f"Init:{_ended_word(terminated)}"
         elif waiting is not None and waiting.reason and waiting.reason != "PodInitializing":
             tally.reason = f"Init:{waiting.reason}"
         else:
@@ -128,9 +127,9 @@ def _init_containers(pod: Pod, tally: _Tally) -> bool:
 
 
 def _regular_containers(pod: Pod, tally: _Tally) -> None:
-    """Walk the regular containers, last to first, so that the first one has the last word."""
+    """Count the regular containers in reverse, so that the first one decides the status word."""
     tally.restarts, tally.last_restart = 0, None
-    for status in _of(_sidecar_names(pod), pod.status.init_container_statuses):
+    for status in _statuses_of(_sidecar_names(pod), pod.status.init_container_statuses):
         tally.count_restarts(status)
     running = False
     error = ""
@@ -140,30 +139,30 @@ def _regular_containers(pod: Pod, tally: _Tally) -> None:
         if waiting is not None and waiting.reason:
             tally.reason = waiting.reason
         elif terminated is not None:
-            tally.reason = _ended(terminated)
+            tally.reason = _ended_word(terminated)
             error = tally.reason if terminated.exit_code else error
         elif status.ready and status.state.running is not None:
             running = True
             tally.ready += 1
     if tally.reason == "Completed":
-        tally.reason = _completed(pod, running, error)
+        tally.reason = _completed_word(pod, running, error)
 
 
-def _completed(pod: Pod, running: bool, error: str) -> str:
-    """One container completed; the others decide what that means for the pod."""
+def _completed_word(pod: Pod, running: bool, error: str) -> str:
+    """Return the status word of a pod with a completed container, which depends on the others."""
     ready = condition(pod, "Ready")
     if running and ready is not None and ready.status == "True":
         return "Running"
     return error or ("NotReady" if running else "Completed")
 
 
-def _ended(terminated: ContainerStateTerminated) -> str:
+def _ended_word(terminated: ContainerStateTerminated) -> str:
     if terminated.reason:
         return terminated.reason
     return f"Signal:{terminated.signal}" if terminated.signal else f"ExitCode:{terminated.exit_code}"
 
 
-def _of(names: set[str], statuses: Iterable[ContainerStatus]) -> list[ContainerStatus]:
+def _statuses_of(names: set[str], statuses: Iterable[ContainerStatus]) -> list[ContainerStatus]:
     return [status for status in statuses if status.name in names]
 
 

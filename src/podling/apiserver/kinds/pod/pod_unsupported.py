@@ -1,11 +1,10 @@
-"""Fields of a pod that this cluster's kubelets do not honour yet: each is named in a warning.
+"""Warnings about pod fields that this cluster's kubelets do not support.
 
-No field of a manifest may be ignored in silence. What is honoured needs no entry; when a feature
-lands, its row is deleted. A row is a path into the pod's spec; ``[*]`` stands for every element, and
-``=false`` means a field that says something when it is false.
+No field of a manifest may be ignored without a warning. Supported fields need no entry: implementing a
+feature deletes its row. A row is a path into the pod's spec; ``[*]`` stands for every element, and ``=false``
+for a field that has an effect when it is false.
 
-The rows are kept as a tree, so that looking at a pod costs one look per field that could matter, not
-one walk per row.
+The rows form a tree, so that a pod is read once per field and not once per row.
 """
 
 from __future__ import annotations
@@ -44,29 +43,29 @@ UNSUPPORTED: tuple[str, ...] = (
     "security_context.windows_options",
     *(f"{container}.{field}" for container in _ANY_CONTAINER for field in _CONTAINER_FIELDS),
 )
-"""Paths by the types' Python names; the warning shows JSON names."""
+"""Paths in Python names; the warning shows JSON names."""
 
 Tree = dict[str, "Tree"]
 
 
-class _Look(NamedTuple):
-    """One step of the rows: where to look, and what to do with what is there."""
+class _Field(NamedTuple):
+    """A node in the tree of rows: a field to read and the fields below it."""
 
     field: str
     each: bool
-    """Look into every element."""
+    """True if the fields below are those of every element."""
     when_false: bool
-    """The field says something when it is false, and else nothing."""
-    below: tuple[_Look, ...]
-    """Where to look in what was found; nowhere for the end of a row."""
+    """True if the field has an effect only when it is false."""
+    below: tuple[_Field, ...]
+    """The fields below; empty at the end of a row."""
 
 
 def unsupported_fields(spec: PodSpec) -> list[str]:
-    """One warning for each field set that has no effect here."""
-    return [f"spec.{shown}: not honoured by this cluster" for shown in _present(spec, _LOOKS)]
+    """Return a warning for each field set that has no effect here."""
+    return [f"spec.{shown}: not honoured by this cluster" for shown in _paths_set(spec, _FIELDS)]
 
 
-def _tree_of(rows: tuple[str, ...]) -> Tree:
+def _tree_from_rows(rows: tuple[str, ...]) -> Tree:
     tree: Tree = {}
     for row in rows:
         branch = tree
@@ -75,34 +74,34 @@ def _tree_of(rows: tuple[str, ...]) -> Tree:
     return tree
 
 
-def _looks_of(tree: Tree) -> tuple[_Look, ...]:
+def _fields_from_tree(tree: Tree) -> tuple[_Field, ...]:
     return tuple(
-        _Look(
+        _Field(
             field=step.removesuffix("[*]").removesuffix("=false"),
             each=step.endswith("[*]"),
             when_false=step.endswith("=false"),
-            below=_looks_of(branch),
+            below=_fields_from_tree(branch),
         )
         for step, branch in tree.items()
     )
 
 
-_LOOKS = _looks_of(_tree_of(UNSUPPORTED))
+_FIELDS = _fields_from_tree(_tree_from_rows(UNSUPPORTED))
 
 
-def _present(value: Any, looks: tuple[_Look, ...]) -> list[str]:
-    """The JSON paths, from ``value`` on, of what is looked for and is set; named only once it was found."""
+def _paths_set(value: Any, fields: tuple[_Field, ...]) -> list[str]:
+    """Return the JSON paths below ``value`` of the fields that are set."""
     found: list[str] = []
-    for field, each, when_false, below in looks:
+    for field, each, when_false, below in fields:
         there = getattr(value, field)
         if there is not False if when_false else not there:
             continue
         if each:
             for position, element in enumerate(there):
-                inner = _present(element, below)
+                inner = _paths_set(element, below)
                 found += [f"{_json_name(type(value), field)}[{position}].{path}" for path in inner]
         elif below:
-            found += [f"{_json_name(type(value), field)}.{path}" for path in _present(there, below)]
+            found += [f"{_json_name(type(value), field)}.{path}" for path in _paths_set(there, below)]
         else:
             found.append(_json_name(type(value), field))
     return found

@@ -1,8 +1,7 @@
-"""What may change in a pod once it exists, by each of its doors.
+"""Permitted changes of existing pods, for the main resource and each subresource.
 
-The pod itself takes few changes (images, deadlines, more tolerations, fewer gates); resources change
-through ``resize``, ephemeral containers are added through ``ephemeralcontainers``, and the status has
-rules that keep containers from coming back to life.
+The pod itself permits few changes (images, deadlines, more tolerations, fewer gates). ``resize`` changes
+resources, ``ephemeralcontainers`` adds ephemeral containers, and ``status`` may not restart ended containers.
 
 Upstream: ``ValidatePodUpdate``, ``ValidatePodResize``, ``ValidatePodEphemeralContainersUpdate`` and
 ``ValidatePodStatusUpdate`` in ``pkg/apis/core/validation/validation.go``.
@@ -35,7 +34,7 @@ _ADDITIONS_TO_SELECTOR = "only additions to spec.nodeSelector are allowed (no mu
 
 
 def validate_pod_update(new: Pod, old: Pod) -> Errors:
-    """An update of the pod itself."""
+    """Return the errors in an update of the main resource."""
     errors = validate_pod(new) + annotation_changes(new, old)
     for field, after, before in (
         ("containers", new.spec.containers, old.spec.containers),
@@ -48,12 +47,12 @@ def validate_pod_update(new: Pod, old: Pod) -> Errors:
             here = SPEC.child(field).index(position)
             errors += [] if container.image else [fields.required(here.child("image"))]
             errors += image_whitespace(here, container)
-    found, stop = _deadline(SPEC.child("activeDeadlineSeconds"), new.spec, old.spec)
+    found, stop = _deadline_errors(SPEC.child("activeDeadlineSeconds"), new.spec, old.spec)
     errors += found
     if stop:
         return errors
-    errors += _tolerations(SPEC.child("tolerations"), new.spec.tolerations, old.spec.tolerations)
-    errors += _gates(SPEC.child("schedulingGates"), new.spec, old.spec)
+    errors += _toleration_errors(SPEC.child("tolerations"), new.spec.tolerations, old.spec.tolerations)
+    errors += _gate_errors(SPEC.child("schedulingGates"), new.spec, old.spec)
     if new.spec == old.spec:
         return errors
     rest, found = _without_mutable(new.spec, old.spec)
@@ -63,13 +62,13 @@ def validate_pod_update(new: Pod, old: Pod) -> Errors:
     return errors
 
 
-def only_managers(new: ObjectMeta, old: ObjectMeta) -> ObjectMeta:
-    """``old`` with nothing but the record of who set what: such a door changes no metadata."""
+def with_new_managed_fields(new: ObjectMeta, old: ObjectMeta) -> ObjectMeta:
+    """Return ``old`` with the new managed fields only, for subresources that change no metadata."""
     return change(old, managed_fields=new.managed_fields)
 
 
-def _deadline(path: Path, new: PodSpec, old: PodSpec) -> tuple[Errors, bool]:
-    """A deadline may be set, and lowered; the second value says that nothing more is looked at."""
+def _deadline_errors(path: Path, new: PodSpec, old: PodSpec) -> tuple[Errors, bool]:
+    """Return errors unless a deadline was set or lowered; True as second value stops further checks."""
     after, before = new.active_deadline_seconds, old.active_deadline_seconds
     if after is None:
         text = "must not update from a positive integer to nil value"
@@ -81,19 +80,19 @@ def _deadline(path: Path, new: PodSpec, old: PodSpec) -> tuple[Errors, bool]:
     return [], False
 
 
-def _tolerations(path: Path, new: tuple[Toleration, ...], old: tuple[Toleration, ...]) -> Errors:
-    kept = {_timeless(toleration) for toleration in new}
-    if all(_timeless(toleration) in kept for toleration in old):
+def _toleration_errors(path: Path, new: tuple[Toleration, ...], old: tuple[Toleration, ...]) -> Errors:
+    kept = {_without_seconds(toleration) for toleration in new}
+    if all(_without_seconds(toleration) in kept for toleration in old):
         return []
     text = "existing toleration can not be modified except its tolerationSeconds"
     return [fields.forbidden(path, text)]
 
 
-def _timeless(toleration: Toleration) -> tuple[str | None, ...]:
+def _without_seconds(toleration: Toleration) -> tuple[str | None, ...]:
     return (toleration.key, toleration.operator, toleration.value, toleration.effect)
 
 
-def _gates(path: Path, new: PodSpec, old: PodSpec) -> Errors:
+def _gate_errors(path: Path, new: PodSpec, old: PodSpec) -> Errors:
     known = {gate.name for gate in old.scheduling_gates}
     return [
         fields.forbidden(
@@ -106,7 +105,7 @@ def _gates(path: Path, new: PodSpec, old: PodSpec) -> Errors:
 
 
 def _without_mutable(new: PodSpec, old: PodSpec) -> tuple[PodSpec, Errors]:
-    """``new`` with everything that may change set back, so that what still differs is what may not."""
+    """Return ``new`` with all mutable fields of ``old``: any remaining difference is an error."""
     rest = change(
         new,
         containers=_with_images(new.containers, old.containers),
@@ -118,15 +117,15 @@ def _without_mutable(new: PodSpec, old: PodSpec) -> tuple[PodSpec, Errors]:
     grace = old.termination_grace_period_seconds
     if grace is not None and grace < 0 and new.termination_grace_period_seconds == 1:
         rest = change(rest, termination_grace_period_seconds=grace)
-    return _gated(rest, old) if old.scheduling_gates else (rest, [])
+    return _restore_node_selection(rest, old) if old.scheduling_gates else (rest, [])
 
 
 def _with_images(new: Sequence[Container], old: Sequence[Container]) -> tuple[Container, ...]:
     return tuple(change(after, image=before.image) for after, before in zip(new, old, strict=True))
 
 
-def _gated(rest: PodSpec, old: PodSpec) -> tuple[PodSpec, Errors]:
-    """While a pod is gated, its choice of nodes may still be narrowed."""
+def _restore_node_selection(rest: PodSpec, old: PodSpec) -> tuple[PodSpec, Errors]:
+    """Return ``rest`` with the node selection of ``old``, which a gated pod may narrow, and the errors."""
     errors: Errors = []
     selector = rest.node_selector
     if selector != old.node_selector:
@@ -137,7 +136,7 @@ def _gated(rest: PodSpec, old: PodSpec) -> tuple[PodSpec, Errors]:
     after, before = _node_affinity(rest.affinity), _node_affinity(old.affinity)
     if after == before:
         return rest, errors
-    errors += _narrowed(SPEC.child("affinity", "nodeAffinity"), after, before)
+    errors += _narrowing_errors(SPEC.child("affinity", "nodeAffinity"), after, before)
     affinity = rest.affinity
     if affinity is None:
         affinity = Affinity(node_affinity=before)
@@ -156,8 +155,8 @@ def _required(affinity: NodeAffinity | None) -> NodeSelector | None:
     return None if affinity is None else affinity.required_during_scheduling_ignored_during_execution
 
 
-def _narrowed(path: Path, new: NodeAffinity | None, old: NodeAffinity | None) -> Errors:
-    """Required terms may get more expressions, never fewer or others; a pod without may get any."""
+def _narrowing_errors(path: Path, new: NodeAffinity | None, old: NodeAffinity | None) -> Errors:
+    """Return errors for required terms with fewer or other expressions; a pod without terms may get any."""
     before = _required(old)
     if before is None or not before.node_selector_terms:
         return []
@@ -181,10 +180,10 @@ def _narrowed(path: Path, new: NodeAffinity | None, old: NodeAffinity | None) ->
 
 
 def validate_ephemeral_update(new: Pod, old: Pod) -> Errors:
-    """``ephemeralcontainers``: only additions. What else differs was put back before."""
+    """Return errors for changed or removed ephemeral containers; other changes were already dropped."""
     if MIRROR_ANNOTATION in old.metadata.annotations:
         refusal = fields.forbidden(Path(), "static pods do not support ephemeral containers")
-        return [checks.of_the_whole(refusal)]
+        return [checks.error_of_whole_object(refusal)]
     errors = validate_pod(new) + annotation_changes(new, old)
     where = SPEC.child("ephemeralContainers")
     present = {container.name: container for container in new.spec.ephemeral_containers}

@@ -1,6 +1,6 @@
-"""Validation of a pod and of a pod template: the frame into which the other files fit.
+"""Validation of pods and pod templates, which calls the validation of their parts.
 
-The order of the checks is Kubernetes', because the order of the causes in its answer is.
+The order of the checks is Kubernetes', because it is the order of the causes in the response.
 
 Upstream: ``ValidatePodCreate``, ``ValidatePodSpec`` and ``ValidatePodTemplateSpec`` in
 ``pkg/apis/core/validation/validation.go``.
@@ -44,8 +44,8 @@ MAX_SEARCH_CHARACTERS = 2048
 
 
 def validate_pod_create(pod: Pod) -> Errors:
-    """A pod that is to be created."""
-    errors = validate_pod(pod, is_kept=False)
+    """Return the errors in a new pod."""
+    errors = validate_pod(pod, is_stored=False)
     if pod.spec.ephemeral_containers:
         errors.append(fields.forbidden(SPEC.child("ephemeralContainers"), "cannot be set on create"))
     if pod.spec.node_name and pod.spec.scheduling_gates:
@@ -55,13 +55,13 @@ def validate_pod_create(pod: Pod) -> Errors:
     return errors + (validate_profiles(SPEC, annotations, pod.spec) if annotations else [])
 
 
-def validate_pod(pod: Pod, *, is_kept: bool = True) -> Errors:
-    """What holds for a pod at any time: its own annotations and its spec."""
+def validate_pod(pod: Pod, *, is_stored: bool = True) -> Errors:
+    """Return the errors in any pod's annotations and spec."""
     spec = pod.spec
     annotations = pod.metadata.annotations
     errors = validate_annotations(ANNOTATIONS, annotations, spec) if annotations else []
     name = pod.metadata.name or ""
-    errors += validate_pod_spec(SPEC, spec, pod_name=name, is_pod=True, is_kept=is_kept)
+    errors += validate_pod_spec(SPEC, spec, pod_name=name, is_pod=True, is_stored=is_stored)
     if spec.volumes and not spec.service_account_name:
         errors += _tokens_without_account(SPEC.child("volumes"), spec)
     for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
@@ -71,7 +71,7 @@ def validate_pod(pod: Pod, *, is_kept: bool = True) -> Errors:
 
 
 def validate_pod_template(path: Path, template: PodTemplateSpec) -> Errors:
-    """The template of a workload; ``path`` is where it stands (``spec.template``)."""
+    """Return the errors in a workload's template at ``path`` (``spec.template``)."""
     spec, annotations = template.spec, template.metadata.annotations
     errors = checks.labels(path.child("labels"), template.metadata.labels)
     if annotations:
@@ -100,9 +100,9 @@ def _tokens_without_account(path: Path, spec: PodSpec) -> Errors:
 
 
 def validate_pod_spec(
-    path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: bool = False, is_kept: bool = False
+    path: Path, spec: PodSpec, *, pod_name: str = "", is_pod: bool = False, is_stored: bool = False
 ) -> Errors:
-    scope = PodScope(spec, is_pod=is_pod, is_kept=is_kept, pod_name=pod_name)
+    scope = PodScope(spec, is_pod=is_pod, is_stored=is_stored, pod_name=pod_name)
     errors: Errors = []
     if spec.termination_grace_period_seconds is None:
         errors.append(fields.required(path.child("terminationGracePeriodSeconds")))
@@ -159,7 +159,7 @@ def validate_pod_spec(
 
 
 def _names(path: Path, spec: PodSpec) -> Errors:
-    """Names of other objects, the pod's host name, and its deadline."""
+    """Return the errors in names of other objects, the host name, and the deadline."""
     errors: Errors = []
     for field, name in (("serviceAccountName", spec.service_account_name), ("nodeName", spec.node_name)):
         errors += checks.dns_subdomain(path.child(field), name) if name else []

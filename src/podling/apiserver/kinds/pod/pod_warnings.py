@@ -1,4 +1,4 @@
-"""Warnings about pods that are valid and still likely not what their author means.
+"""Warnings about valid pods with probable mistakes.
 
 Upstream: ``pkg/api/pod/warnings.go``.
 """
@@ -45,7 +45,7 @@ _WHOLE_RESOURCES = ("memory", "ephemeral-storage")
 
 
 def pod_warnings(pod: Pod, old: Pod | None) -> list[str]:
-    """Warnings for a pod that is created (``old`` is None) or changed."""
+    """Return the warnings about a new (``old`` is None) or changed pod."""
     found: list[str] = []
     if old is None:
         if pod.metadata.annotations:
@@ -60,7 +60,7 @@ def pod_warnings(pod: Pod, old: Pod | None) -> list[str]:
 
 
 def spec_warnings(path: Path, spec: PodSpec, metadata: ObjectMeta) -> list[str]:
-    """Warnings for a pod or a template of one; ``path`` is where it stands (empty for a pod)."""
+    """Return the warnings about a pod or template at ``path`` (empty for a pod)."""
     here, annotations = path.child("spec"), metadata.annotations
     found: list[str] = []
     if spec.node_selector or spec.affinity is not None or spec.topology_spread_constraints:
@@ -79,7 +79,7 @@ def spec_warnings(path: Path, spec: PodSpec, metadata: ObjectMeta) -> list[str]:
     if spec.overhead:
         found += checks.fraction_warnings(here.child("overhead"), spec.overhead, _WHOLE_RESOURCES)
     if annotations or any(
-        map(_says_more, spec.init_containers + spec.containers + spec.ephemeral_containers)
+        map(_has_fields_with_warnings, spec.init_containers + spec.containers + spec.ephemeral_containers)
     ):
         found += _containers(here, spec, path.child("metadata", "annotations"), annotations)
         found += _ports(here, spec)
@@ -92,14 +92,14 @@ def spec_warnings(path: Path, spec: PodSpec, metadata: ObjectMeta) -> list[str]:
     return found
 
 
-def _says_more(container: AnyContainer) -> bool:
-    """Whether a container has anything that there are warnings about."""
+def _has_fields_with_warnings(container: AnyContainer) -> bool:
+    """Return whether a container has any field with warnings."""
     resources = container.resources
     return bool(container.env or container.ports or resources.limits or resources.requests)
 
 
 def _app_armor_of_pod(annotations: Mapping[str, str], spec: PodSpec) -> Iterator[str]:
-    """By now the fields say the same as the annotations, where those say anything."""
+    """Yield the deprecation of AppArmor annotations, whose values the fields already have."""
     if spec.os is not None and spec.os.name == "windows":
         return
     for container, _ in each_container(spec, _POD):
@@ -147,7 +147,7 @@ def _containers(
                 yield from checks.fraction_warnings(where.child("requests"), resources.requests, (name,))
         seen: set[str] = set()
         for position, variable in enumerate(container.env):
-            if variable.name in seen and _hides(variable):
+            if variable.name in seen and _overwrites(variable):
                 at, name = here.child("env").index(position), json.dumps(variable.name)
                 yield f"{at}: hides previous definition of {name}, which may be dropped when using apply"
             seen.add(variable.name)
@@ -156,7 +156,7 @@ def _containers(
 def _annotations(
     path: Path, annotations: Mapping[str, str], container: AnyContainer, *, of_pod: bool
 ) -> Iterator[str]:
-    """Annotations in the place of fields; pods' own AppArmor profiles are told of apart."""
+    """Yield the deprecation of annotations for fields; pods' AppArmor annotations are reported separately."""
     own = container.security_context
     key = SECCOMP_CONTAINER + container.name
     if key in annotations and (own is None or own.seccomp_profile is None):
@@ -167,8 +167,8 @@ def _annotations(
         yield f"{path.key(key)}: {_USE_APP_ARMOR_FIELD}"
 
 
-def _hides(variable: EnvVar) -> bool:
-    """Whether a second definition forgets the first: it may build on it (``X: $(X)-more``)."""
+def _overwrites(variable: EnvVar) -> bool:
+    """Return whether a second definition overwrites the first; it may refer to it (``X: $(X)-more``)."""
     reference, value = f"$({variable.name})", variable.value or ""
     return variable.value_from is not None or value == reference or reference not in value
 

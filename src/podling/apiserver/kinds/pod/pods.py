@@ -1,4 +1,4 @@
-"""Pods: the strategy that puts the parts of the ``pod_*`` files together.
+"""Pods: the rules that join the ``pod_*`` modules.
 
 Upstream: ``pkg/registry/core/pod/strategy.go`` and ``pkg/registry/core/pod/storage/storage.go``.
 """
@@ -21,15 +21,15 @@ from podling.apiserver.kinds.pod.pod_defaults import default_pod
 from podling.apiserver.kinds.pod.pod_label_keys import apply_label_keys
 from podling.apiserver.kinds.pod.pod_resize import keep_only_resources, validate_resize
 from podling.apiserver.kinds.pod.pod_status_update import (
-    keep_recorded,
+    keep_omitted_values,
     status_warnings,
     validate_status_update,
 )
 from podling.apiserver.kinds.pod.pod_unsupported import unsupported_fields
 from podling.apiserver.kinds.pod.pod_update import (
-    only_managers,
     validate_ephemeral_update,
     validate_pod_update,
+    with_new_managed_fields,
 )
 from podling.apiserver.kinds.pod.pod_validation import validate_pod_create
 from podling.apiserver.kinds.pod.pod_warnings import pod_warnings
@@ -63,12 +63,12 @@ class PodRules(KindRules[Pod]):
     def prepare_update(self, new: Pod, old: Pod, context: Context) -> Pod:
         if context.subresource == "status":
             prepared = super().prepare_update(new, old, context)
-            return change(prepared, status=keep_recorded(prepared.status, old.status))
+            return change(prepared, status=keep_omitted_values(prepared.status, old.status))
         if context.subresource == "resize":
             return keep_only_resources(new, old)
         if context.subresource == "ephemeralcontainers":
             spec = change(old.spec, ephemeral_containers=new.spec.ephemeral_containers)
-            return change(old, spec=spec, metadata=only_managers(new.metadata, old.metadata))
+            return change(old, spec=spec, metadata=with_new_managed_fields(new.metadata, old.metadata))
         return change(new, status=old.status)
 
     def validate(self, obj: Pod, context: Context) -> Errors:
@@ -84,7 +84,7 @@ class PodRules(KindRules[Pod]):
         return validate_pod_update(new, old)
 
     def warnings(self, obj: Pod, old: Pod | None, context: Context) -> list[str]:
-        """On creation, as upstream; afterwards only where a container or an address can come in."""
+        """Return warnings about a new pod; later only where containers or addresses can be added."""
         if old is None:
             return pod_warnings(obj, old) + unsupported_fields(obj.spec)
         if context.subresource == "status":
@@ -92,7 +92,8 @@ class PodRules(KindRules[Pod]):
         return unsupported_fields(obj.spec) if context.subresource == "ephemeralcontainers" else []
 
     def grace_for(self, obj: Pod, requested: int | None) -> int:
-        """What was asked for, else the pod's own; none for a pod that runs nowhere (any more)."""
+        """Return the requested seconds, else the pod's own; 0 for a pod without a node or with a final
+        phase."""
         if not obj.spec.node_name or is_terminal(obj):
             return 0
         grace = obj.spec.termination_grace_period_seconds or 0 if requested is None else requested

@@ -1,4 +1,4 @@
-"""Validation of probes and lifecycle hooks: both run one handler.
+"""Validation of probes and lifecycle hooks, which have the same handlers.
 
 Upstream: ``validateProbe``, ``validateHandler`` and ``validateLifecycle`` in
 ``pkg/apis/core/validation/validation.go``.
@@ -31,7 +31,7 @@ PROBES = (
     ("readiness_probe", "readinessProbe"),
     ("startup_probe", "startupProbe"),
 )
-"""The three probes of a container: their Python and their JSON names."""
+"""The Python and JSON names of a container's three probes."""
 
 LINUX_SIGNALS = frozenset({
     "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT",
@@ -44,7 +44,7 @@ LINUX_SIGNALS = frozenset({
 
 
 def validate_probes(path: Path, container: Container, scope: PodScope) -> Errors:
-    """The probes of a container that may have them."""
+    """Return the errors in the probes of a regular container or sidecar."""
     errors: Errors = []
     for attribute, name in PROBES:
         probe = getattr(container, attribute)
@@ -88,7 +88,7 @@ def _probe(path: Path, probe: Probe, name: str, scope: PodScope) -> Errors:
 
 
 def _handler(path: Path, handler: Probe | LifecycleHandler, scope: PodScope) -> Errors:
-    """Exactly one handler; of further ones only their presence is reported."""
+    """Return the errors in exactly one handler; a second one is only reported as such."""
     errors: Errors = []
     found = False
     for attribute, name, check in _HANDLERS:

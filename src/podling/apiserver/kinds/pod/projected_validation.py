@@ -1,4 +1,4 @@
-"""Validation of projected volumes: several sources in one directory, so no two may claim one file.
+"""Validation of projected volumes: sources in one directory may not share a file path.
 
 Upstream: ``validateProjectionSources`` in ``pkg/apis/core/validation/validation.go``.
 """
@@ -46,13 +46,15 @@ def validate_projected(
         if source.downward_api is not None:
             for file in source.downward_api.items:
                 errors += check_file(here.child("downwardAPI"), file)
-            errors += _claim(path, ((file.path, file.path) for file in source.downward_api.items), taken)
+            errors += _claim_files(
+                path, ((file.path, file.path) for file in source.downward_api.items), taken
+            )
         if source.service_account_token is not None:
             errors += _token(path, here.child("serviceAccountToken"), source.service_account_token)
         if source.cluster_trust_bundle is not None:
             errors += _trust_bundle(here.child("clusterTrustBundle"), source.cluster_trust_bundle)
             bundle = source.cluster_trust_bundle.path
-            errors += _claim(path, ((bundle, bundle),), taken)
+            errors += _claim_files(path, ((bundle, bundle),), taken)
         if source.pod_certificate is not None:
             errors += _certificate(path, here.child("podCertificate"), source.pod_certificate, taken)
         if _count(source) > 1:
@@ -65,8 +67,9 @@ def _count(source: VolumeProjection) -> int:
     return sum(getattr(source, name) is not None for name in source.__struct_fields__)
 
 
-def _claim(path: Path, files: Iterable[tuple[str, str]], taken: set[str]) -> Errors:
-    """Claim files (path, and what to show when it is taken); Kubernetes reports at the volume."""
+def _claim_files(path: Path, files: Iterable[tuple[str, str]], taken: set[str]) -> Errors:
+    """Add files (path, value in messages) to ``taken``; return conflicts, which Kubernetes reports at the
+    volume."""
     errors: Errors = []
     for file, shown in files:
         if file and file in taken:
@@ -87,7 +90,7 @@ def _keyed(
             errors.append(fields.required(where.child("name")))
         for position, item in enumerate(projection.items):
             errors += check_item(where.child("items").index(position), item)
-        errors += _claim(path, ((item.path, projection.name or "") for item in projection.items), taken)
+        errors += _claim_files(path, ((item.path, projection.name or "") for item in projection.items), taken)
     return errors
 
 
@@ -151,7 +154,7 @@ def _certificate(volume: Path, path: Path, certificate: PodCertificateProjection
     given = [(name, file) for name, file in files if file]
     for name, file in given:
         errors += checks.local_file_path(path.child(name), file)
-        errors += _claim(volume, ((file, file),), taken)
+        errors += _claim_files(volume, ((file, file),), taken)
     if not given:
         text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
         errors.append(fields.required(path, text))
@@ -159,7 +162,7 @@ def _certificate(volume: Path, path: Path, certificate: PodCertificateProjection
 
 
 def _user_annotations(path: Path, annotations: Mapping[str, str]) -> Errors:
-    """What the signer is told beside: keys with a domain."""
+    """Return the errors in annotations for the signer: keys with a domain."""
     errors: Errors = []
     for key in map(str.lower, annotations):
         problems = names.qualified_name_errors(key)

@@ -1,7 +1,6 @@
-"""Validation of resource names and quantities: what containers and pods request, and their limits.
+"""Validation of resource names and quantities in requests and limits of containers and pods.
 
-Upstream: ``ValidateContainerResourceRequirements``, ``validatePodResources`` and
-``pkg/apis/core/helper``.
+Upstream: ``ValidateContainerResourceRequirements``, ``validatePodResources`` and ``pkg/apis/core/helper``.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from podling.machinery.quantity import ZERO, Quantity, parse
 from podling.machinery.resource_names import HUGE_PAGES, is_extended, is_huge_page, is_native
 
 CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""What may stand unprefixed in a container's resources, beside huge pages."""
+"""Resources of containers without a prefix, beside huge pages."""
 
 STANDARD_RESOURCES = CONTAINER_RESOURCES | {
     "storage", "requests.cpu", "requests.memory", "requests.ephemeral-storage", "requests.storage",
@@ -28,17 +27,17 @@ STANDARD_RESOURCES = CONTAINER_RESOURCES | {
     "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
     "services.nodeports", "services.loadbalancers",
 }  # fmt: skip
-"""Every unprefixed resource name that means something."""
+"""All resource names without a prefix."""
 
 INTEGER_RESOURCES = STANDARD_RESOURCES & {
     "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
     "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
 }  # fmt: skip
-"""Unprefixed resources that are counted, not measured."""
+"""Resources without a prefix that are integers."""
 
 
 def may_overcommit(name: str) -> bool:
-    """Whether a limit may be above the request."""
+    """Return whether a limit may be above the request."""
     return is_native(name) and not is_huge_page(name)
 
 
@@ -47,7 +46,7 @@ def is_standard(name: str) -> bool:
 
 
 def resource_name_errors(path: Path, name: str) -> Errors:
-    """A resource name anywhere: qualified, and known if it has no prefix."""
+    """Return the errors in any resource name: qualified, and known if it has no prefix."""
     errors = checks.label_name(path, name)
     if not errors and "/" not in name and not is_standard(name):
         errors.append(fields.invalid(path, name, "must be a standard resource type or fully qualified"))
@@ -65,7 +64,7 @@ def container_resource_name_errors(path: Path, name: str) -> Errors:
 
 
 def quantity_errors(path: Path, name: str, value: Quantity) -> Errors:
-    """A quantity may not be negative, and must be whole where things are counted."""
+    """Return errors for a negative quantity, or a fraction of an integer resource."""
     errors: Errors = []
     if value < ZERO:
         errors.append(fields.invalid(path, str(value), checks.NOT_NEGATIVE))
@@ -75,17 +74,17 @@ def quantity_errors(path: Path, name: str, value: Quantity) -> Errors:
 
 
 def validate_resources(path: Path, resources: ResourceRequirements, scope: PodScope) -> Errors:
-    """A container's resources."""
+    """Return the errors in a container's resources."""
     errors = requirement_errors(path, resources)
-    return errors + _claims(path.child("claims"), resources.claims, scope)
+    return errors + _claim_errors(path.child("claims"), resources.claims, scope)
 
 
 def requirement_errors(path: Path, resources: ResourceRequirements) -> Errors:
-    """The limits and requests of a container, or what is set aside for a pod's own overhead."""
-    return _requirements(path, resources, container_resource_name_errors)
+    """Return the errors in limits and requests of a container, or in a pod's overhead."""
+    return _requirements_errors(path, resources, container_resource_name_errors)
 
 
-def _requirements(
+def _requirements_errors(
     path: Path, resources: ResourceRequirements, name_errors: Callable[[Path, str], Errors]
 ) -> Errors:
     limits = {name: parse(value) for name, value in resources.limits.items()}
@@ -98,7 +97,7 @@ def _requirements(
     for name, value in requests.items():
         here = path.child("requests").key(name)
         errors += name_errors(here, name) + quantity_errors(here, name, value)
-        errors += _request_against_limit(path, name, value, limits.get(name))
+        errors += _limit_errors(path, name, value, limits.get(name))
         errors += _huge_page_errors(here, name, value) if is_huge_page(name) else []
     wanted = limits.keys() | requests.keys()
     if any(map(is_huge_page, wanted)) and not wanted & {"cpu", "memory"}:
@@ -107,7 +106,7 @@ def _requirements(
 
 
 def _huge_page_errors(path: Path, name: str, value: Quantity) -> Errors:
-    """Only whole pages can be had; none at all is fine."""
+    """Return an error unless the quantity is a multiple of the page size."""
     try:
         page = parse(name.removeprefix(HUGE_PAGES))
     except ValueError:
@@ -117,7 +116,7 @@ def _huge_page_errors(path: Path, name: str, value: Quantity) -> Errors:
     return [fields.invalid(path, str(value), f"{value} is not positive integer multiple of {name}")]
 
 
-def _request_against_limit(path: Path, name: str, request: Quantity, limit: Quantity | None) -> Errors:
+def _limit_errors(path: Path, name: str, request: Quantity, limit: Quantity | None) -> Errors:
     if limit is None:
         if may_overcommit(name):
             return []
@@ -132,7 +131,7 @@ def _request_against_limit(path: Path, name: str, request: Quantity, limit: Quan
     return [fields.invalid(path.child("requests"), str(request), text)]
 
 
-def _claims(path: Path, claims: tuple[ResourceClaim, ...], scope: PodScope) -> Errors:
+def _claim_errors(path: Path, claims: tuple[ResourceClaim, ...], scope: PodScope) -> Errors:
     errors: Errors = []
     seen: set[str] = set()
     for position, claim in enumerate(claims):
@@ -159,12 +158,14 @@ def _claims(path: Path, claims: tuple[ResourceClaim, ...], scope: PodScope) -> E
 
 
 def validate_overhead(path: Path, overhead: Mapping[str, str]) -> Errors:
-    """What the pod costs beside its containers."""
-    return _requirements(path, ResourceRequirements(limits=dict(overhead)), container_resource_name_errors)
+    """Return the errors in a pod's overhead."""
+    return _requirements_errors(
+        path, ResourceRequirements(limits=dict(overhead)), container_resource_name_errors
+    )
 
 
 def validate_pod_resources(path: Path, spec: PodSpec, resources: ResourceRequirements) -> Errors:
-    """``resources`` of the pod as a whole: their own values, and against those of the containers."""
+    """Return the errors in pod-level ``resources``, alone and compared with the containers'."""
     if spec.os is not None and spec.os.name == "windows":
         return [fields.forbidden(path, "may not be set for a windows pod")]
     errors: Errors = []
@@ -172,16 +173,18 @@ def validate_pod_resources(path: Path, spec: PodSpec, resources: ResourceRequire
         errors.append(
             fields.forbidden(path.child("claims"), "claims may not be set for Resources at pod-level")
         )
-    errors += _requirements(path, resources, _pod_resource_name_errors)
-    errors += _below(path.child("requests"), "requests", container_requests_total(spec), resources.requests)
+    errors += _requirements_errors(path, resources, _pod_resource_name_errors)
+    errors += _total_errors(
+        path.child("requests"), "requests", container_requests_total(spec), resources.requests
+    )
     if any(HUGE_PAGES in name for name in resources.limits):
         pages = {name: total for name, total in container_limits_total(spec).items() if HUGE_PAGES in name}
-        errors += _below(path.child("limits"), "limits", pages, resources.limits)
-    return errors + _container_limits(path, spec, resources)
+        errors += _total_errors(path.child("limits"), "limits", pages, resources.limits)
+    return errors + _container_limit_errors(path, spec, resources)
 
 
-def _below(path: Path, what: str, totals: Mapping[str, Quantity], given: Mapping[str, str]) -> Errors:
-    """What the pod has less of than its containers together; what it does not mention is left to them."""
+def _total_errors(path: Path, what: str, totals: Mapping[str, Quantity], given: Mapping[str, str]) -> Errors:
+    """Return errors for pod-level values below the containers' total; missing pod-level values are valid."""
     return [
         fields.invalid(
             path.key(name),
@@ -193,7 +196,7 @@ def _below(path: Path, what: str, totals: Mapping[str, Quantity], given: Mapping
     ]
 
 
-def _container_limits(path: Path, spec: PodSpec, resources: ResourceRequirements) -> Errors:
+def _container_limit_errors(path: Path, spec: PodSpec, resources: ResourceRequirements) -> Errors:
     errors: Errors = []
     for position, container in enumerate(spec.containers):
         for name, value in container.resources.limits.items():
@@ -215,7 +218,7 @@ def _pod_resource_name_errors(path: Path, name: str) -> Errors:
 def validate_resize_policy(
     path: Path, policies: tuple[ContainerResizePolicy, ...], restart_policy: str
 ) -> Errors:
-    """How a container takes a resize; ``restart_policy`` is the pod's."""
+    """Return the errors in a container's resize policy; ``restart_policy`` is the pod's."""
     errors: Errors = []
     seen: set[str] = set()
     for position, policy in enumerate(policies):

@@ -1,4 +1,4 @@
-"""Validation of what steers scheduling: affinity, tolerations, taints, topology spread, gates.
+"""Validation of affinity, tolerations, topology spread constraints and scheduling gates.
 
 Upstream: ``validateAffinity``, ``ValidateTolerations``, ``validateTopologySpreadConstraints`` and their
 neighbours in ``pkg/apis/core/validation/validation.go``.
@@ -42,7 +42,7 @@ def validate_affinity(path: Path, affinity: Affinity) -> Errors:
             errors += validate_node_selector(here.child(_REQUIRED), selector)
         for position, term in enumerate(node.preferred_during_scheduling_ignored_during_execution):
             where = here.child(_PREFERRED).index(position)
-            errors += _weight(where.child("weight"), term.weight)
+            errors += _weight_errors(where.child("weight"), term.weight)
             errors += node_selector_term(where.child("preference"), term.preference, strict=False)
     if affinity.pod_affinity is not None:
         errors += _pod_affinity(path.child("podAffinity"), affinity.pod_affinity)
@@ -51,7 +51,7 @@ def validate_affinity(path: Path, affinity: Affinity) -> Errors:
     return errors
 
 
-def _weight(path: Path, weight: int) -> Errors:
+def _weight_errors(path: Path, weight: int) -> Errors:
     return [] if 0 < weight <= 100 else [fields.invalid(path, weight, "must be in the range 1-100")]
 
 
@@ -66,7 +66,8 @@ def validate_node_selector(path: Path, selector: NodeSelector) -> Errors:
 
 
 def node_selector_term(path: Path, term: NodeSelectorTerm, *, strict: bool) -> Errors:
-    """``strict``: values must be possible label values (a preference may name impossible ones)."""
+    """Return the errors in a term. ``strict``: values must be valid label values (preferences may have
+    others)."""
     errors: Errors = []
     for position, requirement in enumerate(term.match_expressions):
         errors += _node_requirement(path.child("matchExpressions").index(position), requirement, strict)
@@ -121,7 +122,7 @@ def _pod_affinity(path: Path, affinity: PodAffinity | PodAntiAffinity) -> Errors
         errors += _pod_affinity_term(path.child(_REQUIRED).index(position), term)
     for position, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
         here = path.child(_PREFERRED).index(position)
-        errors += _weight(here.child("weight"), weighted.weight)
+        errors += _weight_errors(here.child("weight"), weighted.weight)
         errors += _pod_affinity_term(here.child("podAffinityTerm"), weighted.pod_affinity_term)
     return errors
 
@@ -131,16 +132,17 @@ def _pod_affinity_term(path: Path, term: PodAffinityTerm) -> Errors:
     errors += checks.label_selector(path.child("namespaceSelector"), term.namespace_selector)
     for name in term.namespaces:
         errors += checks.dns_label(path.child("namespace"), name)
-    errors += _label_keys(path, term.match_label_keys, term.mismatch_label_keys, term.label_selector)
+    errors += _label_key_errors(path, term.match_label_keys, term.mismatch_label_keys, term.label_selector)
     if not term.topology_key:
         errors.append(fields.required(path.child("topologyKey"), "can not be empty"))
     return errors + checks.label_name(path.child("topologyKey"), term.topology_key)
 
 
-def _label_keys(
+def _label_key_errors(
     path: Path, match: tuple[str, ...], mismatch: tuple[str, ...], selector: LabelSelector | None
 ) -> Errors:
-    """The keys whose values the incoming pod adds to the selector of its term or constraint (at ``path``)."""
+    """Return the errors in keys whose values are added to the selector of the term or constraint at
+    ``path``."""
     if not match and not mismatch:
         return []
     errors: Errors = []
@@ -152,7 +154,7 @@ def _label_keys(
         for position, key in enumerate(keys):
             errors += checks.label_name(path.child(field).index(position), key)
     if selector is not None:
-        errors += _selected_twice(path, match, selector)
+        errors += _duplicate_key_errors(path, match, selector)
     for position, key in enumerate(match):
         if key in mismatch:
             here = path.child("matchLabelKeys").index(position)
@@ -160,10 +162,12 @@ def _label_keys(
     return errors
 
 
-def _selected_twice(path: Path, match: tuple[str, ...], selector: LabelSelector) -> Errors:
-    """Keys that the selector names already. A pod's are in the selector by now, so these stand there twice.
+def _duplicate_key_errors(path: Path, match: tuple[str, ...], selector: LabelSelector) -> Errors:
+    """Return errors for keys that the selector already has. A pod's own are already merged, so they occur
+    twice.
 
-    Kubernetes gives the key's index without the list's name."""
+    Kubernetes reports the key's index without the list's name.
+    """
     positions = {key: position for position, key in enumerate(match)}
     named = set(selector.match_labels)
     errors: Errors = []
@@ -180,25 +184,27 @@ def validate_tolerations(path: Path, tolerations: tuple[Toleration, ...]) -> Err
     errors: Errors = []
     for position, toleration in enumerate(tolerations):
         try:
-            _check_sound(toleration)
-        except _Unsound:
-            errors += _toleration(path.index(position), toleration)
+            _check_valid(toleration)
+        except _InvalidToleration:
+            errors += _toleration_errors(path.index(position), toleration)
     return errors
 
 
-class _Unsound(Exception):
-    """Something is wrong with a toleration."""
+class _InvalidToleration(Exception):
+    """A toleration has errors."""
 
 
 @lru_cache(1024)
-def _check_sound(toleration: Toleration) -> None:
-    """Every pod has the same few tolerations, so these are remembered. Unsound ones may be of any size: what
-    raises is not."""
-    if _toleration(Path(), toleration):
-        raise _Unsound
+def _check_valid(toleration: Toleration) -> None:
+    """Raise unless a toleration is valid. Valid ones are cached, because all pods share a few.
+
+    Invalid ones may be of any size; ``lru_cache`` does not keep calls that raise.
+    """
+    if _toleration_errors(Path(), toleration):
+        raise _InvalidToleration
 
 
-def _toleration(path: Path, toleration: Toleration) -> Errors:
+def _toleration_errors(path: Path, toleration: Toleration) -> Errors:
     key, operator, effect = toleration.key or "", toleration.operator or "", toleration.effect or ""
     errors = checks.label_name(path.child("key"), key) if key else []
     if not key and operator != "Exists":
@@ -217,7 +223,7 @@ def _toleration(path: Path, toleration: Toleration) -> Errors:
             text = "value must be empty when `operator` is 'Exists'"
             errors.append(fields.invalid(path.child("operator"), value, text))
     else:
-        # Two that Kubernetes knows but does not take unless a feature is on: it names them only to who asks.
+        # Kubernetes knows two more behind a feature gate, and lists them only when one of them is used.
         known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
         errors.append(fields.not_supported(path.child("operator"), operator, known))
     return errors + checks.one_of(path.child("effect"), effect, TAINT_EFFECTS)
@@ -227,12 +233,12 @@ def validate_spread(path: Path, constraints: tuple[TopologySpreadConstraint, ...
     errors: Errors = []
     pairs = [(constraint.topology_key, constraint.when_unsatisfiable) for constraint in constraints]
     for position, constraint in enumerate(constraints):
-        comes_again = pairs[position] in pairs[position + 1 :]
-        errors += _spread_constraint(path.index(position), constraint, comes_again=comes_again)
+        repeated = pairs[position] in pairs[position + 1 :]
+        errors += _spread_constraint_errors(path.index(position), constraint, repeated=repeated)
     return errors
 
 
-def _spread_constraint(path: Path, constraint: TopologySpreadConstraint, *, comes_again: bool) -> Errors:
+def _spread_constraint_errors(path: Path, constraint: TopologySpreadConstraint, *, repeated: bool) -> Errors:
     errors: Errors = []
     if constraint.max_skew <= 0:
         errors.append(fields.invalid(path.child("maxSkew"), constraint.max_skew, checks.POSITIVE))
@@ -243,20 +249,20 @@ def _spread_constraint(path: Path, constraint: TopologySpreadConstraint, *, come
         errors.append(
             fields.not_supported(path.child("whenUnsatisfiable"), constraint.when_unsatisfiable, supported)
         )
-    if comes_again:
+    if repeated:
         text = f"{{{constraint.topology_key}, {constraint.when_unsatisfiable}}}"
         errors.append(fields.duplicate(path.child("{topologyKey, whenUnsatisfiable}"), text))
-    errors += _min_domains(path.child("minDomains"), constraint)
+    errors += _min_domains_errors(path.child("minDomains"), constraint)
     policies = ("Honor", "Ignore")
     errors += checks.one_of_if_set(
         path.child("nodeAffinityPolicy"), constraint.node_affinity_policy, policies
     )
     errors += checks.one_of_if_set(path.child("nodeTaintsPolicy"), constraint.node_taints_policy, policies)
-    errors += _label_keys(path, constraint.match_label_keys, (), constraint.label_selector)
+    errors += _label_key_errors(path, constraint.match_label_keys, (), constraint.label_selector)
     return errors + checks.label_selector(path.child("labelSelector"), constraint.label_selector)
 
 
-def _min_domains(path: Path, constraint: TopologySpreadConstraint) -> Errors:
+def _min_domains_errors(path: Path, constraint: TopologySpreadConstraint) -> Errors:
     value, action = constraint.min_domains, constraint.when_unsatisfiable
     if value is None:
         return []

@@ -1,4 +1,4 @@
-"""Warnings about where pods want to go: labels of old, selectors that select nothing.
+"""Warnings about deprecated node labels and selectors that match nothing.
 
 Upstream: ``pkg/api/pod/warnings.go``, ``pkg/api/node/util.go``.
 """
@@ -41,7 +41,7 @@ def scheduling_warnings(path: Path, spec: PodSpec) -> Iterator[str]:
 
 
 def _impossible_values(path: Path, term: NodeSelectorTerm) -> Iterator[str]:
-    """A preference may ask for labels that no node can have; it is not met then."""
+    """Yield warnings about a preference for label values that no node can have."""
     for position, expression in enumerate(term.match_expressions):
         for number, value in enumerate(expression.values):
             where = path.child("matchExpressions").index(position).child("values").index(number)

@@ -1,4 +1,4 @@
-"""Validation of security contexts, of the pod and of its containers.
+"""Validation of the security contexts of pods and containers.
 
 Upstream: ``ValidateSecurityContext``, ``validatePodSpecSecurityContext`` and their neighbours in
 ``pkg/apis/core/validation/validation.go``.
@@ -35,7 +35,7 @@ _NOTHING_SET = PodSecurityContext()
 
 
 def validate_security_context(path: Path, context: SecurityContext, scope: PodScope) -> Errors:
-    """A container's security context."""
+    """Return the errors in a container's security context."""
     errors = checks.numeric_id(path.child("runAsUser"), context.run_as_user)
     errors += checks.numeric_id(path.child("runAsGroup"), context.run_as_group)
     errors += checks.one_of_if_set(path.child("procMount"), context.proc_mount, ("Default", "Unmasked"))
@@ -68,7 +68,7 @@ def _escalation(path: Path, context: SecurityContext) -> Errors:
 
 
 def validate_pod_security_context(path: Path, scope: PodScope) -> Errors:
-    """The pod's security context, and what of the spec itself belongs to it. ``path`` is the spec's."""
+    """Return the errors in the pod's security context and related fields of the spec at ``path``."""
     spec, context = scope.spec, scope.spec.security_context
     here = path.child("securityContext")
     if context is None or context == _NOTHING_SET:
@@ -161,9 +161,9 @@ def validate_app_armor(path: Path, profile: AppArmorProfile | None) -> Errors:
 
 
 def validate_host_users(path: Path, spec: PodSpec) -> Errors:
-    """A pod with user IDs of its own (``hostUsers: false``) cannot share the host's other namespaces.
+    """Return errors for host namespaces of a pod with user IDs of its own (``hostUsers: false``).
 
-    Kubernetes spells two of the fields like this.
+    The spelling of two of the fields is Kubernetes'.
     """
     text = "when `hostUsers` is false"
     shared = (("hostNetwork", spec.host_network), ("HostPID", spec.host_pid), ("HostIPC", spec.host_ipc))

@@ -1,7 +1,7 @@
-"""The sources of volumes that one kind of storage system has: what each asks for beyond its required fields.
+"""Validation of vendor-specific volume sources, beyond their required fields.
 
-Upstream: ``pkg/apis/core/validation/validation.go``. Most are in-tree drivers of old, which only a CSI driver
-serves today; their rules still hold.
+Upstream: ``pkg/apis/core/validation/validation.go``. Most were in-tree drivers, which only CSI drivers serve
+today; their rules still apply.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _INITIATORS = {
     "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
     "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
 }
-"""How the names of iSCSI targets and initiators look, by their first three letters."""
+"""Patterns of iSCSI target and initiator names, by their first three letters."""
 
 
 def portal_name_errors(
     path: Path, shown: str, name: str, source: ISCSIVolumeSource | ISCSIPersistentVolumeSource
 ) -> Errors:
-    """With an initiator's name, the volume's name and portal together name an interface: not too long."""
+    """Return an error if the volume's name and portal, which together name an interface, are too long."""
     whole = f"{name}:{source.target_portal}"
     if source.initiator_name is None or len(whole.encode()) <= LONGEST_PORTAL_NAME:
         return []
@@ -81,7 +81,7 @@ def _secret_name(path: Path, reference: Any) -> Errors:
 
 
 def _secret_in_namespace(path: Path, reference: Any) -> Errors:
-    """A reference in a PersistentVolume names the namespace, too; one in a pod cannot."""
+    """Return the errors in a secret reference; a PersistentVolume's names the namespace, a pod's cannot."""
     errors = _secret_name(path, reference)
     if reference is None or not hasattr(reference, "namespace") or reference.namespace:
         return errors
@@ -200,4 +200,4 @@ VENDOR_CHECKS: dict[str, Callable[[Path, Any], Errors]] = {
     "azure_file": _azure_file,
     "azure_disk": _azure_disk,
 }
-"""By the attribute that holds the source."""
+"""The checks by the attribute that holds the source."""

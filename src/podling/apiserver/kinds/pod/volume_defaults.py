@@ -1,7 +1,6 @@
-"""The defaults of a pod's volumes.
+"""Defaults of a pod's volumes.
 
-A volume without any source is an empty directory: that is Kubernetes' reading of a forgotten source,
-and old manifests rely on it.
+A volume without a source is an ``emptyDir``, as in Kubernetes; old manifests rely on it.
 
 Upstream: ``SetDefaults_Volume`` and the per-source functions of ``pkg/apis/core/v1/defaults.go``.
 """
@@ -24,12 +23,12 @@ from podling.api.core_v1 import (
     Volume,
     VolumeProjection,
 )
-from podling.apiserver.kinds.common.filling import change, each, fill_absent, fill_empty
+from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty, map_items
 from podling.apiserver.kinds.pod.image_defaults import image_pull_policy
 
 DEFAULT_MODE = 0o644
 TOKEN_SECONDS = 3600
-"""How long a projected service account token lives unless the pod says otherwise."""
+"""The default lifetime in seconds of a projected service account token."""
 
 SOURCES = tuple(name for name in Volume.__struct_fields__ if name != "name")
 """The Python names of every volume source."""
@@ -49,7 +48,7 @@ def default_volume(volume: Volume) -> Volume:
 
 
 def _downward_items(source: D) -> D:
-    return change(source, items=each(source.items, _downward_file))
+    return change(source, items=map_items(source.items, _downward_file))
 
 
 def _downward_file(file: DownwardAPIVolumeFile) -> DownwardAPIVolumeFile:
@@ -65,7 +64,9 @@ def _downward_api(source: DownwardAPIVolumeSource) -> DownwardAPIVolumeSource:
 
 
 def _projected(source: ProjectedVolumeSource) -> ProjectedVolumeSource:
-    return fill_absent(change(source, sources=each(source.sources, _projection)), default_mode=DEFAULT_MODE)
+    return fill_absent(
+        change(source, sources=map_items(source.sources, _projection)), default_mode=DEFAULT_MODE
+    )
 
 
 def _projection(source: VolumeProjection) -> VolumeProjection:

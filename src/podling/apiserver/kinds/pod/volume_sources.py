@@ -1,4 +1,4 @@
-"""The sources of volumes, one check each: of pods' volumes and of PersistentVolumes alike.
+"""Validation of each volume source, in pods' volumes and PersistentVolumes.
 
 Upstream: ``validateVolumeSource`` and the functions that it calls, in
 ``pkg/apis/core/validation/validation.go``.
@@ -48,8 +48,8 @@ LONGEST_DRIVER_NAME = 63
 
 
 def source_errors(path: Path, attribute: str, name: str, source: Any) -> Errors:
-    """What is wrong with a source, which ``path`` has under ``name`` (``attribute`` in Python)."""
-    # Kubernetes reports what is wrong inside this one under another name.
+    """Return the errors in a source with the JSON name ``name`` (``attribute`` in Python) below ``path``."""
+    # Kubernetes reports errors in this one under another name.
     here = path.child("persistentDisk" if attribute == "gce_persistent_disk" else name)
     errors = [
         fields.required(here.child(field))
@@ -81,7 +81,7 @@ def _keyed_files(path: Path, source: ConfigMapVolumeSource | SecretVolumeSource)
 
 
 def key_to_path(path: Path, item: KeyToPath) -> Errors:
-    """One key of a ConfigMap or Secret, and the file it becomes."""
+    """Check one key of a ConfigMap or Secret and its file path."""
     errors = [] if item.key else [fields.required(path.child("key"))]
     errors += [] if item.path else [fields.required(path.child("path"))]
     errors += checks.local_file_path(path.child("path"), item.path)
@@ -96,7 +96,7 @@ def _downward_api(path: Path, source: DownwardAPIVolumeSource) -> Errors:
 
 
 def downward_file(path: Path, file: DownwardAPIVolumeFile) -> Errors:
-    """One file of the downward API; Kubernetes reports it at the volume, without an index."""
+    """Check one downward API file; Kubernetes reports it at the volume, without an index."""
     errors = [] if file.path else [fields.required(path.child("path"))]
     errors += checks.local_file_path(path.child("path"), file.path)
     if file.field_ref is not None:
@@ -137,7 +137,7 @@ def _local(path: Path, source: LocalVolumeSource) -> Errors:
 
 
 def driver_name_errors(path: Path, name: str) -> Errors:
-    """The name of a CSI driver: a subdomain in any case."""
+    """Check the name of a CSI driver: a DNS subdomain, in upper or lower case."""
     errors = [] if name else [fields.required(path)]
     if len(name.encode()) > LONGEST_DRIVER_NAME:
         errors.append(fields.too_long(path, LONGEST_DRIVER_NAME))
@@ -210,7 +210,7 @@ _REQUIRED: dict[str, tuple[tuple[str, str], ...]] = {
     "local": (("path", "path"),),
     "ephemeral": (("volume_claim_template", "volumeClaimTemplate"),),
 }
-"""What each source cannot do without: Python and JSON names."""
+"""The required fields of each source: Python and JSON names."""
 
 _CHECKS: dict[str, Callable[[Path, Any], Errors]] = {
     **VENDOR_CHECKS,

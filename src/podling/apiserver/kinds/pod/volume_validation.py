@@ -1,7 +1,7 @@
-"""Validation of a pod's volumes: each has one source, and each source its own rules.
+"""Validation of a pod's volumes: exactly one source each.
 
-Only volumes without errors can be mounted: a mount of a broken one is reported as *Not found*, as in
-Kubernetes, so that users see every place which depends on what they must mend.
+Only volumes without errors can be mounted. A mount of an invalid one is reported as *Not found*, as in
+Kubernetes, so that users see every field that depends on the correction.
 
 Upstream: ``ValidateVolumes`` and ``validateVolumeSource`` in ``pkg/apis/core/validation/validation.go``.
 """
@@ -19,7 +19,7 @@ from podling.machinery.fields import Path
 
 
 def validate_volumes(path: Path, scope: PodScope) -> Errors:
-    """Check every volume, and leave the good ones in ``scope.volumes``."""
+    """Return the errors in all volumes, and store the valid ones in ``scope.volumes``."""
     errors: Errors = []
     own_claims = (
         {f"{scope.pod_name}-{v.name}" for v in scope.spec.volumes if v.ephemeral} if scope.pod_name else set()
@@ -91,7 +91,7 @@ _SOURCES = {
     "azure_disk": "azureDisk", "storageos": "storageos", "projected": "projected", "scale_io": "scaleIO",
     "csi": "csi", "ephemeral": "ephemeral", "image": "image",
 }  # fmt: skip
-"""Every source with its JSON name, in the order in which they are looked at."""
+"""The JSON name of each source, in the order in which they are checked."""
 
 _MISSPELT = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""How Kubernetes spells these where it refuses them as a second source."""
+"""Kubernetes' misspelling of these names in its error about a second source."""

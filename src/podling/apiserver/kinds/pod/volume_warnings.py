@@ -1,4 +1,4 @@
-"""Warnings about volumes that are valid: sources that work no more, files that would fall on each other.
+"""Warnings about valid volumes: sources that no longer work, and files with conflicting paths.
 
 Upstream: ``pkg/api/pod/warnings.go``, ``pkg/api/persistentvolumeclaim/util.go``.
 """
@@ -30,7 +30,7 @@ _NO_SOURCE = VolumeProjection()
 
 
 class _File(NamedTuple):
-    """A file that a volume will hold, and where it comes from (empty where there is but one source)."""
+    """A file in a volume, and its source (empty if there is only one)."""
 
     path: str
     source: str
@@ -41,28 +41,29 @@ class _File(NamedTuple):
 
 
 def volume_warnings(path: Path, volumes: tuple[Volume, ...]) -> list[str]:
-    """A volume has one source, and nearly always one of those that nothing but files can be wrong with."""
+    """Return the warnings. Volumes of the common types can have conflicting files only, so no others are
+    sought."""
     found: list[str] = []
     overlaps: list[str] = []
     for position, volume in enumerate(volumes):
         if volume.projected is not None:
-            overlaps += _projected_overlaps(volume, volume.projected)
+            overlaps += _projected_overlap_warnings(volume, volume.projected)
         elif volume.config_map is not None or volume.secret is not None or volume.downward_api is not None:
-            overlaps += _overlaps(volume)
+            overlaps += _overlap_warnings(volume)
         elif volume.empty_dir is None:
-            found += _deprecated(path.index(position), volume)
+            found += _deprecation_warnings(path.index(position), volume)
     return found + overlaps
 
 
-def _deprecated(path: Path, volume: Volume) -> Iterator[str]:
+def _deprecation_warnings(path: Path, volume: Volume) -> Iterator[str]:
     for attribute, name, text in DEPRECATED:
         if getattr(volume, attribute) is not None:
             yield f"{path.child(name)}: {text}"
     if volume.ephemeral is not None:
-        yield from _claim(path.child("ephemeral"), volume)
+        yield from _claim_warnings(path.child("ephemeral"), volume)
 
 
-def _claim(path: Path, volume: Volume) -> Iterator[str]:
+def _claim_warnings(path: Path, volume: Volume) -> Iterator[str]:
     template = volume.ephemeral and volume.ephemeral.volume_claim_template
     if template:
         resources, here = template.spec.resources, path.child("volumeClaimTemplate", "spec", "resources")
@@ -70,21 +71,22 @@ def _claim(path: Path, volume: Volume) -> Iterator[str]:
         yield from checks.fraction_warnings(here.child("limits"), resources.limits, ("storage",))
 
 
-def _overlaps(volume: Volume) -> Iterator[str]:
-    """A file that two keys would be, or that would also have to be a folder."""
+def _overlap_warnings(volume: Volume) -> Iterator[str]:
+    """Yield warnings about a path of two keys, or of both a file and a directory."""
     if volume.config_map is not None:
-        kind, items = f"ConfigMap {_quoted(volume.config_map.name)}", volume.config_map.items
-        yield from _collisions(volume, kind, [_File(item.path, "") for item in items])
+        kind, items = f"ConfigMap {_quote(volume.config_map.name)}", volume.config_map.items
+        yield from _collision_warnings(volume, kind, [_File(item.path, "") for item in items])
     if volume.secret is not None:
-        kind, items = f"Secret {_quoted(volume.secret.secret_name)}", volume.secret.items
-        yield from _collisions(volume, kind, [_File(item.path, "") for item in items])
+        kind, items = f"Secret {_quote(volume.secret.secret_name)}", volume.secret.items
+        yield from _collision_warnings(volume, kind, [_File(item.path, "") for item in items])
     if volume.downward_api is not None:
         files = [_File(item.path, "") for item in volume.downward_api.items]
-        yield from _collisions(volume, "DownwardAPI", files)
+        yield from _collision_warnings(volume, "DownwardAPI", files)
 
 
-def _projected_overlaps(volume: Volume, projected: ProjectedVolumeSource) -> list[str]:
-    """Every pod has a volume with a token, so what is fine costs little."""
+def _projected_overlap_warnings(volume: Volume, projected: ProjectedVolumeSource) -> list[str]:
+    """Return the conflicts between projected files. Every pod has a token volume, so the valid case is
+    fast."""
     paths: list[str] = []
     for source in projected.sources:
         paths += _paths(source)
@@ -95,13 +97,13 @@ def _projected_overlaps(volume: Volume, projected: ProjectedVolumeSource) -> lis
     files: list[_File] = []
     for source in projected.sources:
         if source == _NO_SOURCE:
-            found.append(f"volume {_quoted(volume.name)} (Projected) has no sources provided")
-        files += _projected(source)
-    return found + list(_collisions(volume, "Projected", files))
+            found.append(f"volume {_quote(volume.name)} (Projected) has no sources provided")
+        files += _projected_files(source)
+    return found + list(_collision_warnings(volume, "Projected", files))
 
 
 def _paths(source: VolumeProjection) -> list[str]:
-    """Where the files of a source go, without saying whose they are."""
+    """Return the file paths of a source."""
     keyed = source.config_map or source.secret
     if keyed is not None:
         return [item.path for item in keyed.items]
@@ -109,16 +111,16 @@ def _paths(source: VolumeProjection) -> list[str]:
         return [item.path for item in source.downward_api.items]
     if source.service_account_token is not None:
         return [source.service_account_token.path]
-    return [file.path for file in _projected(source)]
+    return [file.path for file in _projected_files(source)]
 
 
-def _projected(source: VolumeProjection) -> list[_File]:
-    """The files of one source: of the first that says which, should there be several."""
+def _projected_files(source: VolumeProjection) -> list[_File]:
+    """Return the files of a source; if several are set, of the first with explicit paths."""
     if source.config_map is not None and source.config_map.items:
-        name = f"ConfigMap {_quoted(source.config_map.name)}"
+        name = f"ConfigMap {_quote(source.config_map.name)}"
         return [_File(item.path, name) for item in source.config_map.items]
     if source.secret is not None and source.secret.items:
-        return [_File(item.path, f"Secret {_quoted(source.secret.name)}") for item in source.secret.items]
+        return [_File(item.path, f"Secret {_quote(source.secret.name)}") for item in source.secret.items]
     if source.downward_api is not None and source.downward_api.items:
         return [_File(item.path, "DownwardAPI") for item in source.downward_api.items]
     if source.service_account_token is not None:
@@ -126,7 +128,7 @@ def _projected(source: VolumeProjection) -> list[_File]:
     if source.cluster_trust_bundle is not None:
         bundle = source.cluster_trust_bundle
         known_as = bundle.signer_name if bundle.name is None else bundle.name
-        return [_File(bundle.path, f"ClusterTrustBundle {_quoted(known_as)}")]
+        return [_File(bundle.path, f"ClusterTrustBundle {_quote(known_as)}")]
     if source.pod_certificate is not None:
         certificate = source.pod_certificate
         files = (
@@ -138,19 +140,19 @@ def _projected(source: VolumeProjection) -> list[_File]:
     return []
 
 
-def _collisions(volume: Volume, kind: str, files: Iterable[_File]) -> Iterator[str]:
+def _collision_warnings(volume: Volume, kind: str, files: Iterable[_File]) -> Iterator[str]:
     before: list[_File] = []
     for given in files:
         file = given._replace(path=given.path.rstrip("/"))
         for other in before:
-            if file.path and other.path and _overlap(file.path, other.path):
-                yield f"volume {_quoted(volume.name)} ({kind}): overlapping paths: {file} with {other}"
+            if file.path and other.path and _overlaps(file.path, other.path):
+                yield f"volume {_quote(volume.name)} ({kind}): overlapping paths: {file} with {other}"
         before.append(file)
 
 
-def _overlap(one: str, other: str) -> bool:
+def _overlaps(one: str, other: str) -> bool:
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
-def _quoted(name: str | None) -> str:
+def _quote(name: str | None) -> str:
     return json.dumps(name or "", ensure_ascii=False)

@@ -1,6 +1,6 @@
-"""Validation of what only Windows pods have, and of what they may not have: ``spec.os`` and its consequences.
+"""Validation of Windows options, and of ``spec.os`` with the fields that it forbids.
 
-No node here runs Windows; such pods are stored, and wait for one that does.
+No node here runs Windows; such pods are stored and stay pending.
 
 Upstream: ``validateWindowsSecurityContextOptions``, ``validateWindowsHostProcessPod``, ``validateOS``,
 ``validateLinux`` and ``validateWindows`` in ``pkg/apis/core/validation/validation.go``.
@@ -55,7 +55,7 @@ def validate_windows_options(path: Path, options: WindowsSecurityContextOptions)
 
 
 def _user_name_problems(name: str) -> list[str]:
-    """What is wrong with ``DOMAIN\\user``, whose domain is optional."""
+    """Return the errors in ``DOMAIN\\user``, whose domain is optional."""
     if not name:
         return ["runAsUserName cannot be an empty string"]
     if _CONTROL(name):
@@ -81,7 +81,7 @@ def _user_name_problems(name: str) -> list[str]:
 
 
 def validate_host_process(path: Path, spec: PodSpec) -> Errors:
-    """A pod is of the host's processes as a whole, and then on the host's network, or it is not at all."""
+    """Return errors unless all containers are host processes on the host's network, or none is."""
     own = _host_process(spec.security_context)
     errors: Errors = []
     meant: list[bool] = []
@@ -119,7 +119,7 @@ _POD_FIELDS = (
     ("supplementalGroupsPolicy", "supplemental_groups_policy"),
     ("seLinuxChangePolicy", "se_linux_change_policy"),
 )  # fmt: skip
-"""Of the security context and, among those, of the pod itself; in upstream's order."""
+"""Fields of the security context and, between them, of the pod itself; in upstream's order."""
 _MAY_BE_FALSE = ("hostUsers", "shareProcessNamespace")
 _CONTAINER_CONTEXT = (
     ("appArmorProfile", "app_armor_profile"), ("seLinuxOptions", "se_linux_options"),
@@ -131,7 +131,7 @@ _CONTAINER_CONTEXT = (
 
 
 def validate_operating_system(path: Path, spec: PodSpec, system: PodOS) -> Errors:
-    """``spec.os``, and the fields that only the other operating system has."""
+    """Return the errors in ``spec.os``, and in fields of the other operating system."""
     if not system.name:
         return [fields.required(path.child("os", "name"), "cannot be empty")]
     if system.name not in SYSTEMS:

@@ -28,9 +28,9 @@ from podling.apiserver.kinds.resource.device_requests import (
     claim_errors,
     configuration_errors,
     default_claim,
-    listed,
+    duplicate_errors,
+    list_errors,
     raw_errors,
-    repeated,
     selector_errors,
 )
 from podling.machinery import fields, names
@@ -45,7 +45,7 @@ LONGEST_DATA = 10 * 1024
 LONGEST_INTERFACE_NAME, LONGEST_HARDWARE_ADDRESS = 256, 128
 
 
-def _filled(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+def _default_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
     return change(spec, devices=default_claim(spec.devices))
 
 
@@ -55,14 +55,14 @@ def _spec_errors(path: Path, spec: ResourceClaimSpec) -> Errors:
 
 class ResourceClaimRules(TableRules[ResourceClaim]):
     status_subresource = True
-    status_alone = True
+    status_keeps_metadata = True
     returns_deleted = True
 
     def default(self, obj: ResourceClaim) -> ResourceClaim:
-        return change(obj, spec=_filled(obj.spec))
+        return change(obj, spec=_default_spec(obj.spec))
 
     def prepare_update(self, new: ResourceClaim, old: ResourceClaim, context: Context) -> ResourceClaim:
-        """What a driver says of a device goes with the device."""
+        """Return the update without the status of devices that are no longer allocated."""
         prepared = super().prepare_update(new, old, context)
         gone = {_device(each) for each in _results(old)} - {_device(each) for each in _results(prepared)}
         devices = prepared.status.devices
@@ -84,7 +84,7 @@ class ResourceClaimTemplateRules(TableRules[ResourceClaimTemplate]):
     returns_deleted = True
 
     def default(self, obj: ResourceClaimTemplate) -> ResourceClaimTemplate:
-        return change(obj, spec=change(obj.spec, spec=_filled(obj.spec.spec)))
+        return change(obj, spec=change(obj.spec, spec=_default_spec(obj.spec.spec)))
 
     def validate(self, obj: ResourceClaimTemplate, context: Context) -> Errors:
         errors = checks.template_metadata(SPEC.child("metadata"), obj.spec.metadata or ObjectMeta())
@@ -106,8 +106,8 @@ class DeviceClassRules(TableRules[DeviceClass]):
         def configuration(where: Path, item: DeviceClassConfiguration) -> Errors:
             return configuration_errors(where, item.opaque)
 
-        errors = listed(SPEC.child("selectors"), spec.selectors, MAX_ITEMS, selector_errors)
-        errors += listed(SPEC.child("config"), spec.config, MAX_ITEMS, configuration)
+        errors = list_errors(SPEC.child("selectors"), spec.selectors, MAX_ITEMS, selector_errors)
+        errors += list_errors(SPEC.child("config"), spec.config, MAX_ITEMS, configuration)
         name, where = spec.extended_resource_name, SPEC.child("extendedResourceName")
         if name is not None and not is_extended(name):
             errors.append(fields.invalid(where, name, "must be a valid extended resource name"))
@@ -115,11 +115,12 @@ class DeviceClassRules(TableRules[DeviceClass]):
 
 
 def _status_errors(new: ResourceClaim, old: ResourceClaim) -> Errors:
-    """Consumers reserve an allocation; it is made once, and not changed but taken back."""
+    """Return errors for wrong status changes: an allocation may be removed, but not changed; only an
+    allocated claim may be reserved."""
     status, before = new.status, old.status
     where = STATUS.child("reservedFor")
-    errors = listed(where, status.reserved_for, MAX_CONSUMERS, _consumer_errors)
-    errors += repeated(where, (consumer.uid for consumer in status.reserved_for))
+    errors = list_errors(where, status.reserved_for, MAX_CONSUMERS, _consumer_errors)
+    errors += duplicate_errors(where, (consumer.uid for consumer in status.reserved_for))
     errors += _devices_errors(STATUS.child("devices"), new)
     if status.reserved_for and status.allocation is None:
         errors.append(fields.forbidden(where, "may not be specified when `allocated` is not set"))
@@ -138,13 +139,13 @@ def _results(claim: ResourceClaim) -> tuple[DeviceRequestAllocationResult, ...]:
 
 
 def _device(part: DeviceRequestAllocationResult | AllocatedDeviceStatus) -> str:
-    """Which device is meant, as messages name it."""
+    """Return the device's name in messages."""
     named = f"{part.driver}/{part.pool}/{part.device}"
     return f"{named}/{part.share_id}" if part.share_id else named
 
 
 def _devices_errors(path: Path, claim: ResourceClaim) -> Errors:
-    """What drivers say of the devices that the claim has."""
+    """Return the errors in the status that drivers report for allocated devices."""
     allocated = {_device(each) for each in _results(claim)}
     seen: set[str] = set()
     errors: Errors = []
@@ -187,12 +188,12 @@ def _network_errors(path: Path, data: NetworkDeviceData) -> Errors:
         if len((value or "").encode()) > longest:
             errors.append(fields.too_long(path.child(name), longest))
     where = path.child("ips")
-    errors += listed(where, data.ips, MAX_ADDRESSES, _interface_address_errors)
-    return errors + repeated(where, data.ips)
+    errors += list_errors(where, data.ips, MAX_ADDRESSES, _interface_address_errors)
+    return errors + duplicate_errors(where, data.ips)
 
 
 def _interface_address_errors(path: Path, value: str) -> Errors:
-    """An address with the length of its network's prefix, written the one way there is."""
+    """Return the errors in an interface's address: a CIDR in canonical form."""
     found = names.parse_cidr(value)
     if found is None:
         text = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
@@ -222,7 +223,7 @@ def _allocation_errors(path: Path, allocation: AllocationResult) -> Errors:
 
 
 def pool_name_errors(path: Path, name: str) -> Errors:
-    """Subdomains separated by slashes."""
+    """Return the errors in a pool's name: DNS subdomains separated by slashes."""
     if not name:
         return [fields.required(path)]
     errors = [fields.too_long(path, LONGEST_POOL_NAME)] if len(name.encode()) > LONGEST_POOL_NAME else []

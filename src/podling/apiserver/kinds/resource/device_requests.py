@@ -1,4 +1,4 @@
-"""What claims and classes say of the devices they want: selectors, configuration, requests.
+"""Requests, selectors and configuration of devices, in claims and classes.
 
 Upstream: ``pkg/apis/resource/validation``, ``pkg/apis/resource/v1/defaults.go``.
 """
@@ -23,13 +23,13 @@ from podling.api.resource_v1 import (
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.expressions import expression_errors
-from podling.apiserver.kinds.common.filling import change, each, fill_empty
+from podling.apiserver.kinds.common.filling import change, fill_empty, map_items
 from podling.apiserver.kinds.pod.volume_sources import driver_name_errors
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 
 MAX_ITEMS = 32
-"""How many requests, constraints, configurations and selectors there may be."""
+"""The maximum number of requests, constraints, configurations and selectors each."""
 
 MAX_ALTERNATIVES = 8
 LONGEST_EXPRESSION = 10 * 1024
@@ -46,14 +46,14 @@ T = TypeVar("T")
 R = TypeVar("R", ExactDeviceRequest, DeviceSubRequest)
 
 
-def listed(path: Path, items: Sequence[T], most: int, check: Callable[[Path, T], Errors]) -> Errors:
-    """No more than ``most`` items, and each of them looked at."""
+def list_errors(path: Path, items: Sequence[T], most: int, check: Callable[[Path, T], Errors]) -> Errors:
+    """Return the errors of ``check`` for each item, and an error for more than ``most`` items."""
     if len(items) > most:
         return [fields.too_many(path, len(items), most)]
     return [error for position, item in enumerate(items) for error in check(path.index(position), item)]
 
 
-def repeated(path: Path, keys: Iterable[str]) -> Errors:
+def duplicate_errors(path: Path, keys: Iterable[str]) -> Errors:
     seen: set[str] = set()
     errors: Errors = []
     for position, key in enumerate(keys):
@@ -63,27 +63,27 @@ def repeated(path: Path, keys: Iterable[str]) -> Errors:
 
 
 def default_claim(claim: DeviceClaim) -> DeviceClaim:
-    def filled(request: DeviceRequest) -> DeviceRequest:
+    def default_request(request: DeviceRequest) -> DeviceRequest:
         if request.exactly is not None:
             request = change(request, exactly=_default_request(request.exactly))
-        return change(request, first_available=each(request.first_available, _default_request))
+        return change(request, first_available=map_items(request.first_available, _default_request))
 
-    return change(claim, requests=each(claim.requests, filled))
+    return change(claim, requests=map_items(claim.requests, default_request))
 
 
 def _default_request(request: R) -> R:
     request = fill_empty(request, allocation_mode="ExactCount")
     if request.allocation_mode == "ExactCount":
         request = fill_empty(request, count=1)
-    tolerations = each(request.tolerations, lambda toleration: fill_empty(toleration, operator="Equal"))
+    tolerations = map_items(request.tolerations, lambda toleration: fill_empty(toleration, operator="Equal"))
     return change(request, tolerations=tolerations)
 
 
 def claim_errors(path: Path, claim: DeviceClaim) -> Errors:
     known = _request_names(claim)
     here = path.child("requests")
-    errors = listed(here, claim.requests, MAX_ITEMS, _request_errors)
-    errors += repeated(here, (request.name for request in claim.requests))
+    errors = list_errors(here, claim.requests, MAX_ITEMS, _request_errors)
+    errors += duplicate_errors(here, (request.name for request in claim.requests))
 
     def constraint(where: Path, item: DeviceConstraint) -> Errors:
         return _constraint_errors(where, item, known)
@@ -92,8 +92,8 @@ def claim_errors(path: Path, claim: DeviceClaim) -> Errors:
         found = _reference_errors(where.child("requests"), item.requests, known)
         return found + configuration_errors(where, item.opaque)
 
-    errors += listed(path.child("constraints"), claim.constraints, MAX_ITEMS, constraint)
-    return errors + listed(path.child("config"), claim.config, MAX_ITEMS, configuration)
+    errors += list_errors(path.child("constraints"), claim.constraints, MAX_ITEMS, constraint)
+    return errors + list_errors(path.child("config"), claim.config, MAX_ITEMS, configuration)
 
 
 def _request_names(claim: DeviceClaim) -> set[str]:
@@ -115,8 +115,8 @@ def _request_errors(path: Path, request: DeviceRequest) -> Errors:
         errors += _device_errors(path.child("exactly"), exact)
     else:
         here = path.child("firstAvailable")
-        errors += listed(here, alternatives, MAX_ALTERNATIVES, _alternative_errors)
-        errors += repeated(here, (alternative.name for alternative in alternatives))
+        errors += list_errors(here, alternatives, MAX_ALTERNATIVES, _alternative_errors)
+        errors += duplicate_errors(here, (alternative.name for alternative in alternatives))
     return errors
 
 
@@ -127,7 +127,7 @@ def _alternative_errors(path: Path, request: DeviceSubRequest) -> Errors:
 def _device_errors(path: Path, request: ExactDeviceRequest | DeviceSubRequest) -> Errors:
     where, name = path.child("deviceClassName"), request.device_class_name
     errors = checks.dns_subdomain(where, name) if name else [fields.required(where)]
-    errors += listed(path.child("selectors"), request.selectors, MAX_ITEMS, selector_errors)
+    errors += list_errors(path.child("selectors"), request.selectors, MAX_ITEMS, selector_errors)
     where, count, mode = path.child("count"), request.count or 0, request.allocation_mode or ""
     if mode == "All" and count:
         text = f"must not be specified when allocationMode is '{mode}'"
@@ -174,7 +174,7 @@ def _constraint_errors(path: Path, constraint: DeviceConstraint, known: set[str]
 
 
 def _reference_errors(path: Path, references: Sequence[str], known: set[str]) -> Errors:
-    """Names of requests, or of requests and one of their alternatives."""
+    """Return the errors in references: ``request`` or ``request/alternative``."""
 
     def check(where: Path, name: str) -> Errors:
         segments = name.split("/")
@@ -184,7 +184,7 @@ def _reference_errors(path: Path, references: Sequence[str], known: set[str]) ->
                 errors += checks.dns_label(where, segment)
         return errors if name in known else [*errors, fields.invalid(where, name, _NOT_A_REQUEST)]
 
-    return listed(path, references, MAX_ITEMS, check) + repeated(path, references)
+    return list_errors(path, references, MAX_ITEMS, check) + duplicate_errors(path, references)
 
 
 def configuration_errors(path: Path, opaque: OpaqueDeviceConfiguration | None) -> Errors:
@@ -196,7 +196,7 @@ def configuration_errors(path: Path, opaque: OpaqueDeviceConfiguration | None) -
 
 
 def raw_errors(path: Path, value: Any, longest: int) -> Errors:
-    """A JSON object that this API does not look into."""
+    """Return the errors in a JSON object whose content this API does not validate."""
     if value is None:
         return [fields.required(path)]
     if len(json.dumps(value, separators=(",", ":")).encode()) > longest:
@@ -215,12 +215,12 @@ def _full_name_errors(path: Path, name: str) -> Errors:
 
 
 def attribute_name_errors(path: Path, name: str) -> Errors:
-    """The name of an attribute or capacity: an identifier, perhaps with a domain before it."""
+    """Return the errors in an attribute's or capacity's name: an identifier with an optional domain."""
     parts = name.split("/")
     if len(parts) == 1:
         return _identifier_errors(path, name)
     if len(parts) > 2:
-        return []  # Kubernetes lets these pass
+        return []  # Kubernetes accepts these
     domain, identifier = parts
     errors: Errors = []
     if domain:

@@ -1,4 +1,4 @@
-"""ResourceSlices: the devices that a driver has on offer. Upstream: ``pkg/apis/resource/validation``."""
+"""ResourceSlices: the devices that a driver publishes. Upstream: ``pkg/apis/resource/validation``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ from podling.apiserver.kinds.common.table_rules import TableRules
 from podling.apiserver.kinds.pod.scheduling_validation import validate_node_selector
 from podling.apiserver.kinds.pod.volume_sources import driver_name_errors
 from podling.apiserver.kinds.resource.device_claims import pool_name_errors
-from podling.apiserver.kinds.resource.device_requests import EFFECTS, attribute_name_errors, listed, repeated
+from podling.apiserver.kinds.resource.device_requests import (
+    EFFECTS,
+    attribute_name_errors,
+    duplicate_errors,
+    list_errors,
+)
 from podling.machinery import fields, names
 from podling.machinery.fields import Path
 
@@ -73,11 +78,11 @@ def _spec_errors(spec: ResourceSliceSpec, old: ResourceSliceSpec | None) -> Erro
         return _device_errors(path, device, by_device=bool(spec.per_device_node_selection))
 
     here = SPEC.child("devices")
-    errors += listed(here, spec.devices, MAX_DEVICES_WITH_EXTRAS if extras else MAX_DEVICES, check)
-    errors += repeated(here, (device.name for device in spec.devices))
+    errors += list_errors(here, spec.devices, MAX_DEVICES_WITH_EXTRAS if extras else MAX_DEVICES, check)
+    errors += duplicate_errors(here, (device.name for device in spec.devices))
     here = SPEC.child("sharedCounters")
-    errors += listed(here, spec.shared_counters, MAX_COUNTER_SETS, _counter_set_errors)
-    return errors + repeated(here, (found.name for found in spec.shared_counters))
+    errors += list_errors(here, spec.shared_counters, MAX_COUNTER_SETS, _counter_set_errors)
+    return errors + duplicate_errors(here, (found.name for found in spec.shared_counters))
 
 
 def _pool_errors(path: Path, pool: ResourcePool) -> Errors:
@@ -91,7 +96,7 @@ def _pool_errors(path: Path, pool: ResourcePool) -> Errors:
 
 
 def _where_errors(spec: ResourceSliceSpec) -> Errors:
-    """Which nodes reach the devices is said in exactly one way."""
+    """Return an error unless exactly one field states which nodes reach the devices."""
     errors: Errors = []
     given: list[str] = []
     if spec.node_name:
@@ -142,10 +147,10 @@ def _device_errors(path: Path, device: Device, *, by_device: bool) -> Errors:
         if capacity.request_policy is not None and not device.allow_multiple_allocations:
             text = "allowMultipleAllocations must be true"
             errors.append(fields.forbidden(here.child("requestPolicy"), text))
-    errors += listed(path.child("taints"), device.taints, MAX_TAINTS, _taint_errors)
+    errors += list_errors(path.child("taints"), device.taints, MAX_TAINTS, _taint_errors)
     here = path.child("consumesCounters")
-    errors += listed(here, device.consumes_counters, MAX_CONSUMPTIONS, _consumption_errors)
-    errors += repeated(here, (found.counter_set for found in device.consumes_counters))
+    errors += list_errors(here, device.consumes_counters, MAX_CONSUMPTIONS, _consumption_errors)
+    errors += duplicate_errors(here, (found.counter_set for found in device.consumes_counters))
     return errors + _device_node_errors(path, device, by_device=by_device) + _binding_errors(path, device)
 
 
@@ -234,9 +239,9 @@ def _device_node_errors(path: Path, device: Device, *, by_device: bool) -> Error
 def _binding_errors(path: Path, device: Device) -> Errors:
     ready, failed = device.binding_conditions, device.binding_failure_conditions
     here, there = path.child("bindingConditions"), path.child("bindingFailureConditions")
-    errors = listed(here, ready, MAX_CONDITIONS, checks.label_name)
-    errors += listed(there, failed, MAX_CONDITIONS, checks.label_name)
-    errors += repeated(here, ready) + repeated(there, failed)
+    errors = list_errors(here, ready, MAX_CONDITIONS, checks.label_name)
+    errors += list_errors(there, failed, MAX_CONDITIONS, checks.label_name)
+    errors += duplicate_errors(here, ready) + duplicate_errors(there, failed)
     text = "bindingFailureConditions must not overlap with bindingConditions"
     for position, condition in enumerate(failed):
         errors += [fields.invalid(there.index(position), condition, text)] if condition in ready else []

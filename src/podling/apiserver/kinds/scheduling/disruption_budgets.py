@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from podling.api.policy_v1 import PodDisruptionBudget
-from podling.apiserver.kinds.apps.deployments import at_most_all
+from podling.apiserver.kinds.apps.deployments import percentage_errors
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import AGE, NAME, age
@@ -52,7 +52,8 @@ class DisruptionBudgetRules(KindRules[PodDisruptionBudget]):
             )
             errors.append(fields.invalid(SPEC, shown, text))
         for name, value in (("minAvailable", spec.min_available), ("maxUnavailable", spec.max_unavailable)):
-            errors += checks.int_or_percent(SPEC.child(name), value) + at_most_all(SPEC.child(name), value)
+            where = SPEC.child(name)
+            errors += checks.int_or_percent(where, value) + percentage_errors(where, value)
         errors += checks.label_selector(SPEC.child("selector"), spec.selector)
         policy = spec.unhealthy_pod_eviction_policy
         return errors + checks.one_of(SPEC.child("unhealthyPodEvictionPolicy"), policy, EVICTION_POLICIES)

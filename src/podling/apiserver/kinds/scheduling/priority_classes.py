@@ -21,11 +21,11 @@ from podling.machinery.pods import HIGHEST_USER_PRIORITY
 from podling.machinery.tables import Column
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""The classes that Kubernetes itself has, and the only ones whose names begin with ``system-``."""
+"""The classes of Kubernetes itself, the only ones whose names begin with ``system-``."""
 
 
 def _system_class_problem(name: str, value: int, global_default: bool) -> str:
-    """Why a class is none of those that Kubernetes itself has."""
+    """Return the reason why a ``system-`` class is not one of Kubernetes' own; empty if it is."""
     wanted = SYSTEM_CLASSES.get(name)
     if wanted is None:
         return f"{name} is not a known system priority class"

@@ -44,7 +44,7 @@ class RuntimeClassRules(TableRules[RuntimeClass]):
 
 
 def _toleration_errors(path: Path, tolerations: tuple[Toleration, ...]) -> Errors:
-    """Each once: those that differ in their time alone are the same."""
+    """Return the errors in tolerations. Two that differ only in their seconds are duplicates."""
     errors = validate_tolerations(path, tolerations)
     bare = [change(toleration, toleration_seconds=None) for toleration in tolerations]
     return errors + [

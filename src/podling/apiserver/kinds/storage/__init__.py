@@ -1,1 +1,1 @@
-"""Rules of volumes, claims, storage classes and what CSI drivers announce."""
+"""Rules of volumes, claims, storage classes and CSI objects."""

@@ -64,7 +64,7 @@ class CSIDriverRules(TableRules[CSIDriver]):
 
     def validate_update(self, new: CSIDriver, old: CSIDriver, context: Context) -> Errors:
         errors = self.validate(new, context)
-        where = SPEC.child("attachedRequired")  # so spelled upstream
+        where = SPEC.child("attachedRequired")  # upstream's spelling
         errors += checks.immutable(where, new.spec.attach_required, old.spec.attach_required)
         where = SPEC.child("volumeLifecycleModes")
         return errors + checks.immutable(

@@ -41,7 +41,7 @@ class CSINodeRules(TableRules[CSINode]):
         return errors
 
     def validate_update(self, new: CSINode, old: CSINode, context: Context) -> Errors:
-        """A driver that stays stays as it is, but for how much it can take."""
+        """Return errors for changes of an existing driver; only its allocatable count may change."""
         errors = self.validate(new, context)
         known = {driver.name: driver for driver in old.spec.drivers}
         for driver in new.spec.drivers:

@@ -18,7 +18,7 @@ from podling.api.core_v1 import (
 )
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.base import Context, KindRules
-from podling.apiserver.kinds.common.cells import AGE, NAME, UNSET, access_modes_text, age, wide
+from podling.apiserver.kinds.common.cells import AGE, NAME, UNSET, access_modes_text, age, wide_column
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.differences import describe
 from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty
@@ -32,7 +32,7 @@ from podling.machinery.tables import Column
 
 SPEC = Path("spec")
 _OLD_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
-"""What ``dataSource`` could name before there was ``dataSourceRef``, as group and kind."""
+"""The groups and kinds that ``dataSource`` may name; ``dataSourceRef`` may name others."""
 
 
 class ClaimRules(KindRules[PersistentVolumeClaim]):
@@ -47,7 +47,7 @@ class ClaimRules(KindRules[PersistentVolumeClaim]):
         Column("StorageClass", description="Where the volume comes from"),
         Column("VolumeAttributesClass", description="Which attributes the volume has"),
         AGE,
-        wide("VolumeMode", "File system or block device"),
+        wide_column("VolumeMode", "File system or block device"),
     )
 
     def default(self, obj: PersistentVolumeClaim) -> PersistentVolumeClaim:
@@ -58,14 +58,14 @@ class ClaimRules(KindRules[PersistentVolumeClaim]):
         )
 
     def prepare_create(self, obj: PersistentVolumeClaim, context: Context) -> PersistentVolumeClaim:
-        spec = _same_sources(_with_known_source(obj.spec, None))
+        spec = _with_equal_sources(_with_known_source(obj.spec, None))
         return change(obj, spec=spec, status=type(obj.status)(phase="Pending"))
 
     def prepare_update(
         self, new: PersistentVolumeClaim, old: PersistentVolumeClaim, context: Context
     ) -> PersistentVolumeClaim:
         prepared = super().prepare_update(new, old, context)
-        return change(prepared, spec=_same_sources(_with_known_source(prepared.spec, old.spec)))
+        return change(prepared, spec=_with_equal_sources(_with_known_source(prepared.spec, old.spec)))
 
     def validate(self, obj: PersistentVolumeClaim, context: Context) -> Errors:
         return validate_claim_spec(SPEC, obj.spec)
@@ -76,7 +76,7 @@ class ClaimRules(KindRules[PersistentVolumeClaim]):
         if context.subresource == "status":
             return validate_claim_status(new)
         errors = validate_claim_spec(SPEC, new.spec, old.spec)
-        return errors + _class_annotation(new, old) + _claim_change(new, old)
+        return errors + _class_annotation_errors(new, old) + _change_errors(new, old)
 
     def warnings(
         self, obj: PersistentVolumeClaim, old: PersistentVolumeClaim | None, context: Context
@@ -102,9 +102,10 @@ class ClaimRules(KindRules[PersistentVolumeClaim]):
 def _with_known_source(
     spec: PersistentVolumeClaimSpec, old: PersistentVolumeClaimSpec | None
 ) -> PersistentVolumeClaimSpec:
-    """``dataSource`` names a claim or a snapshot: anything else was never heeded, and is not kept.
+    """Return a claim without a ``dataSource`` other than a claim or a snapshot, which no provisioner ever
+    used.
 
-    Another namespace than its own a claim names in vain as well.
+    A ``dataSourceRef`` in another namespace has no effect either, and is removed.
     """
     reference = spec.data_source_ref
     if reference is not None and reference.namespace and (old is None or old.data_source_ref is None):
@@ -118,8 +119,8 @@ def _with_known_source(
     return change(spec, data_source=None)
 
 
-def _same_sources(spec: PersistentVolumeClaimSpec) -> PersistentVolumeClaimSpec:
-    """``dataSource`` and the newer ``dataSourceRef`` say the same, whichever was given."""
+def _with_equal_sources(spec: PersistentVolumeClaimSpec) -> PersistentVolumeClaimSpec:
+    """Return a spec in which ``dataSource`` and ``dataSourceRef`` are equal, from the one that is set."""
     local, reference = spec.data_source, spec.data_source_ref
     if local is not None and reference is None:
         made = TypedObjectReference(api_group=local.api_group, kind=local.kind, name=local.name)
@@ -133,7 +134,7 @@ def _same_sources(spec: PersistentVolumeClaimSpec) -> PersistentVolumeClaimSpec:
 
 
 def _moves_to_field(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> bool:
-    """Whether the class, which an annotation named, is now named by its field."""
+    """Return whether an update moves the storage class from the annotation to the field."""
     before = old.metadata.annotations.get(BETA_CLASS)
     if before is None or old.spec.storage_class_name is not None:
         return False
@@ -141,7 +142,7 @@ def _moves_to_field(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> b
     return new.spec.storage_class_name == before and kept
 
 
-def _class_annotation(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> Errors:
+def _class_annotation_errors(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> Errors:
     before, after = (claim.metadata.annotations.get(BETA_CLASS, "") for claim in (old, new))
     if before == after or _moves_to_field(new, old):
         return []
@@ -149,8 +150,8 @@ def _class_annotation(new: PersistentVolumeClaim, old: PersistentVolumeClaim) ->
     return [fields.invalid(where, after, checks.IMMUTABLE)]
 
 
-def _claim_change(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> Errors:
-    """Of a claim only the size grows; the volume's name is set once."""
+def _change_errors(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> Errors:
+    """Return errors for changes of a claim; only the requested size may grow, and the volume is set once."""
     spec = new.spec
     if not old.spec.volume_name:
         spec = change(spec, volume_name=old.spec.volume_name)
@@ -174,11 +175,11 @@ def _claim_change(new: PersistentVolumeClaim, old: PersistentVolumeClaim) -> Err
         where = SPEC.child("resources", "requests", "storage")
         errors.append(fields.forbidden(where, "field can not be less than status.capacity"))
     errors += checks.immutable(Path("volumeMode"), new.spec.volume_mode, old.spec.volume_mode)
-    return errors + _attributes_class_change(new.spec, old.spec)
+    return errors + _attributes_class_errors(new.spec, old.spec)
 
 
-def _attributes_class_change(new: PersistentVolumeClaimSpec, old: PersistentVolumeClaimSpec) -> Errors:
-    """Once there is a class, there is one for ever."""
+def _attributes_class_errors(new: PersistentVolumeClaimSpec, old: PersistentVolumeClaimSpec) -> Errors:
+    """Return an error if the attributes class of a claim is removed."""
     where, name = SPEC.child("volumeAttributesClassName"), new.volume_attributes_class_name
     if old.volume_attributes_class_name is None or name:
         return []

@@ -1,4 +1,4 @@
-"""Validation of a PersistentVolume's spec, which a VolumeAttachment may hold inline, too.
+"""Validation of a PersistentVolume's spec, also inline in a VolumeAttachment.
 
 Upstream: ``ValidatePersistentVolumeSpec`` and ``ValidatePersistentVolumeUpdate`` in
 ``pkg/apis/core/validation/validation.go``.
@@ -40,13 +40,14 @@ _SOURCES = {
     "portworx_volume": "portworxVolume", "azure_disk": "azureDisk", "scale_io": "scaleIO",
     "local": "local", "storageos": "storageos", "csi": "csi",
 }  # fmt: skip
-"""Every source with its JSON name, in the order in which they are looked at."""
+"""The JSON name of each source, in the order in which they are checked."""
 
 
 def volume_spec_errors(
     path: Path, spec: PersistentVolumeSpec, *, name: str = "", inline: bool = False
 ) -> Errors:
-    """``name`` is the volume's; a spec that is ``inline`` has none, no capacity, no claim and no class."""
+    """Return the errors in a spec of volume ``name``; an ``inline`` spec has no name, capacity, claim or
+    class."""
     errors = _inline_errors(path, spec) if inline else []
     where = path.child("accessModes")
     errors += access_mode_errors(where, spec.access_modes) if spec.access_modes else [fields.required(where)]
@@ -145,8 +146,8 @@ def _attributes_class_errors(path: Path, spec: PersistentVolumeSpec) -> Errors:
 
 
 def change_errors(new: PersistentVolume, old: PersistentVolume) -> Errors:
-    """Where a volume is does not change; a secret to expand it with may be added."""
-    before, after = _sources(old.spec), _sources(new.spec)
+    """Return errors for changes of the source or node affinity; a secret for expansion may be added."""
+    before, after = _only_source(old.spec), _only_source(new.spec)
     if (
         old.spec.csi is not None
         and old.spec.csi.controller_expand_secret_ref is None
@@ -159,7 +160,7 @@ def change_errors(new: PersistentVolume, old: PersistentVolume) -> Errors:
         errors.append(fields.forbidden(SPEC.child("persistentvolumesource"), text))
     errors += checks.immutable(Path("volumeMode"), new.spec.volume_mode, old.spec.volume_mode)
     affinity = new.spec.node_affinity
-    if old.spec.node_affinity is not None and not _same_nodes(affinity, old.spec.node_affinity):
+    if old.spec.node_affinity is not None and not _selects_same_nodes(affinity, old.spec.node_affinity):
         text = "field is immutable, except for updating from beta label to GA"
         errors.append(fields.invalid(Path("nodeAffinity"), affinity, text))
     if old.spec.volume_attributes_class_name is not None and new.spec.volume_attributes_class_name is None:
@@ -168,8 +169,8 @@ def change_errors(new: PersistentVolume, old: PersistentVolume) -> Errors:
     return errors
 
 
-def _same_nodes(new: VolumeNodeAffinity | None, old: VolumeNodeAffinity) -> bool:
-    """Whether nothing changed but labels of nodes that got their newer names."""
+def _selects_same_nodes(new: VolumeNodeAffinity | None, old: VolumeNodeAffinity) -> bool:
+    """Return whether only deprecated node labels changed, to their newer names."""
     if new == old:
         return True
     if new is None or new.required is None or old.required is None:
@@ -177,7 +178,7 @@ def _same_nodes(new: VolumeNodeAffinity | None, old: VolumeNodeAffinity) -> bool
     before = [_expressions(term) for term in old.required.node_selector_terms]
     after = [_expressions(term) for term in new.required.node_selector_terms]
     return len(before) == len(after) and all(
-        len(was) == len(now) and all(map(_same_requirement, now, was))
+        len(was) == len(now) and all(map(_is_same_requirement, now, was))
         for now, was in zip(after, before, strict=True)
     )
 
@@ -186,10 +187,10 @@ def _expressions(term: NodeSelectorTerm) -> tuple[NodeSelectorRequirement, ...]:
     return (*term.match_expressions, *term.match_fields)
 
 
-def _same_requirement(new: NodeSelectorRequirement, old: NodeSelectorRequirement) -> bool:
+def _is_same_requirement(new: NodeSelectorRequirement, old: NodeSelectorRequirement) -> bool:
     return new == old or (NEWER_NODE_LABELS.get(old.key) == new.key and change(new, key=old.key) == old)
 
 
-def _sources(spec: PersistentVolumeSpec) -> PersistentVolumeSpec:
-    """The spec with nothing but its source."""
+def _only_source(spec: PersistentVolumeSpec) -> PersistentVolumeSpec:
+    """Return the spec with only its source."""
     return PersistentVolumeSpec(**{name: getattr(spec, name) for name in _SOURCES})

@@ -9,7 +9,7 @@ from typing import Any
 from podling import clock
 from podling.api.core_v1 import PersistentVolume
 from podling.apiserver.kinds.common.base import Context, KindRules
-from podling.apiserver.kinds.common.cells import AGE, NAME, UNSET, access_modes_text, age, wide
+from podling.apiserver.kinds.common.cells import AGE, NAME, UNSET, access_modes_text, age, wide_column
 from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_absent, fill_empty
 from podling.apiserver.kinds.storage.persistent_volume_validation import (
@@ -36,7 +36,7 @@ class VolumeRules(KindRules[PersistentVolume]):
         Column("VolumeAttributesClass", description="Which attributes it has"),
         Column("Reason", description="Why it failed"),
         AGE,
-        wide("VolumeMode", "File system or block device"),
+        wide_column("VolumeMode", "File system or block device"),
     )
 
     def default(self, obj: PersistentVolume) -> PersistentVolume:

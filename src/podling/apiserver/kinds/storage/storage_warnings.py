@@ -1,4 +1,4 @@
-"""What of volumes, claims and their classes is deprecated or will not do.
+"""Warnings about deprecated or ineffective fields of volumes, claims and their classes.
 
 Upstream: ``pkg/api/persistentvolume``, ``pkg/api/persistentvolumeclaim`` and ``pkg/api/storage``.
 """
@@ -50,7 +50,7 @@ def volume_warnings(volume: PersistentVolume) -> Iterator[str]:
 
 
 def claim_warnings(claim: PersistentVolumeClaim) -> Iterator[str]:
-    """No volume has half a byte."""
+    """Yield warnings about a claim; storage sizes are whole bytes."""
     yield from _class_annotation(claim.metadata)
     where, wanted = SPEC.child("resources"), claim.spec.resources
     yield from checks.fraction_warnings(where.child("requests"), wanted.requests, ("storage",))

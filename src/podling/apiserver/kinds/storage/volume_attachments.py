@@ -26,7 +26,7 @@ MAX_MESSAGE_BYTES = 1024
 
 class VolumeAttachmentRules(TableRules[VolumeAttachment]):
     status_subresource = True
-    status_alone = True
+    status_keeps_metadata = True
     unconditional_update = False
     returns_deleted = True
 
@@ -74,6 +74,6 @@ def _failure_errors(path: Path, failure: VolumeError | None) -> Errors:
         return []
     errors = checks.within(path.child("errorCode"), failure.error_code, 0, checks.MAX_INT32)
     if len((failure.message or "").encode()) > MAX_MESSAGE_BYTES:
-        # Kubernetes names this limit.
+        # Kubernetes reports this limit here.
         errors.insert(0, fields.too_long(path.child("message"), MAX_METADATA_BYTES))
     return errors

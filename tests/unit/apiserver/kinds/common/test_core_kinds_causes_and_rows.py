@@ -251,8 +251,8 @@ def test_only_finalize_changes_a_namespaces_finalizers() -> None:
     finalized = own.prepare_update(emptied, old, Context(NOW, subresource="finalize"))
     assert finalized.spec.finalizers == ()
     assert finalized.status.phase == "Active"
-    assert own.held(old)
-    assert not own.held(finalized)
+    assert own.has_other_finalizers(old)
+    assert not own.has_other_finalizers(finalized)
     assert own.mark_deleted(old).status.phase == "Terminating"
 
 
