@@ -27,7 +27,7 @@ ALL = set(NAMES)
         ("*,*", ALL),
         (" * , -job ", ALL - {"job-controller"}),
         ("podgc", {"pod-garbage-collector-controller"}),
-        ("*,-ttl-controller", ALL),
+        ("*,-token-cleaner-controller", ALL),
     ],
 )
 def test_selection(text: str, expected: set[str]) -> None:
@@ -42,7 +42,10 @@ def test_selection(text: str, expected: set[str]) -> None:
         ("deploy", '"deploy" is not in the list of known controllers'),
         ("--job-controller", '"-job-controller" is not in the list of known controllers'),
         ("-*", '"*" is not in the list of known controllers'),
-        ("ttl-controller", '"ttl-controller" does not exist in Podling: it can only be switched off'),
+        (
+            "token-cleaner-controller",
+            '"token-cleaner-controller" does not exist in Podling: it can only be switched off',
+        ),
     ],
 )
 def test_unknown_names_are_refused(text: str, message: str) -> None:
