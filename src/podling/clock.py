@@ -23,7 +23,7 @@ class OwnTime(Protocol):
 
 
 _own_times = False
-"""Whether this process has ever made such a loop: time is read so often that asking the loop is felt."""
+"""True if this process has ever made such a loop: time is read so often that asking the loop is felt."""
 
 
 def expect_own_time() -> None:

@@ -87,7 +87,7 @@ async def answer(pair: Pair, sent: bytes | None = None) -> int:
 
 
 async def is_closed(pair: Pair) -> bool:
-    """Whether the server has closed a connection on which it has nothing to say."""
+    """Return whether the server has closed a connection on which it has nothing to say."""
     try:
         async with asyncio.timeout(SOON):
             return await pair[0].read(1) == b""

@@ -40,7 +40,7 @@ class Operation:
 
     @property
     def makes(self) -> bool:
-        """Whether new objects come of it."""
+        """True if new objects come of it."""
         return self.method == "POST" and self.path.endswith(self.resource.rpartition("/")[2])
 
 

@@ -31,7 +31,7 @@ class Line:
     def __init__(self, at: int | None = None, *, after: bool = False) -> None:
         self.calls = 0
         self.counts = False
-        """Whether calls count yet: what a kubelet does to come up is not part of any life."""
+        """True if calls count yet: what a kubelet does to come up is not part of any life."""
         self.was_cut = asyncio.Event()
         self._at = at
         self._after = after

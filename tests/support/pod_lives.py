@@ -91,7 +91,7 @@ class Recorder:
                 self._act(name, pod)
 
     def wait(self, happened: Callable[[], bool], seconds: float) -> bool:
-        """Whether ``happened`` came true, looked at whenever a pod was shown, within ``seconds``."""
+        """Return whether ``happened`` came true, looked at whenever a pod was shown, within ``seconds``."""
         with self.changed:
             return self.changed.wait_for(happened, seconds)
 

@@ -20,7 +20,7 @@ def processes(uid: str) -> list[Path]:
 
 
 def wait_until_gone(uid: str, seconds: float) -> bool:
-    """Whether all that runs of a pod ended within ``seconds``, each."""
+    """Return whether all that runs of a pod ended within ``seconds``, each."""
     for process in processes(uid):
         with suppress(ProcessLookupError):
             handle = os.pidfd_open(int(process.name))

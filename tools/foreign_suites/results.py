@@ -26,7 +26,7 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Whether something ran, and nothing failed that had to pass."""
+        """True if something ran, and nothing failed that had to pass."""
         return bool(self.passed) and not self.failed
 
 

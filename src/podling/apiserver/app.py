@@ -281,7 +281,7 @@ async def _send(request: Request, response: web.Response) -> None:
 
 
 def _is_malformed(record: logging.LogRecord) -> bool:
-    """Whether a log record is about a request that is no HTTP: its client gets 400, and the log nothing."""
+    """Return whether a record is about a request that is no HTTP: its client gets 400, the log nothing."""
     return record.exc_info is not None and isinstance(record.exc_info[1], HttpProcessingError)
 
 

@@ -40,7 +40,7 @@ def crashing(evidence: Evidence) -> Iterator[Explanation]:
 
 
 def _is_done(evidence: Evidence, status: ContainerStatus) -> bool:
-    """Whether ending well is all that is asked of this container: it is an init container."""
+    """Return whether ending well is all that is asked of this container: it is an init container."""
     container = container_named(evidence.pod, status.name)
     initial = container in evidence.pod.spec.init_containers
     return initial and container is not None and not is_sidecar(container)

@@ -189,7 +189,7 @@ async def follow(client: Client, follower: Follower, timeout: float) -> bool:
 
 
 async def settled(follower: Follower, deadline: float) -> bool:
-    """Whether everything was settled, and stayed so, before ``deadline``."""
+    """Return whether everything was settled, and stayed so, before ``deadline``."""
     while True:
         hold = follower.settles_in()
         if hold is not None and hold <= 0:

@@ -58,7 +58,7 @@ class OwnLog:
         self._numbered(MAX_FILES).unlink(missing_ok=True)
 
     def _is_ours(self) -> bool:
-        """Whether standard output goes to the log: without ``--detach`` it does not."""
+        """Return whether standard output goes to the log: without ``--detach`` it does not."""
         try:
             return os.path.samestat(os.fstat(sys.stdout.fileno()), os.stat(self._path))
         except (OSError, ValueError):

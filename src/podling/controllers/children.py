@@ -111,7 +111,7 @@ class Children(Generic[O, C]):
         return self._children.by_index(BY_CONTROLLER, owner.metadata.uid or "")
 
     def has_orphans(self, namespace: str) -> bool:
-        """Whether the namespace has children without an owner, which somebody may have to adopt."""
+        """Return whether the namespace has children without an owner, which somebody may have to adopt."""
         return self._children.count_index(BY_CONTROLLER, f"/{namespace}") > 0
 
     async def claim(self, owner: O) -> list[C]:
@@ -185,7 +185,7 @@ class Children(Generic[O, C]):
         self._deleted.setdefault(owner, {})[child.metadata.uid or ""] = key_of(child)
 
     def settled(self, owner: Key) -> bool:
-        """Whether the informer shows everything that was written for this owner."""
+        """Return whether the informer shows everything that was written for this owner."""
         written, deleted = self._written.get(owner), self._deleted.get(owner)
         if written:
             for uid in [uid for uid, at in written.items() if self._children.revision >= at]:

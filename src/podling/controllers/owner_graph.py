@@ -38,12 +38,12 @@ class Item:
 
     @property
     def waits_for_dependents(self) -> bool:
-        """Whether it goes only after what it owns (foreground deletion)."""
+        """True if it goes only after what it owns (foreground deletion)."""
         return self.deleting and FOREGROUND in self.metadata.finalizers
 
     @property
     def orphans_dependents(self) -> bool:
-        """Whether what it owns shall stay without an owner."""
+        """True if what it owns shall stay without an owner."""
         return self.deleting and ORPHAN in self.metadata.finalizers
 
     def reference_to(self, owner: str) -> OwnerReference | None:
@@ -51,7 +51,7 @@ class Item:
 
 
 def matches(ref: OwnerReference, dependent: ObjectMeta, owner: Item) -> bool:
-    """Whether the reference names the owner as it is: kind, name and namespace, not the UID alone."""
+    """Return whether the reference names the owner as it is: kind, name and namespace, not the UID alone."""
     resource = resource_named(ref)
     if resource is None and is_kind_of(ref, owner.resource):
         resource = owner.resource
@@ -134,7 +134,7 @@ class OwnerGraph:
         return [owner] if item is not None and item.waits_for_dependents else []
 
     def _doubtful(self, item: Item) -> bool:
-        """Whether some owner is not here, goes away, or is not what the reference says."""
+        """Return whether some owner is not here, goes away, or is not what the reference says."""
         for ref in item.metadata.owner_references:
             owner = self._items.get(ref.uid)
             if owner is None or owner.waits_for_dependents or not matches(ref, item.metadata, owner):

@@ -42,7 +42,7 @@ def resource_named(ref: OwnerReference) -> Resource | None:
 
 
 def is_kind_of(ref: OwnerReference, resource: Resource) -> bool:
-    """Whether a reference names the kind of ``resource``, in whatever version."""
+    """Return whether a reference names the kind of ``resource``, in whatever version."""
     group, _ = split_group_version(ref.api_version)
     return (group, ref.kind) == (resource.group, resource.kind)
 

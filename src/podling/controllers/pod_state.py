@@ -19,12 +19,12 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def is_active(pod: Pod) -> bool:
-    """Whether the pod has not ended and is not being deleted."""
+    """Return whether the pod has not ended and is not being deleted."""
     return not is_terminal(pod) and pod.metadata.deletion_timestamp is None
 
 
 def is_terminating(pod: Pod) -> bool:
-    """Whether the pod is being deleted and has not ended yet."""
+    """Return whether the pod is being deleted and has not ended yet."""
     return not is_terminal(pod) and pod.metadata.deletion_timestamp is not None
 
 
@@ -40,7 +40,7 @@ def available_at(pod: Pod, min_ready_seconds: int) -> datetime | None:
 
 
 def is_available(pod: Pod, min_ready_seconds: int, now: datetime) -> bool:
-    """Whether the pod has been ready for that long."""
+    """Return whether the pod has been ready for that long."""
     if not min_ready_seconds:
         return is_ready(pod)
     moment = available_at(pod, min_ready_seconds)

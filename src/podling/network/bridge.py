@@ -33,7 +33,7 @@ class Bridge:
         return port_name(self._cluster_id, IPv4Address(address))
 
     def has_port(self, address: str) -> bool:
-        """Whether the pod with ``address`` still has its interface, on the bridge or off it."""
+        """Return whether the pod with ``address`` still has its interface, on the bridge or off it."""
         return bool(netlink.index_of(self.port(address)))
 
     def set_up(self, gateway: IPv4Address, subnet: IPv4Network, mtu: int, addresses: Iterable[str]) -> None:

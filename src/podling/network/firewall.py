@@ -95,7 +95,7 @@ def check_ports(lease: Lease, others: Iterable[Lease]) -> None:
 
 
 def _meet(one: PortMapping, other: PortMapping) -> bool:
-    """Whether two mappings would answer the same packet."""
+    """Return whether two mappings would answer the same packet."""
     if (one.protocol, one.host_port) != (other.protocol, other.host_port):
         return False
     return one.host_ip == other.host_ip or one.host_ip in _ANY or other.host_ip in _ANY

@@ -20,7 +20,7 @@ def node_aspects(old: Node, new: Node) -> Aspect:
 
 
 def counts_differently(old: Pod, new: Pod) -> bool:
-    """Whether the facts of a placed pod must be worked out again."""
+    """Return whether the facts of a placed pod must be worked out again."""
     return (
         old.spec != new.spec
         or old.metadata.labels != new.metadata.labels
@@ -40,7 +40,7 @@ def placed_pod_event(old: PodFacts, new: PodFacts) -> PodEvent:
 
 
 def may_fit_now(old: Pod, new: Pod) -> bool:
-    """Whether the pending pod itself changed in a way that could make it schedulable."""
+    """Return whether the pending pod itself changed in a way that could make it schedulable."""
     return (
         old.spec != new.spec
         or old.metadata.labels != new.metadata.labels

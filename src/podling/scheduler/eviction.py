@@ -22,7 +22,7 @@ REASON = "PreemptionByScheduler"
 async def remove_victims(
     client: Client, recorder: EventRecorder, scheduler_name: str, preemptor: PodFacts, victims: Victims
 ) -> bool:
-    """Whether every victim was asked to go, or is gone already."""
+    """Return whether every victim was asked to go, or is gone already."""
     done = True
     for victim in victims.pods:
         try:

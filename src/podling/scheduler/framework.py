@@ -99,7 +99,7 @@ class Plugin:
         return None
 
     def wakes_for_pod(self, pod: PodFacts, change: PodChange, cache: Cache) -> bool:
-        """Whether a pod this plugin rejected should be tried again after that change (of
+        """Return whether a pod this plugin rejected should be tried again after that change (of
         ``wakes_on_pods``)."""
         return False
 

@@ -292,7 +292,7 @@ class SchedulingQueue:
                 del self._stuck_by[waiting.rejected_by]
 
     def _is_at(self, place: Place, waiting: Waiting) -> bool:
-        """Whether this heap item is still what the pod is; older ones are left behind and skipped."""
+        """Return whether this heap item is still what the pod is; older ones are left behind and skipped."""
         return self._places.get(waiting.uid) == (place, waiting)
 
     def _takes(self, place: Place, waiting: Waiting) -> bool:

@@ -28,7 +28,7 @@ class Term:
     weight: int = 0
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Whether the term means a pod with these labels in a namespace with those."""
+        """Return whether the term means a pod with these labels in a namespace with those."""
         if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
             return False
         return self.selector.matches(labels)

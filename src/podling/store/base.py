@@ -146,7 +146,7 @@ class Watch(Protocol):
 
     @property
     def behind(self) -> bool:
-        """Whether ``ready`` has anything to give or to raise: cheap, for those who ask often."""
+        """True if ``ready`` has anything to give or to raise: cheap, for those who ask often."""
         ...
 
     @property

@@ -52,7 +52,7 @@ class ServerConnection(web.RequestHandler):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being served."""
+        """True if no request is being served."""
         return self._current_request is None and not self._messages
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

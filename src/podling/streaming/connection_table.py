@@ -26,7 +26,7 @@ class Connection(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being served: the handshake or a request's head is not complete."""
+        """True if no request is being served: the handshake or a request's head is not complete."""
         ...
 
 

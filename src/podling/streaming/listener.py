@@ -72,7 +72,7 @@ class _Accepted:
         return self.protocol is None or self.protocol.is_idle
 
     def is_late(self, now: float, timeouts: Timeouts) -> bool:
-        """Whether a request's head takes too long, or the client does not read what is left at the end."""
+        """Return whether a request's head takes too long, or the client does not read the rest at the end."""
         if self.transport is not None and self.transport.is_closing():
             if self._closing_since is None:
                 self._closing_since = now

@@ -113,7 +113,7 @@ def _without_stale_pings(events: list[Event]) -> list[Event]:
 
 
 def is_websocket_request(request: web.BaseRequest) -> bool:
-    """Whether the client asks for a WebSocket."""
+    """Return whether the client asks for a WebSocket."""
     headers = request.headers
     asks = "upgrade" in headers.get("Connection", "").lower()
     return asks and headers.get("Upgrade", "").lower() == "websocket"

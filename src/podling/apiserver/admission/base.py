@@ -59,7 +59,7 @@ class Rounds:
         self.needed = False
         """Set by a plugin that changed the object in a way that others may have to see."""
         self.again = False
-        """Whether this is the second round; there is no third."""
+        """True if this is the second round; there is no third."""
         self.notes: dict[str, Any] = {}
         """What plugins remember of the first round, by their name."""
 
@@ -158,7 +158,7 @@ class Server(Protocol):
         ...
 
     def decide(self, user: User, asked: Attributes) -> Decision:
-        """Whether somebody may do something."""
+        """Return whether somebody may do something."""
         ...
 
 
@@ -172,7 +172,7 @@ class Plugin:
         """Take what the server offers; called once, before any request."""
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
-        """Whether the plugin has anything to say about such requests; asked once and remembered."""
+        """Return whether the plugin has anything to say about such requests; asked once and remembered."""
         return True
 
     async def admit(self, request: Request, objects: Objects) -> Any:

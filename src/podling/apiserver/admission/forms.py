@@ -72,7 +72,7 @@ class Forms:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the request is about an object of its resource, not of a part (``scale``)."""
+        """True if the request is about an object of its resource, not of a part (``scale``)."""
         request = self._request
         return isinstance(request.object, request.resource.storage_resource.type | CustomObject)
 

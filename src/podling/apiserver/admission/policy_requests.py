@@ -50,7 +50,7 @@ class Misconfigured(Exception):
 
 
 def judged(resource: Resource) -> bool:
-    """Whether policies may be about this resource at all."""
+    """Return whether policies may be about this resource at all."""
     return resource.group != EXEMPT_GROUP and resource.plural not in NEVER_JUDGED.get(resource.group, ())
 
 

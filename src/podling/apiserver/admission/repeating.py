@@ -33,7 +33,7 @@ class Repeating:
         return found
 
     def asks(self, key: Hashable) -> bool:
-        """Whether this one is asked: in the second round only who was before, and missed something."""
+        """Return whether this one is asked: in the second round only who was before, and missed something."""
         return not self._rounds.again or key in self._again
 
     def changed(self) -> None:

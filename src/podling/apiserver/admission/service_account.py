@@ -135,7 +135,7 @@ async def _find(objects: Objects, name: str, namespace: str) -> ServiceAccount |
 
 
 def automounts(account: ServiceAccount, spec: PodSpec) -> bool:
-    """Whether the pod wants the token: its own word counts before the account's; the default is yes."""
+    """Return whether the pod gets the token: by its own field, else by the account's; the default is true."""
     own = spec.automount_service_account_token
     if own is None:
         own = account.automount_service_account_token

@@ -89,7 +89,7 @@ def _is_resource(pattern: str, plural: str, subresource: str) -> bool:
 def selected(
     namespaces: LabelSelector | None, own: LabelSelector | None, request: Request, objects: Objects
 ) -> bool:
-    """Whether the selectors match the request's namespace and its object, as it is or was."""
+    """Return whether the selectors match the request's namespace and its object, as it is or was."""
     if namespaces is not None and namespaces != LabelSelector():
         labels = _namespace_labels(request, objects)
         if labels is not None and not selectors.from_label_selector(namespaces).matches(labels):
@@ -202,7 +202,7 @@ def evaluated(text: str, find: Find, values: Mapping[str, Any], budget: list[int
 
 
 def conditions_hold(conditions: Sequence[MatchCondition], find: Find, values: Mapping[str, Any]) -> bool:
-    """Whether all conditions hold: one that does not decides, whatever others fail.
+    """Return whether all conditions hold: one that does not decides, whatever others fail.
 
     ``find``: how their expressions are compiled. Raises ``ConditionFailed``.
     """

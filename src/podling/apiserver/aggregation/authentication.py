@@ -47,7 +47,7 @@ async def publish(client: LocalClient, ca_certificate: str) -> None:
 
 
 async def _create(client: LocalClient, obj: ConfigMap | Role) -> bool:
-    """Whether it was not there yet."""
+    """Return whether it was not there yet."""
     try:
         await client.create(obj)
     except ApiError as error:

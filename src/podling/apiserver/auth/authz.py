@@ -131,7 +131,7 @@ class RbacAuthorizer:
             raise refusal(user, asked, decision.reason)
 
     def decide(self, user: User, asked: Attributes) -> Decision:
-        """Whether ``user`` may do what is ``asked``, and why; in a refusal the reason may be empty."""
+        """Return whether ``user`` may do what is ``asked``, and why; in a refusal the reason may be empty."""
         version = self.index.catch_up()
         if MASTERS in user.groups:
             return Decision(True)

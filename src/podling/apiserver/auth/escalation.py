@@ -50,7 +50,7 @@ def single_rules(rule: PolicyRule) -> Iterator[PolicyRule]:
 
 
 def covers(owner: PolicyRule, wanted: PolicyRule) -> bool:
-    """Whether whoever has ``owner`` has all that the single rule ``wanted`` allows."""
+    """Return whether whoever has ``owner`` has all that the single rule ``wanted`` allows."""
     if not _has(owner.verbs, wanted.verbs[0]):
         return False
     if wanted.non_resource_urls:
@@ -159,7 +159,7 @@ def _is_aggregated(role: Any) -> bool:
 
 
 def _only_for_collection(new: Any, old: Any) -> bool:
-    """Whether an update changes no more than what the garbage collector changes."""
+    """Return whether an update changes no more than what the garbage collector changes."""
     if old is None:
         return False
     own = old.metadata

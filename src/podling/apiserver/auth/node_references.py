@@ -80,7 +80,7 @@ class NodeReferences:
                 self._put(event.entry)
 
     def has(self, node: str, resource: str, namespace: str, name: str) -> bool:
-        """Whether a pod of ``node`` refers to this object, or is it."""
+        """Return whether a pod of ``node`` refers to this object, or is it."""
         self.catch_up()
         if resource == "pods":
             key = resource_of(Pod).key(namespace, name)

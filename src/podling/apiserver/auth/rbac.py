@@ -43,7 +43,7 @@ class Attributes:
     """The node whose pods alone are asked for."""
 
     def can_be_kept(self, user: User) -> bool:
-        """Whether the answer for ``user`` may be cached: names of any length come in requests and reviews."""
+        """Return whether the decision for ``user`` may be cached: requests and reviews may name very long users."""
         asked = (self.group, self.resource, self.subresource, self.namespace, self.name, self.path)
         extra = (text for key, values in user.extra.items() for text in (key, *values))
         texts = (self.verb, self.on_node, user.name, user.uid, *asked, *user.groups, *extra)
@@ -51,7 +51,7 @@ class Attributes:
 
 
 def rule_allows(rule: PolicyRule, asked: Attributes) -> bool:
-    """Whether one rule covers a request (``RuleAllows``)."""
+    """Return whether one rule covers a request (``RuleAllows``)."""
     if ALL not in rule.verbs and asked.verb not in rule.verbs:
         return False
     if asked.path:

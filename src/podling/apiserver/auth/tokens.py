@@ -195,7 +195,7 @@ class Tokens:
 
 
 def _is_there(obj: Any, uid: str, now: datetime) -> bool:
-    """Whether an object is the one that is meant, and not overdue to be gone."""
+    """Return whether an object is the one that is meant, and not overdue to be gone."""
     if obj is None or obj.metadata.uid != uid:
         return False
     gone = obj.metadata.deletion_timestamp

@@ -34,7 +34,7 @@ class Cidr:
 
 
 def works(read: Function) -> Function:
-    """Whether a text can be read."""
+    """Return whether a text can be read."""
 
     def check(text: str) -> bool:
         try:

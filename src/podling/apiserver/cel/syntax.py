@@ -307,7 +307,7 @@ class _Parser:
         self.fail(_EXPRESSION_EXPECTED)
 
     def _begins(self, token: _Token) -> bool:
-        """Whether an expression can begin with this."""
+        """Return whether an expression can begin with this."""
         return token.kind not in ("sign", "end") or token.text in ("[", "{", "(", ".", "-", "!")
 
     def _named(self, token: _Token) -> Node:

@@ -106,7 +106,7 @@ Node = Literal | Name | Select | Index | Call | ListOf | MapOf | Make | Fold
 
 
 def too_deep(tree: Node) -> bool:
-    """Whether too much is nested, as cel-go counts it: what is logical is not, nor lists and maps."""
+    """Return whether too much is nested, as cel-go counts it: what is logical is not, nor lists and maps."""
     left: list[tuple[Node, int]] = [(tree, 0)]
     while left:
         node, depth = left.pop()

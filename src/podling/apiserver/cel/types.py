@@ -35,7 +35,7 @@ class Type:
 
     @property
     def is_parameter(self) -> bool:
-        """Whether it stands for any one type in a function's signature."""
+        """True if it stands for any one type in a function's signature."""
         return len(self.name) == 1
 
 
@@ -68,7 +68,7 @@ Bindings = dict[str, Type]
 
 
 def fits(formal: Type, actual: Type, bound: Bindings) -> bool:
-    """Whether a value of ``actual`` may stand where ``formal`` is asked for; binds type parameters."""
+    """Return whether a value of ``actual`` may stand where ``formal`` is asked for; binds type parameters."""
     if formal.is_parameter:
         known = bound.get(formal.name)
         if known is None or (known.name == "dyn" and actual.name != "dyn"):

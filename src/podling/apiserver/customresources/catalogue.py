@@ -177,7 +177,7 @@ class Catalogue:
 
 
 def _differs(old: CustomResourceDefinition, new: CustomResourceDefinition) -> bool:
-    """Whether what was served by ``old`` is another thing now."""
+    """Return whether what was served by ``old`` is another thing now."""
     names = old.status.accepted_names, new.status.accepted_names
     return old.spec != new.spec or names[0] != names[1] or is_established(old) != is_established(new)
 

@@ -327,7 +327,7 @@ def _label_errors(path: Path, given: Sequence[str]) -> Errors:
 
 
 def _trusts_any_bundle(old: CustomResourceDefinition) -> bool:
-    """Whether certificates that are none may stay: none were asked for yet, or they were none before."""
+    """Return whether invalid certificates may stay: they have no effect yet, or were invalid before."""
     if not is_true(old.status.conditions, ESTABLISHED):
         return True
     webhook = old.spec.conversion.webhook if old.spec.conversion is not None else None

@@ -67,7 +67,7 @@ class Rule:
 
     @cached_property
     def uses_old(self) -> bool:
-        """Whether it compares with the value before."""
+        """True if it compares with the value before."""
         from podling.apiserver.cel.programs import NotCompiled
 
         try:
@@ -153,7 +153,7 @@ class SchemaRules:
         self._root = _node(root, root=True)
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether there are any."""
         return self._root is not None
 
     def validate(self, plain: dict[str, Any], old: dict[str, Any] | None) -> Found:

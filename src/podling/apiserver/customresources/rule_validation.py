@@ -50,7 +50,7 @@ class RulePlace:
     """The list that keeps its values from being compared with what they were."""
     root: bool = False
     in_head: bool = False
-    """Whether it is about the head of an object."""
+    """True if it is about the head of an object."""
     no_defaults: str = ""
     """Why nothing here may have a default."""
 

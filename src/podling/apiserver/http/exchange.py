@@ -59,7 +59,7 @@ class Request(CompletingRequest):
 
     @property
     def is_usual(self) -> bool:
-        """Whether an ``Answer`` may answer it."""
+        """True if an ``Answer`` may answer it."""
         if self.version != HttpVersion11 or self.method == "HEAD":
             return False
         return self.keep_alive and AUDIT_ID not in self.headers

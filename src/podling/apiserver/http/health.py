@@ -40,7 +40,7 @@ class Health:
         ]
 
     def serves(self, parts: list[str]) -> bool:
-        """Whether a path, taken apart, is one of ``paths``."""
+        """Return whether a path, taken apart, is one of ``paths``."""
         endpoint, _, name = "/".join(parts).partition("/")
         return endpoint in ENDPOINTS and (parts == [endpoint] or name in self._checks)
 

@@ -47,7 +47,7 @@ class Labels(NamedTuple):
 
     @property
     def long_running(self) -> bool:
-        """Whether it may go on for as long as its client likes."""
+        """True if it may go on for as long as its client likes."""
         return self.verb in ("WATCH", "CONNECT") or self.subresource == "log"
 
 

@@ -107,7 +107,7 @@ class Documents:
         return await lost(request)
 
     def _routed(self, parts: list[str]) -> bool:
-        """Whether a path is below what is routed by resource and method: the built-in groups."""
+        """Return whether a path is below what is routed by resource and method: the built-in groups."""
         if parts[0] == "apis":
             return len(parts) > 2 and bool(discovery.group(parts[1]))
         return parts[0] in GET_ONLY
@@ -261,7 +261,7 @@ async def _tagged(
 
 
 def _has(given: str, tag: str) -> bool:
-    """Whether a client that sends ``If-None-Match: given`` has what ``tag`` names."""
+    """Return whether a client that sends ``If-None-Match: given`` has what ``tag`` names."""
     return any(each.strip().removeprefix("W/") in (tag, "*") for each in given.split(","))
 
 

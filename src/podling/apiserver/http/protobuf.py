@@ -145,7 +145,7 @@ def _add(found: dict[str, Any], name: str, decoded: list[Any], kind: str, how: s
 
 @cache
 def _is_map(kind: str) -> bool:
-    """Whether a message is the entry of a map: ``LabelsEntry`` with a key and a value."""
+    """Return whether a message is the entry of a map: ``LabelsEntry`` with a key and a value."""
     if not kind.endswith("Entry"):
         return False
     table = _tables().get(kind, {})

@@ -30,7 +30,7 @@ READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
 
 def wants_pretty(request: Request) -> bool:
-    """Whether JSON shall be indented: asked for, or read by a person (source: ``isPrettyPrint``)."""
+    """Return whether JSON shall be indented: asked for, or read by a person (source: ``isPrettyPrint``)."""
     if "pretty" in request.query_string and (said := request.query.get("pretty")):
         return said in ("1", "t", "T", "true", "True", "TRUE")
     return request.headers.get("User-Agent", "").startswith(READ_BY_PEOPLE)

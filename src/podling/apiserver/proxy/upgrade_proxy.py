@@ -62,7 +62,7 @@ def forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
 
 
 def wants_upgrade(request: web.BaseRequest) -> bool:
-    """Whether the client asks to go on in another protocol."""
+    """Return whether the client asks to go on in another protocol."""
     return "upgrade" in request.headers.get("Connection", "").lower() and "Upgrade" in request.headers
 
 

@@ -132,7 +132,7 @@ def _finalizers(present: tuple[str, ...], options: DeleteOptions, *, orphans: bo
 
 
 def ends_with_update(obj: Any, rules: KindRules[Any]) -> bool:
-    """Whether an update has taken the last thing that held a deletion up."""
+    """Return whether an update has taken the last thing that held a deletion up."""
     metadata: ObjectMeta = obj.metadata
     return (
         metadata.deletion_timestamp is not None

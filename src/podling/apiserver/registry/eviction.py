@@ -66,7 +66,7 @@ def _is_going(pod: Pod) -> bool:
 
 
 def verdict(pod: Pod, budget: PodDisruptionBudget, now: datetime) -> Verdict:
-    """Whether ``pod`` may go, and what it costs. Raises 403 or 429."""
+    """Return whether ``pod`` may go, and what it costs. Raises 403 or 429."""
     status = budget.status
     if not is_ready(pod):
         policy = budget.spec.unhealthy_pod_eviction_policy
@@ -183,7 +183,7 @@ class Evictions:
         return Status(status="Success", code=201)
 
     def _is_final(self, target: Target, asked: DeleteOptions) -> bool:
-        """Whether trying again is no use, or not ours to do: the caller means a revision, or another pod."""
+        """Return whether a retry is useless or not ours to do: the caller named a revision, or another pod."""
         wanted, pod = asked.preconditions, self._objects.get(Pod, target.name, target.namespace)
         if wanted is None:
             return False

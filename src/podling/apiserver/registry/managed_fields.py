@@ -76,7 +76,7 @@ def _unchanged(new: Any, old: Any) -> Any | None:
 
 
 def only_later(new: Any, old: Any) -> bool:
-    """Whether ``new`` is other than ``old`` in times of its record alone: text for a Secret, said again."""
+    """Return whether ``new`` differs from ``old`` in the times of its managed fields only."""
     entries, before = new.metadata.managed_fields, old.metadata.managed_fields
     if len(entries) != len(before) or entries == before:
         return False

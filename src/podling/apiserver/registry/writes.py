@@ -233,7 +233,7 @@ class Writes:
             release(update.releases)
 
     def _is_outdated(self, resource: Resource, entry: Entry) -> bool:
-        """Whether a custom object is stored otherwise than it would be now; any write updates it."""
+        """Return whether a custom object is stored otherwise than it would be now; any write updates it."""
         if not isinstance(resource, CustomResource):
             return False
         memo = stored(entry, resource.storage_resource.type)

@@ -51,7 +51,7 @@ class CertificateApprovingController(Controller):
         return AwaitChange()
 
     async def _may(self, request: CertificateSigningRequest, asked: Recognized) -> bool:
-        """Whether whoever made the request may create what it was recognised as."""
+        """Return whether whoever made the request may create what it was recognised as."""
         spec = request.spec
         attributes = ResourceAttributes(
             group="certificates.k8s.io",

@@ -43,7 +43,7 @@ NODE = Recognized("nodeclient", "Auto approving kubelet client certificate after
 
 
 def has(request: CertificateSigningRequest, *types: str) -> bool:
-    """Whether the request has a condition of one of these types."""
+    """Return whether the request has a condition of one of these types."""
     return any(each.type in types for each in request.status.conditions)
 
 
@@ -125,8 +125,8 @@ SIGNERS = tuple(_RULES)
 
 
 def is_over(request: CertificateSigningRequest, now: datetime) -> bool:
-    """Whether nobody needs the request any more: it was decided an hour ago, or has waited for a day, or its
-    certificate has run out."""
+    """Return whether the request may be deleted: decided an hour ago, pending for a day, or its certificate
+    expired."""
     created = request.metadata.creation_timestamp
     if not request.status.conditions:
         return _is_older(created, PENDING_KEPT, now)

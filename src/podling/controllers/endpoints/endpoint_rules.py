@@ -27,7 +27,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def has_endpoints(service: Service) -> bool:
-    """Whether the service's endpoints are ours to keep."""
+    """Return whether the service's endpoints are ours to keep."""
     return service.spec.type != "ExternalName" and bool(service.spec.selector)
 
 
@@ -44,7 +44,7 @@ def is_headless(service: Service) -> bool:
 
 
 def may_serve(pod: Pod) -> bool:
-    """Whether the pod has an address and has not ended."""
+    """Return whether the pod has an address and has not ended."""
     return not is_terminal(pod) and bool(pod.status.pod_ips or pod.status.pod_ip)
 
 

@@ -52,7 +52,7 @@ def observe(health: Health | None, node: Node, lease: Lease | None, now: datetim
 
 
 def is_silent(health: Health, node: Node, now: datetime) -> bool:
-    """Whether the node's last sign of life is too long ago."""
+    """Return whether the node's last sign of life is too long ago."""
     ready = find(node.status.conditions, "Ready")
     grace = MONITOR_GRACE if ready is not None else STARTUP_GRACE
     return now > health.sign_of_life + grace

@@ -44,7 +44,7 @@ MANAGED_KEYS: Final = frozenset({*CONDITION_TAINTS.values(), UNSCHEDULABLE})
 
 
 def same(one: Taint, other: Taint) -> bool:
-    """Whether two taints are one to the API: key and effect decide."""
+    """Return whether two taints are one to the API: key and effect decide."""
     return one.key == other.key and one.effect == other.effect
 
 
@@ -106,6 +106,6 @@ def least_toleration_seconds(used: Sequence[Toleration]) -> float | None:
 
 
 def is_ready(node: Node) -> bool:
-    """Whether the node's Ready condition is True."""
+    """Return whether the node's Ready condition is True."""
     ready = find(node.status.conditions, "Ready")
     return ready is not None and ready.status == "True"

@@ -51,7 +51,7 @@ def zone_of(node: Node) -> str:
 
 
 def is_excluded(node: Node) -> bool:
-    """Whether the node is left out when the state of its zone is judged."""
+    """Return whether the node is left out when the state of its zone is judged."""
     return EXCLUDE_LABEL in node.metadata.labels
 
 

@@ -61,7 +61,7 @@ def volume_for(
 
 
 def is_to_be_removed(volume: PersistentVolume) -> bool:
-    """Whether the volume, and what is in it, is ours to remove now."""
+    """Return whether the volume, and what is in it, is ours to remove now."""
     ours = volume.metadata.annotations.get(rules.PROVISIONED_BY) == PROVISIONER
     policy = volume.spec.persistent_volume_reclaim_policy
     return ours and policy == "Delete" and volume.status.phase in ("Released", "Failed")

@@ -45,8 +45,10 @@ class ClaimProtectionController(Controller):
         return AwaitChange()
 
     async def _in_use(self, key: Key) -> bool:
-        """Whether a placed pod uses the claim. Before "no" counts, the server itself is asked: a pod may
-        have been created and placed a moment ago."""
+        """Return whether a bound pod uses the claim.
+
+        Before returning false, read from the server itself: a pod may have been created and bound just now.
+        """
         if any(pod.spec.node_name for pod in self._pods.by_index(BY_CLAIM, str(key))):
             return True
         live = (await self.client.list(Pod, key.namespace)).items

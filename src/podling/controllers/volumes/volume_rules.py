@@ -34,7 +34,7 @@ def capacity(volume: PersistentVolume) -> Quantity:
 
 
 def is_meant_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume's ``claimRef`` names this claim (or, without a UID, one of its name)."""
+    """Return whether the volume's ``claimRef`` names this claim (or, without a UID, one of its name)."""
     ref = volume.spec.claim_ref
     if ref is None:
         return False
@@ -48,12 +48,12 @@ def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def is_elsewhere(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """Whether another volume than this one serves the claim. That never changes: a claim names one once."""
+    """Return whether the claim is bound to another volume. This never changes: a claim names one once."""
     return bool(claim.spec.volume_name) and claim.spec.volume_name != volume.metadata.name
 
 
 def is_made_for_one(volume: PersistentVolume) -> bool:
-    """Whether a provisioner made the volume for one claim, without which it shall not be."""
+    """Return whether a provisioner made the volume for one claim, without which it shall not be."""
     made = PROVISIONED_BY in volume.metadata.annotations
     return made and volume.spec.persistent_volume_reclaim_policy == "Delete"
 

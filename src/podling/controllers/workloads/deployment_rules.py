@@ -91,7 +91,7 @@ def _fence_posts(deployment: Deployment) -> tuple[int, int]:
 
 
 def same_template(one: PodTemplateSpec | None, other: PodTemplateSpec | None) -> bool:
-    """Whether two templates make the same pods; the hash label does not count."""
+    """Return whether two templates make the same pods; the hash label does not count."""
     return _without_hash(one) == _without_hash(other)
 
 
@@ -186,7 +186,7 @@ def scale_to(replica_sets: Iterable[ReplicaSet], replicas: int) -> list[Scale]:
 
 
 def is_saturated(deployment: Deployment, new: ReplicaSet | None) -> bool:
-    """Whether the new replica set alone carries the deployment."""
+    """Return whether the new replica set alone carries the deployment."""
     if new is None:
         return False
     replicas = wanted(deployment)
@@ -251,13 +251,13 @@ def revision(replica_set: ReplicaSet) -> int:
 
 
 def is_scaling(deployment: Deployment, replica_sets: Iterable[ReplicaSet]) -> bool:
-    """Whether the wanted number changed since the active replica sets were last sized."""
+    """Return whether the wanted number changed since the active replica sets were last sized."""
     recorded = (annotated(each, DESIRED_REPLICAS) for each in active(replica_sets))
     return any(each is not None and each != wanted(deployment) for each in recorded)
 
 
 def old_pods_run(new: ReplicaSet | None, old: Sequence[ReplicaSet], pods: Iterable[Pod]) -> bool:
-    """Whether pods of old replica sets still run: a recreating roll-out waits for their end."""
+    """Return whether pods of old replica sets still run: a recreating roll-out waits for their end."""
     if any(each.status.replicas for each in old):
         return True
     new_uid = new.metadata.uid if new is not None else None

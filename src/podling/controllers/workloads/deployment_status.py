@@ -113,14 +113,14 @@ def _terminating(everyone: Sequence[ReplicaSet]) -> int | None:
 
 
 def is_complete(deployment: Deployment, status: DeploymentStatus) -> bool:
-    """Whether every wanted pod is new and available, and no other is left."""
+    """Return whether every wanted pod is new and available, and no other is left."""
     numbers = (status.updated_replicas or 0, status.replicas or 0, status.available_replicas or 0)
     seen = (status.observed_generation or 0) >= (deployment.metadata.generation or 0)
     return seen and all(number == wanted(deployment) for number in numbers)
 
 
 def made_progress(old: DeploymentStatus, new: DeploymentStatus) -> bool:
-    """Whether pods were added, replaced, or became ready since the last status."""
+    """Return whether pods were added, replaced, or became ready since the last status."""
     before, after = _progress(old), _progress(new)
     return any(later > earlier for earlier, later in zip(before, after, strict=True))
 
@@ -132,7 +132,7 @@ def _progress(status: DeploymentStatus) -> tuple[int, int, int, int]:
 
 
 def timed_out(deployment: Deployment, status: DeploymentStatus, now: datetime) -> bool:
-    """Whether the last progress is longer ago than the deadline allows."""
+    """Return whether the last progress is longer ago than the deadline allows."""
     condition = find(status.conditions, PROGRESSING)
     if not has_deadline(deployment) or condition is None or condition.reason == COMPLETE:
         return False

@@ -41,7 +41,7 @@ class Expectation:
 
 
 def needs_scale(budget: PodDisruptionBudget) -> bool:
-    """Whether the pods' owners must be asked how many pods they want."""
+    """Return whether the pods' owners must be asked how many pods they want."""
     spec = budget.spec
     return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 

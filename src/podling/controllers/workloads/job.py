@@ -56,7 +56,7 @@ def selector_of(job: Job) -> LabelSelector | None:
 
 
 def is_finished(job: Job) -> bool:
-    """Whether the job is over and all its pods have ended."""
+    """Return whether the job is over and all its pods have ended."""
     return is_true(job.status.conditions, COMPLETE) or is_true(job.status.conditions, FAILED)
 
 
@@ -156,7 +156,7 @@ class JobController(Controller):
         return RequeueAfter(max(wait, 0.0)) if wait is not None else AwaitChange()
 
     def _may_act(self, job: Job) -> bool:
-        """Whether the view shows all our own writes, and the job is still wanted."""
+        """Return whether the view shows all our own writes, and the job is still wanted."""
         return self._children.settled(key_of(job)) and job.metadata.deletion_timestamp is None
 
     def _plan(

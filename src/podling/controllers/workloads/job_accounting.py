@@ -34,12 +34,12 @@ def is_indexed(job: Job) -> bool:
 
 
 def per_index(job: Job) -> bool:
-    """Whether failures are counted for each index on its own."""
+    """Return whether failures are counted for each index on its own."""
     return is_indexed(job) and job.spec.backoff_limit_per_index is not None
 
 
 def replaces_failed_only(job: Job) -> bool:
-    """Whether a pod that is being deleted counts only once it has ended."""
+    """Return whether a pod that is being deleted counts only once it has ended."""
     return job.spec.pod_replacement_policy == "Failed" or job.spec.pod_failure_policy is not None
 
 

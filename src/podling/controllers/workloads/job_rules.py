@@ -150,7 +150,7 @@ def seconds_to_deadline(job: Job, now: datetime) -> float | None:
 
 
 def early_success(job: Job, accounted: Account) -> Verdict | None:
-    """Whether the success policy ends the job while pods still run."""
+    """Return whether the success policy ends the job while pods still run."""
     if job.spec.success_policy is None or not is_indexed(job):
         return None
     rules, completions = job.spec.success_policy.rules, job.spec.completions or 0
@@ -159,7 +159,7 @@ def early_success(job: Job, accounted: Account) -> Verdict | None:
 
 
 def completion(job: Job, accounted: Account, active: int) -> Verdict | None:
-    """Whether everything that was wanted has succeeded."""
+    """Return whether everything that was wanted has succeeded."""
     done = accounted.all_succeeded
     if job.spec.completions is None:
         reached = done > 0 and active == 0

@@ -107,7 +107,7 @@ def with_identity(stateful: StatefulSet, pod: Pod, ordinal: int) -> Pod:
 
 
 def has_identity(pod: Pod, ordinal: int) -> bool:
-    """Whether a live pod carries the labels of its ordinal; the rest of its identity cannot change."""
+    """Return whether a live pod carries the labels of its ordinal; the rest of its identity cannot change."""
     labels = pod.metadata.labels
     return labels.get(POD_NAME) == pod.metadata.name and labels.get(POD_INDEX) == str(ordinal)
 

@@ -56,7 +56,7 @@ def decompressed(stream: BinaryIO) -> Iterator[Source]:
 
 
 def is_compressed(stream: io.BufferedReader) -> bool:
-    """Whether ``decompressed`` would change the stream's content."""
+    """Return whether ``decompressed`` would change the stream's content."""
     head = stream.peek(6)[:6]
     return head.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"))
 

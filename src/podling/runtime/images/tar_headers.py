@@ -168,7 +168,7 @@ class Special:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether a PAX header makes the entry sparse."""
+        """True if a PAX header makes the entry sparse."""
         return any(key in self.pax for key in ("GNU.sparse.major", "GNU.sparse.map", "GNU.sparse.size"))
 
 

@@ -228,7 +228,7 @@ class Cgroups:
         return Usage(cpu, memory, max(0, memory - inactive), processes)
 
     def limits_swap(self, path: str) -> bool:
-        """Whether the kernel counts swap here; it may have been built or booted without."""
+        """Return whether the kernel counts swap here; it may have been built or booted without."""
         name = "memory.swap.max" if self.unified else _MEMORY_AND_SWAP
         return (self.place("memory", path) / name).exists()
 

@@ -150,7 +150,7 @@ class Ends:
         await in_thread(lambda: self._undo_start(record))
 
     def was_let_go(self, record: ContainerRecord) -> bool:
-        """Whether the container's process was made and left the door at which it had waited: then its
+        """Return whether the container's process was made and left the door at which it had waited: then its
         program ran, whether it still does or not."""
         place = self._host.engine_root / record.id
         return bool(record.pid) and place.exists() and not (place / "exec.fifo").exists()

@@ -83,7 +83,7 @@ def birth(pid: int) -> int:
 
 
 def exiting(pid: int) -> bool:
-    """Whether a process is on its way out and does nothing more; what ends with it may not yet have."""
+    """Return whether a process is exiting and runs no more; its resources may still exist."""
     fields = _stat(pid)
     return not fields or bool(int(fields[6]) & PF_EXITING)
 

@@ -135,7 +135,7 @@ async def start_init(host: Host, record: SandboxRecord) -> SandboxRecord:
 
 
 def init_alive(record: SandboxRecord) -> bool:
-    """Whether the holder that the record names still lives.
+    """Return whether the holder that the record names still lives.
 
     The kernel ends a namespace's processes while its first one exits. Who saw one of them end must find the
     holder gone too, or would start a container in a namespace that takes no more.

@@ -192,7 +192,7 @@ _EMULATORS = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "loong64": "
 
 
 def _emulated(image_architecture: str) -> bool:
-    """Whether the kernel was told to run this architecture's programs by an emulator (binfmt_misc)."""
+    """Return whether the kernel was told to run this architecture's programs by an emulator (binfmt_misc)."""
     name = _EMULATORS.get(image_architecture, image_architecture)
     return Path(f"/proc/sys/fs/binfmt_misc/qemu-{name}").exists()
 

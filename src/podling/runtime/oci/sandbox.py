@@ -113,7 +113,7 @@ def remove_place(place: Place) -> None:
 
 
 def is_pinned(path: Path) -> bool:
-    """Whether a namespace is alive behind ``path``, not just the file it was bound to."""
+    """Return whether a namespace is alive behind ``path``, not just the file it was bound to."""
     try:
         return os.stat(path).st_dev != os.stat(path.parent).st_dev
     except OSError:

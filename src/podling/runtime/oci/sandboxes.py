@@ -52,7 +52,7 @@ class Sandboxes:
         return record
 
     def is_ready(self, record: SandboxRecord) -> bool:
-        """Whether it is complete, was not stopped, and its namespaces are alive (a reboot ends them)."""
+        """Return whether it is complete, was not stopped, and has its namespaces (a reboot ends them)."""
         if not record.complete or record.stopped:
             return False
         place = self._host.place(record.id)

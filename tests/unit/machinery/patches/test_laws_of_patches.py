@@ -58,7 +58,7 @@ class TestJsonPatches:
 
 
 def exact(operation: Plain) -> bool:
-    """Whether an operation is one that Kubernetes' library refuses as everybody does."""
+    """Return whether an operation is one that Kubernetes' library refuses as everybody does."""
     return operation["op"] in ("add", "remove", "test") and "01" not in operation["path"]
 
 
