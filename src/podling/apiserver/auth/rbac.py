@@ -43,7 +43,7 @@ class Attributes:
     """The node whose pods alone are asked for."""
 
     def can_be_kept(self, user: User) -> bool:
-        """Return whether the decision for ``user`` may be cached: requests and reviews may name very long users."""
+        """Return whether the decision for ``user`` may be cached: names in requests may be very long."""
         asked = (self.group, self.resource, self.subresource, self.namespace, self.name, self.path)
         extra = (text for key, values in user.extra.items() for text in (key, *values))
         texts = (self.verb, self.on_node, user.name, user.uid, *asked, *user.groups, *extra)

@@ -183,7 +183,7 @@ class Evictions:
         return Status(status="Success", code=201)
 
     def _is_final(self, target: Target, asked: DeleteOptions) -> bool:
-        """Return whether a retry is useless or not ours to do: the caller named a revision, or another pod."""
+        """Return whether a retry cannot help: the caller named a revision, or another pod."""
         wanted, pod = asked.preconditions, self._objects.get(Pod, target.name, target.namespace)
         if wanted is None:
             return False
