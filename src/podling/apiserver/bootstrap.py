@@ -40,24 +40,20 @@ from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.service_ip_allocator import first_address
 from podling.client.requests import SYSTEM, Target, WriteOptions
 from podling.machinery import errors
+from podling.machinery.pods import CLUSTER_CRITICAL, NODE_CRITICAL, SYSTEM_PRIORITIES
 from podling.machinery.scheme import resource_of
 
 KEEP_SECONDS = 10.0
 """How often it is looked whether they are still there (kube-apiserver's interval for its endpoints)."""
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-CRITICAL = (
-    (
-        "system-cluster-critical",
-        2_000_000_000,
+CRITICAL = {
+    CLUSTER_CRITICAL: (
         "Used for system critical pods that must run in the cluster, but can be moved to another node "
-        "if necessary.",
+        "if necessary."
     ),
-    (
-        "system-node-critical",
-        2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
-)
+    NODE_CRITICAL: "Used for system critical pods that must not be moved from their current node.",
+}
+"""The descriptions of the system's priority classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +117,10 @@ def initial_objects() -> Iterator[Any]:
     yield from bootstrap_bindings()
     yield from namespace_roles()
     yield from namespace_bindings()
-    for name, value, description in CRITICAL:
-        yield PriorityClass(metadata=ObjectMeta(name=name), value=value, description=description)
+    for name, description in CRITICAL.items():
+        yield PriorityClass(
+            metadata=ObjectMeta(name=name), value=SYSTEM_PRIORITIES[name], description=description
+        )
 
 
 def service_objects(endpoint: Endpoint) -> Iterator[Any]:

@@ -14,7 +14,7 @@ Three things that every controller of owned objects needs, in one place:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import to_builtins
 
@@ -24,7 +24,11 @@ from podling.client.workqueue import WorkQueue
 from podling.controllers.ownership import controller_of, controller_reference, resource_named, without_owners
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.scheme import resource_of
-from podling.machinery.selectors import LabelSelector
+from podling.machinery.selectors import LabelSelector, readable_selector
+
+if TYPE_CHECKING:
+    from podling.api.apps_v1 import DaemonSet, Deployment, ReplicaSet, StatefulSet
+    from podling.api.batch_v1 import Job
 
 O = TypeVar("O", bound=ApiObject)  # noqa: E741 owner
 C = TypeVar("C", bound=ApiObject)
@@ -41,6 +45,12 @@ def controller_index(obj: ApiObject) -> Iterable[str]:
 
 def namespace_index(obj: ApiObject) -> Iterable[str]:
     return (obj.metadata.namespace or "",)
+
+
+def child_selector(owner: DaemonSet | Deployment | Job | ReplicaSet | StatefulSet) -> LabelSelector | None:
+    """Return the labels that an owner's children carry; None where that cannot be read, or would be all."""
+    selector = readable_selector(owner.spec.selector)
+    return None if selector is None or selector.empty else selector
 
 
 class Children(Generic[O, C]):

@@ -14,6 +14,7 @@ from podling.machinery.pods import (
     BEST_EFFORT,
     BURSTABLE,
     GUARANTEED,
+    NODE_CRITICAL,
     is_sidecar,
     pod_limits,
     pod_requests,
@@ -26,7 +27,6 @@ from podling.runtime.base import LinuxResources
 SHARES_MIN = 2
 SHARES_MAX = 262144
 QUOTA_MIN = 1000
-SYSTEM_NODE_CRITICAL = "system-node-critical"
 
 GUARANTEED_OOM_SCORE_ADJ = -997
 BEST_EFFORT_OOM_SCORE_ADJ = 1000
@@ -53,7 +53,7 @@ def cgroup_parent(pod: Pod, config: KubeletConfig) -> str:
 
 def oom_score_adj(spec: PodSpec, container: Container, memory_capacity: int) -> int:
     """Return the score of the container's processes when the kernel picks one to kill for memory."""
-    if spec.priority_class_name == SYSTEM_NODE_CRITICAL:
+    if spec.priority_class_name == NODE_CRITICAL:
         return GUARANTEED_OOM_SCORE_ADJ
     qos = qos_class(spec)
     if qos == GUARANTEED:

@@ -21,6 +21,12 @@ BEST_EFFORT = "BestEffort"
 
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 """Priorities from here on are critical: such pods may preempt others during the kubelet's admission."""
+CLUSTER_CRITICAL, NODE_CRITICAL = "system-cluster-critical", "system-node-critical"
+SYSTEM_PRIORITIES = {
+    CLUSTER_CRITICAL: SYSTEM_CRITICAL_PRIORITY,
+    NODE_CRITICAL: SYSTEM_CRITICAL_PRIORITY + 1000,
+}
+"""The priority classes that Kubernetes itself has, and the only ones whose names begin with ``system-``."""
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """The annotation of a DaemonSet that counts its templates."""

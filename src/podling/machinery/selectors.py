@@ -31,6 +31,7 @@ __all__ = [
     "from_node_selector_requirements",
     "parse_field_selector",
     "parse_label_selector",
+    "readable_selector",
     "requirement",
 ]
 
@@ -92,6 +93,14 @@ def from_label_selector(selector: meta_v1.LabelSelector | None) -> LabelSelector
             raise SelectorError(f'"{each.operator}" is not a valid label selector operator')
         found.append(requirement(each.key, operator, each.values))
     return LabelSelector(tuple(sorted(found, key=lambda each: each.key)))
+
+
+def readable_selector(selector: meta_v1.LabelSelector | None) -> LabelSelector | None:
+    """Return the selector of a stored object; None if it cannot be read."""
+    try:
+        return from_label_selector(selector)
+    except SelectorError:
+        return None
 
 
 def from_labels(labels: Mapping[str, str]) -> LabelSelector:

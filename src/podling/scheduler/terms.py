@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from podling.api import meta_v1
 from podling.api.core_v1 import PodAffinityTerm, WeightedPodAffinityTerm
-from podling.machinery.selectors import NOTHING, LabelSelector, SelectorError, from_label_selector
+from podling.machinery.selectors import NOTHING, LabelSelector, readable_selector
 
 
-def selector_of(selector: object) -> LabelSelector:
-    """A label selector of a stored object; one that cannot be read selects nothing."""
-    try:
-        return from_label_selector(selector)  # type: ignore[arg-type]
-    except SelectorError:
-        return NOTHING
+def selector_of(selector: meta_v1.LabelSelector | None) -> LabelSelector:
+    """Return a label selector of a stored object; one that cannot be read selects nothing."""
+    return readable_selector(selector) or NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,26 +18,17 @@ from podling.api.core_v1 import Node, Pod
 from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.children import Children
+from podling.controllers.children import Children, child_selector
 from podling.controllers.pod_state import seconds_to_next_available
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads import daemonset_rules as rules
 from podling.controllers.workloads import revisions as history
 from podling.controllers.workloads.pod_control import PodControl, slow_start, together
-from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
 
 BURST = 250
 FAILED_BACKOFF_SECONDS_INITIAL = 1.0
 FAILED_BACKOFF_SECONDS_MAX = 900.0
-
-
-def selector_of(daemon_set: DaemonSet) -> LabelSelector | None:
-    try:
-        selector = from_label_selector(daemon_set.spec.selector)
-    except SelectorError:
-        return None
-    return None if selector.empty else selector
 
 
 class FailureBackoff:
@@ -76,8 +67,8 @@ class DaemonSetController(Controller):
         self._backoff = FailureBackoff()
         self._sets.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
         self._nodes.add_handler(self._wake_all, self._node_changed, self._wake_all)
-        self._pods = Children(context.client, self._sets, pods, self.queue, selector_of)
-        self._revisions = Children(context.client, self._sets, revisions, self.queue, selector_of)
+        self._pods = Children(context.client, self._sets, pods, self.queue, child_selector)
+        self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
         self._keeper = history.RevisionKeeper(context.client, self._revisions, history.REVISION_LABEL)
 
     def _wake_all(self, node: Node) -> None:
@@ -93,7 +84,9 @@ class DaemonSetController(Controller):
         if daemon_set is None:
             self._backoff.forget(key)
             return AwaitChange()
-        if selector_of(daemon_set) is None or not (self._pods.settled(key) and self._revisions.settled(key)):
+        if child_selector(daemon_set) is None or not (
+            self._pods.settled(key) and self._revisions.settled(key)
+        ):
             return AwaitChange()
         claimed = await self._revisions.claim(daemon_set)
         revision, collisions = await self._keeper.ensure(

@@ -24,7 +24,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.children import BY_NAMESPACE, Children, namespace_index
+from podling.controllers.children import BY_NAMESPACE, Children, child_selector, namespace_index
 from podling.controllers.ownership import controller_reference, is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
@@ -33,16 +33,6 @@ from podling.controllers.workloads import deployment_rules as rules
 from podling.controllers.workloads import deployment_status as progress
 from podling.controllers.workloads.deployment_rules import HASH_LABEL, REVISION, Scale, size
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone
-from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
-
-
-def selector_of(deployment: Deployment) -> LabelSelector | None:
-    """The labels that the deployment's replica sets carry; None where that cannot be told, or is all."""
-    try:
-        selector = from_label_selector(deployment.spec.selector)
-    except SelectorError:
-        return None
-    return None if selector.empty else selector
 
 
 class DeploymentController(Controller):
@@ -57,19 +47,19 @@ class DeploymentController(Controller):
         self._pods.add_indexer(BY_NAMESPACE, namespace_index)
         self._recorder = context.recorder("deployment-controller")
         self._deployments.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
-        self._children = Children(context.client, self._deployments, self._sets, self.queue, selector_of)
+        self._children = Children(context.client, self._deployments, self._sets, self.queue, child_selector)
         self._pods.add_handler(on_delete=self._pod_gone)
 
     def _pod_gone(self, pod: Pod) -> None:
         """A recreating roll-out goes on when the last old pod is gone."""
         for deployment in self._deployments.by_index(BY_NAMESPACE, pod.metadata.namespace or ""):
-            selector = selector_of(deployment)
+            selector = child_selector(deployment)
             if not rules.is_rolling(deployment) and selector and selector.matches(pod.metadata.labels):
                 self.enqueue(deployment)
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         deployment = self._deployments.get(key)
-        if deployment is None or selector_of(deployment) is None or not self._children.settled(key):
+        if deployment is None or child_selector(deployment) is None or not self._children.settled(key):
             return AwaitChange()
         sets = await self._children.claim(deployment)
         if deployment.metadata.deletion_timestamp is not None:

@@ -33,7 +33,7 @@ from podling.machinery.conditions import with_condition
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.pods import is_terminal
 from podling.machinery.scheme import resource_of
-from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
+from podling.machinery.selectors import readable_selector
 
 UNMANAGED = (
     "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. As a result, the "
@@ -44,13 +44,6 @@ UNMANAGED = (
 
 class Uncountable(Exception):
     """It cannot be told how many pods there should be."""
-
-
-def selector_of(budget: PodDisruptionBudget) -> LabelSelector | None:
-    try:
-        return from_label_selector(budget.spec.selector)
-    except SelectorError:
-        return None
 
 
 class DisruptionController(Controller):
@@ -72,7 +65,7 @@ class DisruptionController(Controller):
 
     def _wake(self, pod: Pod) -> None:
         for budget in self._budgets.by_index(BY_NAMESPACE, pod.metadata.namespace or ""):
-            selector = selector_of(budget)
+            selector = readable_selector(budget.spec.selector)
             if selector is not None and selector.matches(pod.metadata.labels):
                 self.enqueue(budget)
 
@@ -109,7 +102,7 @@ class DisruptionController(Controller):
         return RequeueAfter(promised.seconds + 1) if promised.seconds is not None else AwaitChange()
 
     def _pods_of(self, budget: PodDisruptionBudget) -> list[Pod]:
-        selector = selector_of(budget)
+        selector = readable_selector(budget.spec.selector)
         if selector is None:
             raise Uncountable("the selector is not valid")
         namespace, wanted = budget.metadata.namespace or "", budget.spec.selector
@@ -126,7 +119,7 @@ class DisruptionController(Controller):
         # By what is scaled: the replica sets of one deployment count once.
         wanted = dict([await self._scale_of(ref, pod) for ref, pod in owners.values()])
         if unmanaged:
-            text = UNMANAGED.format(selector_of(budget))
+            text = UNMANAGED.format(readable_selector(budget.spec.selector))
             self._recorder.event(budget, "Warning", "UnmanagedPods", text)
         return sum(wanted.values())
 

@@ -23,7 +23,7 @@ from podling.api.core_v1 import Pod
 from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.children import Children
+from podling.controllers.children import Children, child_selector
 from podling.controllers.ownership import controller_of
 from podling.controllers.pod_state import is_active, is_terminating, removal_order
 from podling.controllers.refusals import is_namespace_terminating
@@ -36,7 +36,6 @@ from podling.controllers.workloads.job_rules import Backoff, Step, Verdict
 from podling.controllers.workloads.pod_control import PodControl, slow_start, together
 from podling.machinery.conditions import find, is_true, with_condition
 from podling.machinery.pods import is_ready
-from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
 
 CONTROLLER_NAME = "kubernetes.io/job-controller"
 BY_JOB = "job"
@@ -45,14 +44,6 @@ TOO_MANY_SUCCEEDED = "Too many succeeded pods running after completion count rea
 SUSPENDED = "Suspended"
 SUCCESS_TARGET, COMPLETE = "SuccessCriteriaMet", "Complete"
 FAILURE_TARGET, FAILED = "FailureTarget", "Failed"
-
-
-def selector_of(job: Job) -> LabelSelector | None:
-    try:
-        selector = from_label_selector(job.spec.selector)
-    except SelectorError:
-        return None
-    return None if selector.empty else selector
 
 
 def is_finished(job: Job) -> bool:
@@ -95,7 +86,7 @@ class JobController(Controller):
         self._control = PodControl(context.client, self._recorder)
         self._backoffs: dict[Key, Backoff] = {}
         self._jobs.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
-        self._children = Children(context.client, self._jobs, self._pods, self.queue, selector_of)
+        self._children = Children(context.client, self._jobs, self._pods, self.queue, child_selector)
         self._pods.add_handler(self._look_for_orphan, lambda old, new: self._look_for_orphan(new))
 
     def _look_for_orphan(self, pod: Pod) -> None:
@@ -121,7 +112,7 @@ class JobController(Controller):
             if key.name or not any(
                 selector.matches(pod.metadata.labels)
                 for job in self._jobs.values()
-                if job.metadata.namespace == key.namespace and (selector := selector_of(job))
+                if job.metadata.namespace == key.namespace and (selector := child_selector(job))
             ):
                 await release(self.client, pod)
         return AwaitChange()

@@ -26,7 +26,7 @@ from podling.client.base import ApiObject, Key, key_of
 from podling.client.informer import Informer
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.children import BY_CONTROLLER, Children, controller_index
+from podling.controllers.children import BY_CONTROLLER, Children, child_selector, controller_index
 from podling.controllers.ownership import controller_of
 from podling.controllers.pod_state import (
     is_active,
@@ -41,21 +41,12 @@ from podling.controllers.workloads.pod_census import Fact, PodCensus
 from podling.controllers.workloads.pod_control import PodControl, pod_from_template, slow_start, together
 from podling.machinery.conditions import find, with_condition, without
 from podling.machinery.pods import is_ready
-from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
+from podling.machinery.selectors import LabelSelector
 
 O = TypeVar("O", bound=ApiObject)  # noqa: E741 owner
 
 BURST_REPLICAS = 500
 FAILURE = "ReplicaFailure"
-
-
-def selector_of(replica_set: ReplicaSet) -> LabelSelector | None:
-    """The labels that the replica set's pods carry; None where that cannot be told, or would be all."""
-    try:
-        selector = from_label_selector(replica_set.spec.selector)
-    except SelectorError:
-        return None
-    return None if selector.empty else selector
 
 
 def desired(replica_set: ReplicaSet) -> int:
@@ -167,7 +158,7 @@ class ReplicaKeeper(Controller, Generic[O]):
         if owner is None:
             return AwaitChange()
         replica_set = self.as_replica_set(owner)
-        selector = selector_of(replica_set)
+        selector = child_selector(replica_set)
         if selector is None:
             return AwaitChange()
         settled, now = self._children.settled(key), clock.now()
@@ -247,7 +238,7 @@ class ReplicaSetController(ReplicaKeeper[ReplicaSet]):
     def __init__(self, context: ControllerContext) -> None:
         sets = context.informers.informer(ReplicaSet)
         sets.add_indexer(BY_CONTROLLER, controller_index)
-        super().__init__(context, sets, selector_of, "replicaset-controller")
+        super().__init__(context, sets, child_selector, "replicaset-controller")
 
     def as_replica_set(self, owner: ReplicaSet) -> ReplicaSet:
         return owner

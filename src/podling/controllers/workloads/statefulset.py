@@ -18,7 +18,7 @@ from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.client.base import Key, Unreachable, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.children import BY_NAMESPACE, Children, namespace_index
+from podling.controllers.children import BY_NAMESPACE, Children, child_selector, namespace_index
 from podling.controllers.pod_state import seconds_to_next_available
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
@@ -29,15 +29,6 @@ from podling.controllers.workloads.statefulset_claims import ensure_claims, upda
 from podling.controllers.workloads.statefulset_plan import Create, Delete, Relabel, Step, UpdateClaims, plan
 from podling.controllers.workloads.statefulset_rules import View
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
-from podling.machinery.selectors import LabelSelector, SelectorError, from_label_selector
-
-
-def selector_of(stateful: StatefulSet) -> LabelSelector | None:
-    try:
-        selector = from_label_selector(stateful.spec.selector)
-    except SelectorError:
-        return None
-    return None if selector.empty else selector
 
 
 class StatefulSetController(Controller):
@@ -50,8 +41,8 @@ class StatefulSetController(Controller):
         self._sets = context.informers.informer(StatefulSet)
         pods, revisions = context.informers.informer(Pod), context.informers.informer(ControllerRevision)
         self._sets.add_handler(self.enqueue, self.enqueue_new, self.enqueue)
-        self._pods = Children(context.client, self._sets, pods, self.queue, selector_of)
-        self._revisions = Children(context.client, self._sets, revisions, self.queue, selector_of)
+        self._pods = Children(context.client, self._sets, pods, self.queue, child_selector)
+        self._revisions = Children(context.client, self._sets, revisions, self.queue, child_selector)
         self._keeper = history.RevisionKeeper(context.client, self._revisions, history.HASH)
         self._claims = context.informers.informer(PersistentVolumeClaim)
         self._claims.add_indexer(BY_NAMESPACE, namespace_index)
@@ -65,7 +56,7 @@ class StatefulSetController(Controller):
 
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
         stateful = self._sets.get(key)
-        if stateful is None or selector_of(stateful) is None:
+        if stateful is None or child_selector(stateful) is None:
             return AwaitChange()
         if not self._pods.settled(key) or not self._revisions.settled(key):
             return AwaitChange()

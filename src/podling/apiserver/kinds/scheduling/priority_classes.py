@@ -17,16 +17,13 @@ from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.filling import change, fill_absent
 from podling.machinery import fields
 from podling.machinery.fields import Path
-from podling.machinery.pods import HIGHEST_USER_PRIORITY
+from podling.machinery.pods import HIGHEST_USER_PRIORITY, SYSTEM_PRIORITIES
 from podling.machinery.tables import Column
-
-SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""The classes of Kubernetes itself, the only ones whose names begin with ``system-``."""
 
 
 def _system_class_problem(name: str, value: int, global_default: bool) -> str:
     """Return the reason why a ``system-`` class is not one of Kubernetes' own; empty if it is."""
-    wanted = SYSTEM_CLASSES.get(name)
+    wanted = SYSTEM_PRIORITIES.get(name)
     if wanted is None:
         return f"{name} is not a known system priority class"
     if value != wanted:
