@@ -11,8 +11,8 @@ from urllib.parse import parse_qs
 
 from podling.apiserver.cel import netip
 from podling.apiserver.cel.functions import Function, add
-from podling.apiserver.cel.urls import Url, parse_request_uri
 from podling.apiserver.cel.values import is_of_kind
+from podling.machinery.urls import GoUrl, parse_request_uri
 
 Address = IPv4Address | IPv6Address
 URL, IP, CIDR = "kubernetes.URL", "net.IP", "net.CIDR"
@@ -46,14 +46,14 @@ def works(read: Function) -> Function:
     return check
 
 
-def _url(text: str) -> Url:
+def _url(text: str) -> GoUrl:
     try:
         return parse_request_uri(text)
     except ValueError as error:
         raise ValueError(f"URL parse error during conversion from string: {error}") from None
 
 
-def _query(url: Url) -> dict[str, list[str]]:
+def _query(url: GoUrl) -> dict[str, list[str]]:
     pairs = "&".join(each for each in url.query.split("&") if ";" not in each)
     return parse_qs(pairs, keep_blank_values=True)
 
@@ -102,7 +102,7 @@ def _masked(net: Cidr) -> Cidr:
 
 
 def _add_urls() -> None:
-    is_of_kind(Url, URL)
+    is_of_kind(GoUrl, URL)
     add("url", "", "string", URL, _url)
     add("isURL", "", "string", "bool", works(_url))
     add("getScheme", URL, "", "string", lambda url: url.scheme)

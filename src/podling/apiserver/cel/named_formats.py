@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from podling.apiserver.cel.functions import add
-from podling.apiserver.cel.urls import parse_request_uri
 from podling.apiserver.cel.values import Optional, is_of_kind
 from podling.machinery import names
 from podling.machinery.formats import matches
+from podling.machinery.urls import parse_request_uri
 
 FORMAT = "kubernetes.NamedFormat"
 Check = Callable[[str], list[str]]

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote_from_bytes
 
-from podling.apiserver.proxy import go_urls
-from podling.apiserver.proxy.go_urls import GoUrl, join
+from podling.machinery import urls
+from podling.machinery.urls import GoUrl, join
 
 CORS = frozenset(
     (
@@ -57,17 +57,17 @@ class Links:
     def rewrite_text(self, text: str) -> str:
         """As ``rewrite``; what is no URL stays as it is."""
         try:
-            return self.rewrite(go_urls.parse(text))
+            return self.rewrite(urls.parse(text))
         except ValueError:
             return text
 
     def location(self, text: str) -> str:
         """A ``Location`` header. Raises ``ValueError`` for what is no URL."""
-        return self.rewrite(go_urls.parse(text))
+        return self.rewrite(urls.parse(text))
 
     def forwarded_headers(self, path: str) -> dict[str, str]:
         """Return the ``X-Forwarded-*`` headers of a request; ``path`` is decoded."""
-        escaped = quote_from_bytes(path.encode(errors="surrogateescape"), go_urls.PATH_SAFE)
+        escaped = quote_from_bytes(path.encode(errors="surrogateescape"), urls.PATH_SAFE)
         uri = join(self.prefix.encode(), escaped.encode()).decode()
         headers = {"X-Forwarded-Uri": uri + "/" * path.endswith("/")}
         if self.host:

@@ -18,9 +18,9 @@ from podling.apiserver.cel.functions import OVERLOADS, Overload
 from podling.apiserver.cel.library import named_formats
 from podling.apiserver.cel.programs import PER_CALL, OverBudget, Program
 from podling.apiserver.cel.types import STRING, Type, list_of
-from podling.apiserver.cel.urls import Url
 from podling.apiserver.cel.values import Optional, Unsigned
 from podling.machinery import quantity
+from podling.machinery.urls import GoUrl
 
 CALLS = [
     (name, each)
@@ -49,7 +49,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "type": st.just("int"),
     "net.IP": st.sampled_from(["1.2.3.4", "::1"]).map(ip_address),
     "net.CIDR": st.sampled_from([Cidr(ip_address("10.0.0.0"), 8), Cidr(ip_address("::"), 0)]),
-    "kubernetes.URL": st.sampled_from([Url(), Url("http", "a:1", "/b%zz", "c=d;e&%zz")]),
+    "kubernetes.URL": st.sampled_from([GoUrl(), GoUrl("http", host="a:1", path=b"/b%zz", query="c=d;e&%zz")]),
     "kubernetes.Quantity": st.sampled_from(["1", "1Gi", "1e99", "-3m"]).map(quantity.parse),
     "kubernetes.Semver": st.sampled_from([Version(1, 2, 3), Version(1, 2, 3, ((0, 1),))]),
     "kubernetes.NamedFormat": st.sampled_from(list(named_formats.FORMATS.values())),

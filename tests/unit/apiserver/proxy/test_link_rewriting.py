@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from podling.apiserver.proxy import go_urls
 from podling.apiserver.proxy.html_rewriting import HtmlRewriter
 from podling.apiserver.proxy.link_rewriting import Links, is_html, proxy_prefix
+from podling.machinery import urls
 
 PREFIX = "/proxy/node/node1:10250"
 FOO = Links(PREFIX, "mynode.com", "mynode.com", "http", "foo.com")
@@ -125,7 +125,7 @@ def test_headers_tell_how_the_client_asked(links: Links, path: str, headers: dic
     ],
 )
 def test_urls_that_go_writes_as_it_reads_them(text: str) -> None:
-    assert str(go_urls.parse(text)) == text.replace("HTTP", "http")
+    assert str(urls.parse(text)) == text.replace("HTTP", "http")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_urls_that_go_writes_as_it_reads_them(text: str) -> None:
     ],
 )
 def test_urls_that_go_writes_in_another_way(text: str, written: str) -> None:
-    assert str(go_urls.parse(text)) == written
+    assert str(urls.parse(text)) == written
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""URLs as Go's ``net/url`` reads and writes them, as far as links in answers need it. Pure.
+"""URLs as Go's ``net/url`` reads and writes them, with its errors. Pure.
 
 A proxy that reads a link and writes it again changes its spelling: what is not escaped is escaped, what need
-not be is not. Clients compare, so it is changed in the same way. Not covered: escapes in host names.
+not be is not. Clients compare, so it is changed in the same way.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_HOST = re.compile(r"(?:\[[^\]]*\]|[^\[\]:%\s\"<>\\^`{|}]*)(?::[0-9]*)?")
+_BAD_IN_HOST = re.compile(r"[ \"<>^`{}|\\]")
+_BAD_ESCAPE_IN_HOST = re.compile(r"%(?!25|[89a-fA-F][0-9a-fA-F])[^%]{0,2}")
+"""Only what is not ASCII may be escaped there, and the sign itself, before the zone of an address."""
 _USER = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 PATH_SAFE = "$&+,/:;=@-_.~"
 """Beside letters and digits; ``?`` would begin the query."""
@@ -61,6 +63,18 @@ class GoUrl:
         return text + (f"{self.user}@" if self.user is not None else "") + self.host
 
     @property
+    def host_name(self) -> str:
+        """The host without its port and without brackets."""
+        if self.host.startswith("["):
+            return self.host[1 : self.host.index("]")]
+        return self.host.partition(":")[0]
+
+    @property
+    def port(self) -> str:
+        after = self.host.rpartition("]")[2] if self.host.startswith("[") else self.host
+        return after.partition(":")[2]
+
+    @property
     def escaped_path(self) -> str:
         """The path as it was written, if that is a way to write it."""
         raw = self.raw_path
@@ -72,10 +86,22 @@ class GoUrl:
         return replace(self, path=path)
 
 
+def parse_request_uri(text: str) -> GoUrl:
+    """Read an absolute URL or an absolute path, as Go's function of that name. Raises ``ValueError``."""
+    try:
+        if not text:
+            raise ValueError("empty url")
+        if not _SCHEME.match(text) and text[0] not in "/:" and not _CONTROL.search(text):
+            raise ValueError("invalid URI for request")
+        return parse(text.partition("#")[0])
+    except ValueError as error:
+        raise ValueError(f'parse "{text}": {error}') from None
+
+
 def parse(text: str) -> GoUrl:
     """Read a URL or a reference. Raises ``ValueError``."""
     if _CONTROL.search(text):
-        raise ValueError("invalid control character in URL")
+        raise ValueError("net/url: invalid control character in URL")
     rest, _, fragment = text.partition("#")
     if rest == "*":
         return GoUrl(path=b"*", fragment=_fragment(fragment))
@@ -98,8 +124,7 @@ def parse(text: str) -> GoUrl:
         user, host = _user_and_host(authority)
     elif scheme and rest.startswith("/"):
         omit_host = True
-    if _BAD_ESCAPE.search(rest):
-        raise ValueError("invalid URL escape in the path")
+    _check_escapes(rest)
     path = unquote_to_bytes(rest.encode(errors="surrogateescape"))
     raw = "" if quote_from_bytes(path, PATH_SAFE) == rest else rest
     return GoUrl(scheme, "", user, host, path, raw, omit_host, force_query, query, _fragment(fragment))
@@ -107,18 +132,40 @@ def parse(text: str) -> GoUrl:
 
 def _user_and_host(authority: str) -> tuple[str | None, str]:
     user, at, host = authority.rpartition("@")
-    if not _HOST.fullmatch(host) or not _USER.fullmatch(user) or _BAD_ESCAPE.search(user):
-        raise ValueError("invalid host or user in URL")
+    if not _USER.fullmatch(user):
+        raise ValueError("net/url: invalid userinfo")
+    _check_escapes(user)
+    _check_host(host)
     return (user if at else None), host
 
 
 def _fragment(text: str) -> str:
-    """A fragment as it is written again. Raises ``ValueError``."""
-    if _BAD_ESCAPE.search(text):
-        raise ValueError("invalid URL escape in the fragment")
+    """Return a fragment as it is written again. Raises ``ValueError``."""
+    _check_escapes(text)
     if _VALID_FRAGMENT.fullmatch(text):
         return text
     return quote_from_bytes(unquote_to_bytes(text.encode(errors="surrogateescape")), FRAGMENT_SAFE)
+
+
+def _check_host(text: str) -> None:
+    if text.startswith("["):
+        end = text.rfind("]")
+        if end < 0:
+            raise ValueError("missing ']' in host")
+        port = text[end + 1 :]
+    else:
+        port = text[at:] if (at := text.find(":")) >= 0 else ""
+    if port and not re.fullmatch(":[0-9]*", port):
+        raise ValueError(f'invalid port "{port}" after host')
+    if escape := _BAD_ESCAPE_IN_HOST.search(text):
+        raise ValueError(f'invalid URL escape "{escape.group()}"')
+    if bad := _BAD_IN_HOST.search(text):
+        raise ValueError(f'invalid character "{bad.group()}" in host name')
+
+
+def _check_escapes(text: str) -> None:
+    if bad := _BAD_ESCAPE.search(text):
+        raise ValueError(f'invalid URL escape "{text[bad.start() : bad.start() + 3]}"')
 
 
 def join(prefix: bytes, path: bytes) -> bytes:
