@@ -53,10 +53,11 @@ def seconds_precision(moment: datetime) -> datetime:
 
 def monotonic() -> float:
     """Return seconds on a clock that never goes back; only differences mean something."""
-    if not _own_times:
-        return time.monotonic()
-    loop = own_loop()
-    return time.monotonic() if loop is None else loop.time()
+    if _own_times:
+        loop: Any = asyncio._get_running_loop()
+        if hasattr(loop, "wall_time"):
+            return float(loop.time())
+    return time.monotonic()
 
 
 async def sleep(seconds: float) -> None:

@@ -31,6 +31,8 @@ __all__ = [
     "take_over",
 ]
 
+JOINED_BYTES = 64 * 1024
+"""A body of this size is not copied to put the head before it."""
 WAITS_FROM_BYTES = 64 * 1024
 """With so much on its way to a client, the next request waits until it has been read."""
 
@@ -157,7 +159,11 @@ class DirectResponse(web.StreamResponse):
         transport = answered.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
-        transport.write(b"".join((self.head(answered), self.parts[0], self.parts[3])))
+        pieces = (self.head(answered), self.parts[0], self.parts[3])
+        if len(pieces[1]) < JOINED_BYTES:
+            transport.write(b"".join(pieces))
+        else:
+            transport.writelines(filter(None, pieces))
         if transport.get_write_buffer_size() > WAITS_FROM_BYTES:
             await answered.drain()
         return None

@@ -23,6 +23,7 @@ Amounts = Mapping[str, Quantity]
 
 class LimitRanger(Plugin):
     name = "LimitRanger"
+    acts_on = LimitRange
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         if (resource.group, resource.plural) == ("", "pods"):

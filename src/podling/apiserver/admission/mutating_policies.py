@@ -68,6 +68,7 @@ class _Objection:
 
 class MutatingAdmissionPolicies(Plugin):
     name = "MutatingAdmissionPolicy"
+    acts_on = MutatingAdmissionPolicyBinding
     _server: Server
 
     def __init__(self) -> None:

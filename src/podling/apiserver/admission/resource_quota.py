@@ -27,6 +27,7 @@ _MAY_GROW = {("pods", "resize"), ("services", ""), ("persistentvolumeclaims", ""
 
 class ResourceQuotaAdmission(Plugin):
     name = "ResourceQuota"
+    acts_on = ResourceQuota
 
     def __init__(self) -> None:
         self._deciding = asyncio.Lock()

@@ -69,6 +69,7 @@ class _Judging:
 
 class ValidatingAdmissionPolicies(Plugin):
     name = "ValidatingAdmissionPolicy"
+    acts_on = ValidatingAdmissionPolicyBinding
     _server: Server
 
     def __init__(self) -> None:

@@ -142,6 +142,7 @@ async def _asked(
 
 class MutatingAdmissionWebhook(_Webhooks):
     name = "MutatingAdmissionWebhook"
+    acts_on = MutatingWebhookConfiguration
     _step = "admit"
 
     async def admit(self, request: Request, objects: Objects) -> Any:
@@ -199,6 +200,7 @@ def _numbered(found: Sequence[Any]) -> Iterator[tuple[Key, Any]]:
 
 class ValidatingAdmissionWebhook(_Webhooks):
     name = "ValidatingAdmissionWebhook"
+    acts_on = ValidatingWebhookConfiguration
     _step = "validating"
 
     async def validate(self, request: Request, objects: Objects) -> None:

@@ -30,12 +30,17 @@ from podling.store.base import Entry
 
 ITEMS_AT_ONCE = 500
 """Items of a list made before others get a turn."""
+ROWS_AT_ONCE = 200
+"""The same for tables, whose rows are computed at every list."""
 PIECE_BYTES = 1024 * 1024
 """About how long a piece of a list may be."""
 
 
 PART_BYTES = 4 * 1024 * 1024
 """About how large the objects are whose items are made at once."""
+
+
+_EVENT_HEADS = {each: f'{{"type":"{each.value}","object":'.encode() for each in WatchEventType}
 
 
 class _Metadata(Struct, frozen=True, kw_only=True):
@@ -82,7 +87,7 @@ class Renderer:
         if not entries:
             yield head + tail
         start = 0
-        for part in _parts(entries):
+        for part in _parts(entries, ROWS_AT_ONCE if self.form is Form.TABLE else ITEMS_AT_ONCE):
             block = self._items(part, now)
             block[0] = (b"," if start else head) + block[0]
             start += len(part)
@@ -143,7 +148,7 @@ class Renderer:
             shown = self._table(rows, revision, with_columns=first)
         else:
             shown = self._partial(entry)
-        return b'{"type":"' + type_.value.encode() + b'","object":' + shown + b"}\n"
+        return b"".join((_EVENT_HEADS[type_], shown, b"}\n"))
 
     def _no_cells(self) -> bytes:
         return msgspec.json.encode([""] * len(self.columns))
@@ -185,12 +190,21 @@ class Renderer:
         return head.encode() + memo.metadata_bytes
 
 
-def _parts(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """``entries`` in parts of bounded number and size: rows of tables hold copies of what they show."""
+def _parts(entries: Sequence[Entry], at_once: int) -> Iterator[Sequence[Entry]]:
+    """Yield ``entries`` in parts of bounded number and size: rows of tables hold copies of what they show."""
+    for first in range(0, len(entries), at_once):
+        block = entries[first : first + at_once]
+        if sum([len(entry.value) for entry in block]) <= PART_BYTES:
+            yield block
+        else:
+            yield from _small_parts(block)
+
+
+def _small_parts(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     start = size = 0
     for position, entry in enumerate(entries):
         size += len(entry.value)
-        if position - start + 1 == ITEMS_AT_ONCE or size > PART_BYTES:
+        if size > PART_BYTES:
             yield entries[start : position + 1]
             start, size = position + 1, 0
     if start < len(entries):

@@ -21,6 +21,7 @@ from podling.apiserver.registry.registry import Registry
 from podling.apiserver.registry.watch import ObjectWatch
 from podling.client.requests import ListOptions, Target, User
 from podling.machinery import errors
+from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.encoding.status_json import status_json
 from podling.streaming.websocket_connection import is_websocket_request
 
@@ -108,14 +109,16 @@ class WatchRequests:
     async def _send_events(self, watch: ObjectWatch, renderer: Renderer, send: Send) -> None:
         """Every event until the watch ends; what is ready together is sent together."""
         resource, first = renderer.resource, True
+        as_stored = resource.storage is None and not isinstance(resource, CustomResource)
         async for change in watch:
             now, size = clock.now(), 0
             lines: list[bytes] = []
             ready = (change, *watch.ready())
             self._metrics.sent(resource.group, resource.version, resource.plural, len(ready))
-            await self._registry.reads.prepare(resource, [each.entry for each in ready])
+            if not as_stored:
+                await self._registry.reads.prepare(resource, [each.entry for each in ready])
             for each in ready:
-                entry = self._registry.reads.shown_entry(resource, each.entry)
+                entry = each.entry if as_stored else self._registry.reads.shown_entry(resource, each.entry)
                 lines.append(renderer.event(each.type, entry, now, first=first))
                 first, size = False, size + len(lines[-1])
                 if size >= SENT_BYTES:

@@ -63,6 +63,10 @@ class StoredObjects:
         found = None if watch is None or watch.behind else followed.lists.get(namespace)
         return await followed.list(namespace) if found is None else found
 
+    def has_none(self, kind: type[Any]) -> bool:
+        followed = self._followed[kind]
+        return followed.is_empty and followed.watch is not None and not followed.watch.behind
+
 
 class _Followed:
     """The lists of one kind that somebody asked for, as long as nothing of that kind changes."""
@@ -74,6 +78,8 @@ class _Followed:
         """Behind, or not there: anything may have changed since the last ``list``."""
         self.lists: dict[str, Sequence[Any]] = {}
         """By namespace; worth nothing when the watch is behind."""
+        self.is_empty = False
+        """There was no object when the watch began; worth nothing when it is behind."""
 
     async def list(self, namespace: str) -> Sequence[Any]:
         if self.watch is None or self.watch.behind:
@@ -81,6 +87,7 @@ class _Followed:
             prefix = resource_of(self._kind).key_prefix
             self.watch = self._store.watch(prefix, after=self._store.revision)
             self.lists = {}
+            self.is_empty = not self._store.count(prefix)
         lists = self.lists  # a change while we look replaces it, and what we find is not kept
         found = lists[namespace] = await _listed(self._store, self._kind, namespace)
         return found

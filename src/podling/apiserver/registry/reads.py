@@ -132,7 +132,7 @@ class Reads:
         kind = target.resource.storage_resource.type
 
         def value_of(entry: Entry) -> str:
-            return wanted.rules.selectable_fields(object_of(entry, kind)).get(field, "")
+            return wanted.rules.index_value(object_of(entry, kind))
 
         return lambda after: self._feeds.watch(prefix, field, value, value_of=value_of, after=after)
 

@@ -238,9 +238,7 @@ class Registry:
             body = await self.writes.admitted(target, user, body, options)
 
         def change(old: Any) -> Any:
-            changed = action.act(old, body, context)
-            kept = structs.replace(changed.metadata, resource_version="")
-            return structs.replace(changed, metadata=kept)
+            return action.act(old, body, context)
 
         await self.writes.change(Update(target, user, options, rules, trusted=True), change)
         return Status(status="Success", code=201)

@@ -66,9 +66,7 @@ def check_readable(entries: Iterable[Entry], resource: Resource) -> None:
     """Raise ``ApiError`` 500, with a cause for each, if any value is not an object of ``resource``."""
     kind = resource.storage_resource.type
     causes: list[StatusCause] = []
-    for entry in entries:
-        if entry.memo is not None:
-            continue
+    for entry in [each for each in entries if each.memo is None]:
         if (why := problem(entry, kind)) and len(causes) == CORRUPT_MAX:
             causes.append(StatusCause(reason="FieldValueTooMany", message=TOO_MANY))
             break

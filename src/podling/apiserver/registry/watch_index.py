@@ -82,9 +82,11 @@ class _Feed:
         return (event for event in events if value in self._values(event))
 
     def _values(self, event: Event) -> tuple[str, ...]:
-        """The value after the event, and the one before it if that was another."""
+        """Return the value after the event, and the one before it if that was another."""
         value = self._value_of(event.entry)
-        before = self._value_of(event.previous) if event.previous is not None else value
+        if event.previous is None:
+            return (value,)
+        before = self._value_of(event.previous)
         return (value,) if before == value else (value, before)
 
     def join(self, reader: _Reader) -> None:
@@ -124,8 +126,10 @@ class _Feed:
 
     def _deal(self, event: Event) -> None:
         for value in self._values(event):
-            for reader in tuple(self._readers.get(value, ())):
-                reader.offer(event)
+            readers = self._readers.get(value)
+            if readers:
+                for reader in tuple(readers):
+                    reader.offer(event)
 
     def _everyone(self) -> list[_Reader]:
         return [reader for readers in self._readers.values() for reader in readers]

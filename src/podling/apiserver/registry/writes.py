@@ -252,9 +252,9 @@ class Writes:
 
     async def _prepared(self, update: Update, wanted: Any, old: Any) -> Any:
         """The object to store: completed, admitted, and found valid."""
-        target, rules, now = update.target, update.rules, clock.now()
         if update.trusted:
             return metadata.keep_server_metadata(wanted, old)
+        target, rules, now = update.target, update.rules, clock.now()
         options = update.options
         obj = recorded(old, rules.default(wanted), target, (options, update.user), now)
         context = Context(now, update.user.name, target.subresource, options.dry_run)

@@ -58,3 +58,23 @@ async def test_falling_too_far_behind_is_no_reason_to_answer_wrongly() -> None:
         await put(store, f"a/l{number:02}")
     assert len(await names(objects, "a")) == 20
     objects.close()
+
+
+async def test_kind_has_none_only_while_no_object_was_seen() -> None:
+    store = MemoryStore()
+    objects = StoredObjects(store)
+    assert not objects.has_none(LimitRange)  # nothing has looked yet
+    assert await names(objects, "a") == []
+    assert objects.has_none(LimitRange)
+    await put(store, "b/one")
+    assert not objects.has_none(LimitRange)
+    assert await names(objects, "a") == []
+    assert not objects.has_none(LimitRange)
+    gone = store.peek(PREFIX + "b/one")
+    assert gone is not None
+    await store.delete(gone.key, expect=gone.revision)
+    assert not objects.has_none(LimitRange)
+    assert await names(objects, "a") == []
+    assert objects.has_none(LimitRange)
+    objects.close()
+    assert not objects.has_none(LimitRange)

@@ -199,6 +199,10 @@ class KindRules(Generic[T]):
         values."""
         return {}
 
+    def index_value(self, obj: T) -> str:
+        """Return the value of ``watch_index``, which is read at every change of every object."""
+        return self.selectable_fields(obj).get(self.watch_index, "")
+
     watch_index: str = ""
     """A selectable field with a different value in each of very many watches (``spec.nodeName``)."""
 

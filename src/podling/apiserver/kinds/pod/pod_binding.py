@@ -44,11 +44,13 @@ def bind(pod: Pod, binding: Binding, context: Context) -> Pod:
         raise _conflict(name, f'pod {name} is already assigned to node "{pod.spec.node_name}"')
     if pod.spec.scheduling_gates:
         raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
-    metadata = change(
-        pod.metadata,
-        annotations={**pod.metadata.annotations, **wanted.annotations},
-        labels={**pod.metadata.labels, **wanted.labels},
-    )
+    metadata = pod.metadata
+    if wanted.annotations or wanted.labels:
+        metadata = change(
+            metadata,
+            annotations={**metadata.annotations, **wanted.annotations},
+            labels={**metadata.labels, **wanted.labels},
+        )
     spec = change(pod.spec, node_name=binding.target.name)
     conditions = _with_scheduled_condition(pod.status.conditions, context)
     status = change(pod.status, conditions=conditions, nominated_node_name="")

@@ -99,6 +99,9 @@ class PodRules(KindRules[Pod]):
         grace = obj.spec.termination_grace_period_seconds or 0 if requested is None else requested
         return 1 if grace < 0 else grace
 
+    def index_value(self, obj: Pod) -> str:
+        return obj.spec.node_name or ""
+
     def selectable_fields(self, obj: Pod) -> dict[str, str]:
         spec, status = obj.spec, obj.status
         return {
