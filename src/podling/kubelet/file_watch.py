@@ -24,12 +24,12 @@ MASK = IN_MODIFY | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE
 READ = 64 * 1024
 
 
-class Watched:
+class DirectoryWatch:
     """A directory that is being waited for."""
 
-    def __init__(self, *, told: bool) -> None:
+    def __init__(self, *, notified: bool) -> None:
         self._event = asyncio.Event()
-        self._told = told
+        self._notified = notified
 
     def mark(self) -> None:
         """Forget earlier changes; call it before reading, so that no later one is missed."""
@@ -40,7 +40,7 @@ class Watched:
 
     async def wait(self) -> None:
         """Return when something changed since ``mark``, or may have."""
-        if self._told:
+        if self._notified:
             await self._event.wait()
         else:
             await clock.sleep(POLL_SECONDS)
@@ -51,12 +51,12 @@ class FileWatch:
 
     def __init__(self) -> None:
         self._descriptor = -1
-        self._waiting: dict[int, list[Watched]] = {}
+        self._waiting: dict[int, list[DirectoryWatch]] = {}
 
     @contextmanager
-    def watching(self, directory: Path) -> Iterator[Watched]:
+    def watch(self, directory: Path) -> Iterator[DirectoryWatch]:
         number = self._add(directory)
-        watched = Watched(told=number >= 0)
+        watched = DirectoryWatch(notified=number >= 0)
         self._waiting.setdefault(number, []).append(watched)
         try:
             yield watched

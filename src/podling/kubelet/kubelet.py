@@ -90,7 +90,7 @@ class Kubelet:
         self._memory_capacity = value(capacity(self._machine, config)["memory"])
         self._services = self._wire()
         self._workers.begin(self._services)
-        self._housekeeper = Housekeeper(self._services, self._workers, self._sources_are_known)
+        self._housekeeper = Housekeeper(self._services, self._workers, self._has_read_sources)
         self._log_rotation = LogRotation(
             deps.runtime,
             max_size_bytes=config.container_log_max_size_bytes,
@@ -106,7 +106,7 @@ class Kubelet:
             lambda: self._agent.node,
         )
         self._eviction = EvictionManager(
-            self._services, self._images, self._workers, lambda: self._agent.node, self._agent.changed
+            self._services, self._images, self._workers, lambda: self._agent.node, self._agent.request_report
         )
         directory = config.static_pod_path
         self._static = (
@@ -141,7 +141,7 @@ class Kubelet:
             admit=self._workers.admit,
             resizer=Resizer(deps),
             refuse_resize=self._workers.refuse_resize,
-            room_changed=self._workers.room_changed,
+            wake_waiting=self._workers.wake_waiting,
             service_links=self._service_links,
         )
 
@@ -150,7 +150,9 @@ class Kubelet:
         self._services.prober.begin(clock.now())
         self._pods.add_handler(self._workers.added, self._workers.updated, self._workers.removed)
         self._nodes.add_handler(
-            self._agent.saw, lambda _, new: self._agent.saw(new), lambda _: self._agent.gone()
+            self._agent.node_updated,
+            lambda _, new: self._agent.node_updated(new),
+            lambda _: self._agent.node_deleted(),
         )
         try:
             async with Supervisor() as supervisor:
@@ -216,7 +218,7 @@ class Kubelet:
             health = NodeHealth(runtime_error=f"container runtime is down: {error}")
         if health != self._health:
             self._health = health
-            self._agent.changed()
+            self._agent.request_report()
 
     async def _first_check_of_runtime(self) -> None:
         """Check the runtime before the node registers, so that its first status includes the runtime."""
@@ -239,12 +241,12 @@ class Kubelet:
                     if worker is not None and event.type in _WAKING_EVENTS:
                         worker.wake()
             except RuntimeFailure as error:
-                logger.warning("the runtime's events broke off: %s", error)
+                logger.warning("the runtime's event stream ended: %s", error)
             await clock.sleep(RUNTIME_CHECK_SECONDS)
 
     # Pods.
 
-    def _sources_are_known(self) -> bool:
+    def _has_read_sources(self) -> bool:
         """Return whether both sources of pods were read, so that a pod in neither is gone."""
         return self._pods.has_synced and (self._static is None or self._static.known)
 

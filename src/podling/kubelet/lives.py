@@ -87,11 +87,11 @@ def note_changes(recorder: Recorder, pod: Pod, before: PodStatus, after: PodStat
     """Keep the changes of a new status: runs that ended, waiting, readiness."""
     if before is after or not isinstance(recorder, KeepsLives):
         return
-    for moment in changes(before, after, clock.now()):
+    for moment in moments_between(before, after, clock.now()):
         recorder.note(pod, moment)
 
 
-def changes(before: PodStatus, after: PodStatus, now: datetime) -> Iterator[Moment]:
+def moments_between(before: PodStatus, after: PodStatus, now: datetime) -> Iterator[Moment]:
     """Yield the moments between two statuses of a pod."""
     old = {status.name: status for status in _all(before)}
     for status in _all(after):
@@ -142,7 +142,7 @@ class LifeRecorder:
         self._inner = inner
         self._folder = folder
         self._lines: OrderedDict[str, int] = OrderedDict()
-        self._told: dict[str, dict[tuple[str, str], str]] = {}
+        self._messages: dict[str, dict[tuple[str, str], str]] = {}
         self._files: int | None = None
         """The number of records; None until they were counted."""
 
@@ -151,10 +151,10 @@ class LifeRecorder:
         if not isinstance(obj, Pod):
             return
         container = field_path.partition("{")[2].removesuffix("}")
-        told = self._told.setdefault(obj.metadata.uid or "", {})
-        if reason in REPEATING and told.get((container, reason)) == message:
+        last_messages = self._messages.setdefault(obj.metadata.uid or "", {})
+        if reason in REPEATING and last_messages.get((container, reason)) == message:
             return
-        told[container, reason] = message
+        last_messages[container, reason] = message
         warning = type == "Warning"
         kept = Moment(
             at=clock.now(), kind="event", name=reason, container=container, text=message, warning=warning
@@ -181,7 +181,7 @@ class LifeRecorder:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if len(self._lines) >= FILES_MAX:
             gone, _ = self._lines.popitem(last=False)
-            self._told.pop(gone, None)
+            self._messages.pop(gone, None)
         if file.exists():
             return b""
         self._forget_the_oldest()

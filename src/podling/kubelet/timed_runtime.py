@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-PATIENCE_SECONDS = 2.0
+CREATION_SECONDS = 2.0
 """The wait for a sandbox or container under creation after its pod is to end. A complete one can be taken
 down in order; one that hangs must not delay the end."""
 UNDO_SECONDS = 10.0
@@ -48,7 +48,7 @@ _OPTIONAL = ("log", "remove_log", "probe", "update_sandbox_resources")
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _as_runtime_failures() -> Iterator[None]:
     """Raise errors of the machine as ``RuntimeFailure``; a closed connection passes unchanged."""
     try:
         yield
@@ -69,31 +69,31 @@ class Deadlines:
         """Return the answer within the deadline and ``more`` seconds. Raises ``RuntimeFailure``."""
         try:
             async with asyncio.timeout(self._seconds + more):
-                with _told():
+                with _as_runtime_failures():
                     return await work
         except TimeoutError:
             raise DeadlineExceeded from None
 
-    async def whole(self, work: Coroutine[Any, Any, T]) -> T:
+    async def complete(self, work: Coroutine[Any, Any, T]) -> T:
         """Return the answer of a call that creates something, which should not be left half done: a cancelled
         caller waits for a short time before the call is cancelled."""
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait([task], timeout=self._seconds)
         except asyncio.CancelledError:
-            await self._give_up(task, PATIENCE_SECONDS)
+            await self._give_up(task, CREATION_SECONDS)
             raise
         if not task.done():
             await self._give_up(task)
             raise DeadlineExceeded
-        with _told():
+        with _as_runtime_failures():
             return task.result()
 
-    async def _give_up(self, task: asyncio.Task[Any], patience: float = 0.0) -> None:
-        task.add_done_callback(_looked_at)
+    async def _give_up(self, task: asyncio.Task[Any], wait_seconds: float = 0.0) -> None:
+        task.add_done_callback(_retrieve_result)
         try:
-            if patience:
-                await asyncio.wait([task], timeout=patience)
+            if wait_seconds:
+                await asyncio.wait([task], timeout=wait_seconds)
             if not task.done():
                 task.cancel()
                 await asyncio.wait([task], timeout=UNDO_SECONDS)
@@ -103,10 +103,10 @@ class Deadlines:
                     task.cancel()
                 self._left.add(task)
                 task.add_done_callback(self._left.discard)
-                logger.warning("a call into the runtime was given up and does not end: %s", task.get_coro())
+                logger.warning("a cancelled runtime call does not end: %s", task.get_coro())
 
 
-def _looked_at(task: asyncio.Task[Any]) -> None:
+def _retrieve_result(task: asyncio.Task[Any]) -> None:
     """Retrieve the result, so that asyncio does not log the exception of an abandoned call."""
     if not task.cancelled():
         task.exception()
@@ -137,7 +137,7 @@ class TimedRuntime:
         return await self._calls.answer(self._inner.status())
 
     async def run_sandbox(self, spec: SandboxSpec) -> Sandbox:
-        return await self._calls.whole(self._inner.run_sandbox(spec))
+        return await self._calls.complete(self._inner.run_sandbox(spec))
 
     async def stop_sandbox(self, sandbox_id: str) -> None:
         await self._calls.answer(self._inner.stop_sandbox(sandbox_id))
@@ -149,10 +149,10 @@ class TimedRuntime:
         return await self._calls.answer(self._inner.list_sandboxes())
 
     async def create_container(self, sandbox_id: str, spec: ContainerSpec) -> str:
-        return await self._calls.whole(self._inner.create_container(sandbox_id, spec))
+        return await self._calls.complete(self._inner.create_container(sandbox_id, spec))
 
     async def start_container(self, container_id: str) -> None:
-        await self._calls.whole(self._inner.start_container(container_id))
+        await self._calls.complete(self._inner.start_container(container_id))
 
     async def stop_container(self, container_id: str, *, grace_seconds: float, signal: str = "") -> None:
         stopping = self._inner.stop_container(container_id, grace_seconds=grace_seconds, signal=signal)
@@ -226,7 +226,7 @@ class TimedImages:
 
     async def pull(self, name: str, credentials: Sequence[Credentials] = (), *, platform: str = "") -> Image:
         try:
-            with _told():
+            with _as_runtime_failures():
                 return await self._inner.pull(name, credentials, platform=platform)
         except ImageFailure:
             raise

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from podling import clock
-from podling.kubelet.timed_runtime import PATIENCE_SECONDS, UNDO_SECONDS, Deadlines
+from podling.kubelet.timed_runtime import CREATION_SECONDS, UNDO_SECONDS, Deadlines
 from podling.runtime.failures import DeadlineExceeded, RuntimeFailure
 
 
@@ -44,11 +44,11 @@ async def cancelled_after(seconds: float, call: asyncio.Task[str]) -> float:
 async def test_an_answer_in_time_is_given() -> None:
     calls = Deadlines(120)
     assert await calls.answer(Work(119).run()) == "made"
-    assert await calls.whole(Work(119).run()) == "made"
+    assert await calls.complete(Work(119).run()) == "made"
     assert await calls.answer(Work(125).run(), more=30) == "made"
 
 
-@pytest.mark.parametrize("kind", ["answer", "whole"])
+@pytest.mark.parametrize("kind", ["answer", "complete"])
 async def test_a_call_without_an_answer_is_undone(kind: str) -> None:
     work, began = Work(500, undo=3), clock.monotonic()
     with pytest.raises(DeadlineExceeded, match=r"^context deadline exceeded$"):
@@ -58,30 +58,30 @@ async def test_a_call_without_an_answer_is_undone(kind: str) -> None:
 
 async def test_what_is_nearly_made_is_waited_for() -> None:
     work = Work(10)
-    took = await cancelled_after(9, asyncio.create_task(Deadlines(120).whole(work.run())))
+    took = await cancelled_after(9, asyncio.create_task(Deadlines(120).complete(work.run())))
     assert (work.how, took) == ("done", 1)
 
 
 async def test_what_hangs_is_given_up_with_its_caller() -> None:
     work = Work(500, undo=1)
-    took = await cancelled_after(9, asyncio.create_task(Deadlines(120).whole(work.run())))
-    assert (work.how, took) == ("undone", PATIENCE_SECONDS + 1)
+    took = await cancelled_after(9, asyncio.create_task(Deadlines(120).complete(work.run())))
+    assert (work.how, took) == ("undone", CREATION_SECONDS + 1)
 
 
 async def test_what_cannot_be_undone_is_left_to_itself() -> None:
     work = Work(500, undo=1000)
-    took = await cancelled_after(9, asyncio.create_task(Deadlines(120).whole(work.run())))
-    assert (work.how, took) == ("goes on", PATIENCE_SECONDS + UNDO_SECONDS)
+    took = await cancelled_after(9, asyncio.create_task(Deadlines(120).complete(work.run())))
+    assert (work.how, took) == ("goes on", CREATION_SECONDS + UNDO_SECONDS)
     await clock.sleep(1000)
     assert work.how == "undone", "it was not cut off in the middle of its undoing"
 
 
 async def test_a_second_cancellation_waits_no_longer_and_cuts_nothing_off() -> None:
     work = Work(500, undo=5)
-    call = asyncio.create_task(Deadlines(120).whole(work.run()))
+    call = asyncio.create_task(Deadlines(120).complete(work.run()))
     await clock.sleep(1)
     call.cancel()
-    await clock.sleep(PATIENCE_SECONDS + 1)
+    await clock.sleep(CREATION_SECONDS + 1)
     assert await cancelled_after(0, call) == 0
     await clock.sleep(10)
     assert work.how == "undone"
@@ -91,6 +91,6 @@ async def test_troubles_of_the_machine_are_failures_of_the_runtime() -> None:
     async def full() -> None:
         raise OSError(28, "No space left on device", "/data/x")
 
-    for kind in ("answer", "whole"):
+    for kind in ("answer", "complete"):
         with pytest.raises(RuntimeFailure, match=r"^/data/x: no space left on device$"):
             await getattr(Deadlines(1), kind)(full())

@@ -11,7 +11,7 @@ import pytest
 
 from podling.api.core_v1 import Pod, PodStatus
 from podling.kubelet import lives
-from podling.kubelet.lives import LifeRecorder, Moment, changes, note, read_life
+from podling.kubelet.lives import LifeRecorder, Moment, moments_between, note, read_life
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 500_000, tzinfo=UTC)
 THEN = "2026-01-01T12:00:00Z"
@@ -71,7 +71,7 @@ RUNS = {"running": {"startedAt": THEN}}
     ],
 )
 def test_what_a_new_status_tells(before: PodStatus, after: PodStatus, said: list[str]) -> None:
-    assert [f"{each.kind} {each.container}" for each in changes(before, after, NOW)] == said
+    assert [f"{each.kind} {each.container}" for each in moments_between(before, after, NOW)] == said
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,9 @@ def test_what_a_new_status_tells(before: PodStatus, after: PodStatus, said: list
     [(THEN, NOW), ("2026-01-01T11:59:00Z", datetime(2026, 1, 1, 11, 59, tzinfo=UTC))],
 )
 def test_an_end_is_when_it_was_noticed_unless_that_was_long_after(finished: str, at: datetime) -> None:
-    (moment,) = changes(status({"state": RUNS}), status({"state": ended("a", finished=finished)}), NOW)
+    (moment,) = moments_between(
+        status({"state": RUNS}), status({"state": ended("a", finished=finished)}), NOW
+    )
     assert moment.at == at
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from podling.api.core_v1 import Node, NodeStatus, Pod
 from podling.client.base import PatchType
-from podling.kubelet.pods.resize import Pending, decide
+from podling.kubelet.pods.resize import Pending, resize_refusal
 from podling.runtime.base import LinuxResources
 from tests.support.kubelet_node import SimNode, condition, pod
 
@@ -81,10 +81,10 @@ async def test_a_container_may_ask_to_be_restarted(node: SimNode) -> None:
 def test_resize_beyond_the_node_is_infeasible() -> None:
     """The API server refuses it first; the kubelet does if the node has become smaller meanwhile."""
     node = Node(status=NodeStatus(allocatable={"cpu": "4", "memory": "8Gi"}))
-    found = decide(pod(containers=sized("5")), node, ())
+    found = resize_refusal(pod(containers=sized("5")), node, ())
     message = "Node didn't have enough capacity: cpu, requested: 5, capacity: 4"
     assert found == Pending("Infeasible", message)
-    assert decide(pod(containers=sized("4")), node, ()) is None
+    assert resize_refusal(pod(containers=sized("4")), node, ()) is None
 
 
 async def test_resize_that_has_become_infeasible_keeps_the_old_resources(node: SimNode) -> None:

@@ -51,15 +51,15 @@ class ContainerStarter:
                 container_id = await runtime.create_container(sandbox_id, spec)
         except RuntimeFailure as error:
             raise StartFailure("CreateContainerError", str(error)) from error
-        self._tell(instance, "Normal", "Created", "Container created")
+        self._record_event(instance, "Normal", "Created", "Container created")
         try:
-            for lack in (await runtime.container_status(container_id)).warnings:
-                self._tell(instance, "Warning", "UnsupportedByRuntime", lack)
+            for warning in (await runtime.container_status(container_id)).warnings:
+                self._record_event(instance, "Warning", "UnsupportedByRuntime", warning)
             async with calls.watch("StartContainer"):
                 await runtime.start_container(container_id)
         except RuntimeFailure as error:
             raise StartFailure("RunContainerError", str(error)) from error
-        self._tell(instance, "Normal", "Started", "Container started")
+        self._record_event(instance, "Normal", "Started", "Container started")
         await self._post_start(instance, container_id)
         return container_id
 
@@ -74,7 +74,7 @@ class ContainerStarter:
             await self._hooks.run(pod, container, lifecycle.post_start, container_id, instance.pod_ips)
         except HookFailure as error:
             failure = str(error)
-            self._tell(instance, "Warning", "FailedPostStartHook", "PostStartHook failed")
+            self._record_event(instance, "Warning", "FailedPostStartHook", "PostStartHook failed")
             await self._kill(pod, container_id)
             raise StartFailure("PostStartHookError", str(error)) from error
         finally:
@@ -88,6 +88,6 @@ class ContainerStarter:
         except RuntimeFailure as error:
             raise StartFailure("PostStartHookError", f"the container could not be killed: {error}") from error
 
-    def _tell(self, instance: Instance, type_: str, reason: str, message: str) -> None:
+    def _record_event(self, instance: Instance, type_: str, reason: str, message: str) -> None:
         path = field_path(instance.pod.spec, instance.container.name)
         self._deps.recorder.event(instance.pod, type_, reason, message, field_path=path)

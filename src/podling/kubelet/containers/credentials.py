@@ -37,7 +37,7 @@ def registry_logins(config: Mapping[str, Any]) -> dict[str, Credentials]:
     for key, entry in entries.items():
         login = _login(entry) if isinstance(entry, Mapping) else None
         if login is not None:
-            found[_normal(str(key))] = login
+            found[_normalized_key(str(key))] = login
     return found
 
 
@@ -54,7 +54,7 @@ def _login(entry: Mapping[str, Any]) -> Credentials | None:
     return Credentials(username=username, password=password, identity_token=token)
 
 
-def _normal(key: str) -> str:
+def _normalized_key(key: str) -> str:
     """Return ``docker.io`` for Docker Hub's names; other keys lose their scheme and version path."""
     key = key.partition("://")[2] or key
     key = key.rstrip("/")

@@ -119,11 +119,11 @@ def _unique(items: Iterable[str]) -> tuple[str, ...]:
 
 
 def _within_limits(conf: ResolvConf) -> tuple[ResolvConf, list[str]]:
-    told: list[str] = []
+    warnings: list[str] = []
     if len(conf.nameservers) > NAMESERVERS_MAX:
         kept = conf.nameservers[:NAMESERVERS_MAX]
         conf = replace(conf, nameservers=kept)
-        told.append(
+        warnings.append(
             "Nameserver limits were exceeded, some nameservers have been omitted, "
             f"the applied nameserver line is: {' '.join(kept)}"
         )
@@ -132,8 +132,8 @@ def _within_limits(conf: ResolvConf) -> tuple[ResolvConf, list[str]]:
         searches.pop()
     if len(searches) < len(conf.searches):
         conf = replace(conf, searches=tuple(searches))
-        told.append(
+        warnings.append(
             "Search Line limits were exceeded, some search paths have been omitted, "
             f"the applied search line is: {' '.join(searches)}"
         )
-    return conf, told
+    return conf, warnings

@@ -66,11 +66,11 @@ class HookRunner:
             raise HookFailure(f"{what} {where} failed - error: {error}") from error
 
     async def _exec(self, container_id: str, command: tuple[str, ...]) -> None:
-        said = {"stdout": bytearray(), "stderr": bytearray()}
+        output = {"stdout": bytearray(), "stderr": bytearray()}
 
         def collect(stream: str) -> Callable[[bytes], Awaitable[None]]:
             async def take(chunk: bytes) -> None:
-                said[stream].extend(chunk[: OUTPUT_BYTES_MAX - len(said[stream])])
+                output[stream].extend(chunk[: OUTPUT_BYTES_MAX - len(output[stream])])
 
             return take
 
@@ -80,7 +80,7 @@ class HookRunner:
         except RuntimeFailure as error:
             raise HookFailure(f'{error}, message: ""') from error
         if code != 0:
-            out, err = (said[stream].decode(errors="replace") for stream in ("stdout", "stderr"))
+            out, err = (output[stream].decode(errors="replace") for stream in ("stdout", "stderr"))
             text = f"command '{' '.join(command)}' exited with {code}: {err}"
             raise HookFailure(f"{text}, message: {json.dumps(out + err, ensure_ascii=False)}")
 

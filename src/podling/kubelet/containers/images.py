@@ -99,11 +99,11 @@ class ImageManager:
         if image is not None and (wanted.policy != "Always" or image.local):
             there = "already present on machine and can be accessed by the pod"
             text = f'Container image "{wanted.reference}" {there}'
-            self._tell(pod, wanted, "Normal", "Pulled", text)
+            self._record_event(pod, wanted, "Normal", "Pulled", text)
             return image
         if wanted.policy == "Never":
             message = f'Container image "{wanted.reference}" is not present with pull policy of Never'
-            self._tell(pod, wanted, "Warning", "ErrImageNeverPull", message)
+            self._record_event(pod, wanted, "Warning", "ErrImageNeverPull", message)
             raise ImageUnavailable("ErrImageNeverPull", message)
         self._check_backoff(pod, wanted, name)
         return await self._pull(pod, wanted, name)
@@ -114,10 +114,10 @@ class ImageManager:
         except ImageFailure as error:
             if error.reason == "InvalidImageName":
                 message = f'Failed to apply default image tag "{wanted.reference}": {error}'
-                self._tell(pod, wanted, "Warning", "InspectFailed", message)
+                self._record_event(pod, wanted, "Warning", "InspectFailed", message)
                 raise ImageUnavailable("InvalidImageName", message) from error
             message = f'Failed to inspect image "{wanted.reference}": {error}'
-            self._tell(pod, wanted, "Warning", "InspectFailed", message)
+            self._record_event(pod, wanted, "Warning", "InspectFailed", message)
             raise ImageUnavailable("ImageInspectError", message) from error
 
     def _check_backoff(self, pod: Pod, wanted: Wanted, name: str) -> None:
@@ -128,7 +128,7 @@ class ImageManager:
         since = now - failed.entry.last_update
         if since > RESET_AFTER or since >= timedelta(seconds=failed.entry.seconds):
             return
-        self._tell(pod, wanted, "Normal", "BackOff", f'Back-off pulling image "{wanted.reference}"')
+        self._record_event(pod, wanted, "Normal", "BackOff", f'Back-off pulling image "{wanted.reference}"')
         raise ImageUnavailable(
             "ImagePullBackOff",
             f'Back-off pulling image "{wanted.reference}": ErrImagePull: {failed.message}',
@@ -137,7 +137,7 @@ class ImageManager:
 
     async def _pull(self, pod: Pod, wanted: Wanted, name: str) -> Image:
         credentials = await self._keyring.credentials(pod, name)
-        self._tell(pod, wanted, "Normal", "Pulling", f'Pulling image "{wanted.reference}"')
+        self._record_event(pod, wanted, "Normal", "Pulling", f'Pulling image "{wanted.reference}"')
         queued = clock.monotonic()
         key = (pod.metadata.uid or "", name)
         try:
@@ -154,12 +154,12 @@ class ImageManager:
             entry = next_entry(old.entry if old else None, now, now, self._policy)
             self._failed[key] = _Failed(entry, str(error))
             message = f'Failed to pull image "{wanted.reference}": {error}'
-            self._tell(pod, wanted, "Warning", "Failed", message)
+            self._record_event(pod, wanted, "Warning", "Failed", message)
             soon = now + timedelta(seconds=BACKOFF_SHOWN_AFTER_SECONDS)
             raise ImageUnavailable(error.reason, str(error), soon) from error
         self._failed.pop(key, None)
         done = clock.monotonic()
-        self._tell(
+        self._record_event(
             pod,
             wanted,
             "Normal",
@@ -174,5 +174,5 @@ class ImageManager:
         for key in [key for key in self._failed if key[0] == pod_uid]:
             del self._failed[key]
 
-    def _tell(self, pod: Pod, wanted: Wanted, type_: str, reason: str, message: str) -> None:
+    def _record_event(self, pod: Pod, wanted: Wanted, type_: str, reason: str, message: str) -> None:
         self._deps.recorder.event(pod, type_, reason, message, field_path=wanted.path)

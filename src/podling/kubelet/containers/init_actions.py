@@ -85,11 +85,11 @@ def plan_init(
         if is_sidecar(container):
             _plan_sidecar(container, index, newest, probes, draft, resized)
         else:
-            _plan_one_off(pod, index, newest, draft)
+            _plan_init_container(pod, index, newest, draft)
         if draft.failed:
             return InitPlan(initialized=False, failed=True)
         if not draft.reached:
-            _go_on(pod, index, newest, probes, draft)
+            _start_next(pod, index, newest, probes, draft)
             draft.reached = True
     if not draft.reached:
         draft.start.append(0)
@@ -130,7 +130,7 @@ def _plan_sidecar(
         draft.start.append(index)
 
 
-def _plan_one_off(pod: Pod, index: int, newest: Observed, draft: _Draft) -> None:
+def _plan_init_container(pod: Pod, index: int, newest: Observed, draft: _Draft) -> None:
     container = pod.spec.init_containers[index]
     if newest.state is ContainerState.RUNNING:
         return
@@ -147,7 +147,7 @@ def _plan_one_off(pod: Pod, index: int, newest: Observed, draft: _Draft) -> None
     draft.start.append(index)
 
 
-def _go_on(pod: Pod, index: int, newest: Observed, probes: ProbeView, draft: _Draft) -> None:
+def _start_next(pod: Pod, index: int, newest: Observed, probes: ProbeView, draft: _Draft) -> None:
     """Start the container after the one at ``index`` if that one, the last reached, is done."""
     container = pod.spec.init_containers[index]
     if is_sidecar(container):

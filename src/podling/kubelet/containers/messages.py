@@ -38,7 +38,7 @@ def log_tail(data: bytes) -> str:
     return b"".join(lines)[-LOG_BYTES_MAX:].decode(errors="replace")
 
 
-def joined(runtime_message: str, own: str) -> str:
+def join_messages(runtime_message: str, own: str) -> str:
     """Return the runtime's message, then the container's own."""
     return ": ".join(part for part in (runtime_message, own) if part)
 
@@ -52,7 +52,7 @@ async def termination_message(runtime: Runtime, container: Container, containers
     text = own.decode(errors="replace")
     if not own and policy == "FallbackToLogsOnError" and container.exit_code:
         text = await _from_log(pod_uid, runtime, container)
-    whole = joined(container.message, text).encode()
+    whole = join_messages(container.message, text).encode()
     return whole[: POD_BYTES_MAX // max(containers_in_pod, 1)].decode(errors="ignore")
 
 

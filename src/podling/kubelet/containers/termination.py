@@ -68,7 +68,7 @@ def waits_for(spec: PodSpec, name: str) -> tuple[str, ...]:
     return (*(container.name for container in spec.containers), *later)
 
 
-class Turns:
+class TerminationOrder:
     """Tracks which of the containers that are killed together have ended."""
 
     def __init__(self, spec: PodSpec, running: Iterable[str]) -> None:
@@ -83,7 +83,7 @@ class Turns:
             if event is not None:
                 await clock.wait_for(event, max(0.0, deadline - clock.monotonic()))
 
-    def gone(self, name: str) -> None:
+    def mark_ended(self, name: str) -> None:
         if name in self._gone:
             self._gone[name].set()
 
@@ -143,12 +143,14 @@ class Killer:
         """
         if not orders:
             return
-        turns = Turns(pod.spec, [order.container.name for order in orders])
+        termination_order = TerminationOrder(pod.spec, [order.container.name for order in orders])
         ips = observed.sandbox.ips if observed.sandbox is not None else ()
         if len(orders) == 1:
-            await self._kill_one(pod, orders[0], turns, ips, override)
+            await self._kill_one(pod, orders[0], termination_order, ips, override)
             return
-        tasks = [asyncio.create_task(self._kill_one(pod, o, turns, ips, override)) for o in orders]
+        tasks = [
+            asyncio.create_task(self._kill_one(pod, o, termination_order, ips, override)) for o in orders
+        ]
         try:
             results = await asyncio.gather(*tasks, return_exceptions=True)
         except asyncio.CancelledError:
@@ -161,7 +163,12 @@ class Killer:
                 raise result
 
     async def _kill_one(
-        self, pod: Pod, order: Order, turns: Turns, ips: tuple[str, ...], override: float | None
+        self,
+        pod: Pod,
+        order: Order,
+        termination_order: TerminationOrder,
+        ips: tuple[str, ...],
+        override: float | None,
     ) -> None:
         container = find_container(pod.spec, order.container.name)
         grace = grace_seconds(pod, container, order.reason, override)
@@ -172,7 +179,7 @@ class Killer:
             began = clock.monotonic()
             if grace > 0 and container is not None:
                 await self._run_hook(pod, container, order.container, ips, grace)
-                await turns.wait(container.name, grace - (clock.monotonic() - began))
+                await termination_order.wait(container.name, grace - (clock.monotonic() - began))
             left = grace - (clock.monotonic() - began)
             self._note_signal(pod, container, order.container, stop_grace(left))
             await self._runtime.stop_container(order.container.id, grace_seconds=stop_grace(left))
@@ -181,7 +188,7 @@ class Killer:
         except RuntimeFailure as error:
             raise KillFailure("KillContainer", order.container.name, error) from error
         finally:
-            turns.gone(order.container.name)
+            termination_order.mark_ended(order.container.name)
         self._hooks_done.discard(order.container.id)
 
     async def _run_hook(
@@ -209,6 +216,8 @@ class Killer:
 
     def _note_signal(self, pod: Pod, container: Container | None, running: Observed, grace: float) -> None:
         lifecycle = container.lifecycle if container is not None else None
-        asked = (lifecycle.stop_signal if lifecycle is not None else None) or running.stop_signal or "SIGTERM"
+        signal = (
+            (lifecycle.stop_signal if lifecycle is not None else None) or running.stop_signal or "SIGTERM"
+        )
         text = f"SIGKILL follows after {grace:.3g}s"
-        note(self._recorder, pod, "signal", asked, container=running.name, text=text)
+        note(self._recorder, pod, "signal", signal, container=running.name, text=text)

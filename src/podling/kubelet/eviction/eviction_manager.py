@@ -28,7 +28,7 @@ from podling.kubelet.node.node_pressure import (
     Observation,
     Pressure,
     Threshold,
-    look,
+    observe_pressure,
     thresholds,
 )
 from podling.kubelet.node.node_usage import node_left
@@ -90,13 +90,13 @@ class EvictionManager:
         while True:
             await clock.sleep(INTERVAL_SECONDS)
             try:
-                evicted = await self._beyond_limits() or await self._look()
+                evicted = await self._evict_over_limits() or await self._check_thresholds()
             except (RuntimeFailure, OSError) as error:
                 logger.warning("the node's use cannot be measured: %s", error)
                 continue
             await asyncio.gather(*(worker.ended(CLEANUP_SECONDS) for worker in evicted))
 
-    async def _beyond_limits(self) -> list[PodWorker]:
+    async def _evict_over_limits(self) -> list[PodWorker]:
         """Evict the pods that use more disk than their limits, and return their workers."""
         limited = [worker for worker in self._evictable() if is_limited(worker.record.pod)]
         if not limited:
@@ -105,7 +105,7 @@ class EvictionManager:
         evicted = []
         for worker in limited:
             pod = worker.record.pod
-            layers = {name: found.writable_layer_bytes for name, found in _measured(worker, stats)}
+            layers = {name: found.writable_layer_bytes for name, found in _measured_containers(worker, stats)}
             use = await self._storage_use(pod, layers)
             text = excess(pod, use) if use is not None else ""
             if text:
@@ -145,13 +145,13 @@ class EvictionManager:
         living = (worker for worker in self._workers.values() if isinstance(worker.state, Syncing))
         return [worker for worker in living if not is_critical(worker.record.pod)]
 
-    async def _look(self) -> list[PodWorker]:
+    async def _check_thresholds(self) -> list[PodWorker]:
         """Observe the node once, and return the worker of the pod that was evicted, if one was."""
         if not self._thresholds:
             return []
         observed = await node_left(self._deps, self._node())
         now = clock.now()
-        self._pressure = look(self._pressure, self._thresholds, observed, now)
+        self._pressure = observe_pressure(self._pressure, self._thresholds, observed, now)
         transition = timedelta(seconds=self._deps.config.eviction_pressure_transition_period)
         conditions = self._pressure.conditions(now, transition)
         if conditions != self.conditions:
@@ -209,7 +209,7 @@ class EvictionManager:
         uses = []
         for worker in self._evictable():
             pod = worker.record.allocated
-            measured = dict(_measured(worker, stats))
+            measured = dict(_measured_containers(worker, stats))
             disk = {name: found.writable_layer_bytes for name, found in measured.items()}
             volumes = 0
             if resource not in ("memory", "pids"):
@@ -226,7 +226,9 @@ class EvictionManager:
         return uses
 
 
-def _measured(worker: PodWorker, stats: Mapping[str, ContainerStats]) -> Iterator[tuple[str, ContainerStats]]:
+def _measured_containers(
+    worker: PodWorker, stats: Mapping[str, ContainerStats]
+) -> Iterator[tuple[str, ContainerStats]]:
     """Yield the running containers of a pod whose use is known, by name."""
     for container in worker.record.observed.running:
         if container.id in stats:

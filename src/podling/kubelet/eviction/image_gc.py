@@ -37,29 +37,29 @@ class GCFailure(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ImageTimes:
     """Times of an image. ``None``: before the kubelet started, or never."""
 
     detected: datetime | None = None
     used: datetime | None = None
 
 
-def detect(
-    known: Mapping[str, Seen],
+def update_times(
+    known: Mapping[str, ImageTimes],
     images: Iterable[Image],
     used: Collection[str],
     now: datetime,
     *,
     first: bool = False,
-) -> dict[str, Seen]:
+) -> dict[str, ImageTimes]:
     """Return the images' times after one more listing. ``first``: they were here before the kubelet."""
-    fresh = Seen(None if first else now)
+    fresh = ImageTimes(None if first else now)
     seen = {image.id: known.get(image.id, fresh) for image in images}
-    return {id_: Seen(old.detected, now) if id_ in used else old for id_, old in seen.items()}
+    return {id_: ImageTimes(old.detected, now) if id_ in used else old for id_, old in seen.items()}
 
 
-def removable(
-    images: Iterable[Image], seen: Mapping[str, Seen], now: datetime, minimum_age: timedelta
+def removable_images(
+    images: Iterable[Image], seen: Mapping[str, ImageTimes], now: datetime, minimum_age: timedelta
 ) -> list[Image]:
     """Return the images that may be removed, those unused for longest first."""
 
@@ -98,7 +98,7 @@ class ImageCollector:
         self._deps = deps
         self._pods = pods
         self._node = node
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, ImageTimes] = {}
 
     async def run(self) -> None:
         """Keep the disk free until cancelled."""
@@ -108,7 +108,7 @@ class ImageCollector:
         began = clock.now()
         failed = False
         try:
-            await self._look(began, first=True)
+            await self._candidates(began, first=True)
         except RuntimeFailure as error:
             logger.warning("the images that are here could not be listed: %s", error)
         while True:
@@ -119,19 +119,21 @@ class ImageCollector:
                 logger.warning("images could not be collected: %s", error)
                 if failed:
                     # One failure may be chance: Kubernetes sends an event from the second one on.
-                    self._tell("ImageGCFailed", str(error))
+                    self._warn("ImageGCFailed", str(error))
                 failed = True
             else:
                 failed = False
 
     async def remove_unused(self) -> int:
         """Remove all unused images; return the bytes that this should have freed."""
-        candidates = await self._look(clock.now())
+        candidates = await self._candidates(clock.now())
         return sum([image.size_bytes for image in candidates if not await self._remove(image)])
 
     async def _collect(self, began: datetime) -> None:
         config, now = self._deps.config, clock.now()
-        candidates = [image for image in await self._look(now) if not await self._given_here(image)]
+        candidates = [
+            image for image in await self._candidates(now) if not await self._is_loaded_locally(image)
+        ]
         oldest = timedelta(seconds=config.image_maximum_gc_age)
         if oldest and now - began > oldest:
             old = [image for image in candidates if self._unused_since(image) < (now - oldest).timestamp()]
@@ -141,7 +143,7 @@ class ImageCollector:
         disk = (await node_left(self._deps, self._node())).get(IMAGE_DISK)
         if disk is None or disk.capacity == 0:
             text = "invalid capacity 0 on image filesystem"
-            self._tell("InvalidDiskCapacity", text)
+            self._warn("InvalidDiskCapacity", text)
             raise GCFailure(text)
         high, low = config.image_gc_high_threshold_percent, config.image_gc_low_threshold_percent
         wanted = bytes_to_free(disk, high, low)
@@ -167,18 +169,18 @@ class ImageCollector:
                 "Failed to garbage collect required amount of images. "
                 f"Attempted to free {wanted} bytes, but only found {freed} bytes eligible to free."
             )
-            self._tell("FreeDiskSpaceFailed", text)
+            self._warn("FreeDiskSpaceFailed", text)
             raise GCFailure(text)
 
-    async def _look(self, now: datetime, *, first: bool = False) -> list[Image]:
+    async def _candidates(self, now: datetime, *, first: bool = False) -> list[Image]:
         """List images and those in use; return the images that may be removed, in order."""
         images = await self._deps.runtime.images.list_images()
-        used = await self._used() | {image.id for image in images if image.in_use}
-        self._seen = detect(self._seen, images, used, now, first=first)
+        used = await self._used_images() | {image.id for image in images if image.in_use}
+        self._seen = update_times(self._seen, images, used, now, first=first)
         minimum = timedelta(seconds=self._deps.config.image_minimum_gc_age)
-        return removable(images, self._seen, now, minimum)
+        return removable_images(images, self._seen, now, minimum)
 
-    async def _used(self) -> set[str]:
+    async def _used_images(self) -> set[str]:
         """Return the images of all containers, ended ones included, and of image volumes."""
         runtime = self._deps.runtime
         used = {container.image_id for container in await runtime.list_containers()}
@@ -191,7 +193,7 @@ class ImageCollector:
     def _unused_since(self, image: Image) -> float:
         return _moment(self._seen[image.id].used)
 
-    async def _given_here(self, image: Image) -> bool:
+    async def _is_loaded_locally(self, image: Image) -> bool:
         images = self._deps.runtime.images
         found = [await images.image_status(name) for name in image.tags]
         return any(status is not None and status.local for status in found)
@@ -208,5 +210,5 @@ class ImageCollector:
         self._seen.pop(image.id, None)
         return ""
 
-    def _tell(self, reason: str, text: str) -> None:
+    def _warn(self, reason: str, text: str) -> None:
         self._deps.recorder.event(self._node(), "Warning", reason, text)

@@ -25,10 +25,10 @@ from podling.kubelet.deps import KubeletDeps
 from podling.kubelet.node.machine import Machine
 from podling.kubelet.node.node_status import (
     NodeHealth,
+    equal_except_heartbeat,
     initial_node,
     node_status,
-    reconciled,
-    same_but_heartbeat,
+    reconcile_node,
 )
 from podling.machinery.errors import ApiError, is_already_exists, is_conflict, is_not_found
 from podling.runtime.failures import ImageFailure, RuntimeFailure
@@ -72,17 +72,17 @@ class NodeAgent:
         )
         return structs.replace(planned, status=status)
 
-    def saw(self, node: Node) -> None:
+    def node_updated(self, node: Node) -> None:
         """Take in the node's object from the API."""
         if self._node is None or revision_number(node) > revision_number(self._node):
             self._node = node
 
-    def gone(self) -> None:
+    def node_deleted(self) -> None:
         """Register the node again at once: its object was deleted."""
         self._node = None
         self._changed.set()
 
-    def changed(self) -> None:
+    def request_report(self) -> None:
         """Report without waiting: the facts for the conditions may have changed."""
         self._changed.set()
 
@@ -105,13 +105,13 @@ class NodeAgent:
         """Write the node's status if it is due. Raises ``ApiError``, ``Unreachable``."""
         images = await self._images()
         for attempt in range(STATUS_TRIES):
-            node = self._node if self._node is not None and attempt == 0 else await self._registered()
+            node = self._node if self._node is not None and attempt == 0 else await self._get_or_register()
             now = clock.now()
             config = self._deps.config
             status = node_status(
                 node.status, self._machine, config, self._hostname, self._health(), images, now
             )
-            if not self._is_due(now) and same_but_heartbeat(status, node.status):
+            if not self._is_due(now) and equal_except_heartbeat(status, node.status):
                 self._node = node
                 return
             try:
@@ -140,7 +140,7 @@ class NodeAgent:
             logger.warning("the node's images cannot be listed: %s", error)
             return ()
 
-    async def _registered(self) -> Node:
+    async def _get_or_register(self) -> Node:
         """Return the node in the API, registered by the kubelet if it may. Raises ``ApiError``."""
         client, name = self._deps.client, self._deps.node_name
         config = self._deps.config
@@ -158,7 +158,7 @@ class NodeAgent:
                 node = await client.get(Node, name)
         if not config.register_node:
             return node
-        wanted = reconciled(node, planned)
+        wanted = reconcile_node(node, planned)
         return node if wanted is node else await client.update(wanted)
 
     async def renew_lease(self) -> None:

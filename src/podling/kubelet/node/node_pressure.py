@@ -117,7 +117,7 @@ class Pressure:
         return tuple(sorted(met, key=lambda t: (order.index(t.signal), t.grace is not None)))
 
 
-def look(
+def observe_pressure(
     before: Pressure, configured: Sequence[Threshold], observed: Observations, now: datetime
 ) -> Pressure:
     """Return the pressure after one more observation."""
@@ -132,7 +132,7 @@ def _met(threshold: Threshold, observation: Observation) -> bool:
     return observation.available < threshold.limit(observation.capacity)
 
 
-def refuses(pod: Pod, conditions: frozenset[str]) -> str:
+def pressure_refusal(pod: Pod, conditions: frozenset[str]) -> str:
     """Return why a node under pressure does not admit ``pod``, empty if it does."""
     if not conditions or is_critical(pod):
         return ""

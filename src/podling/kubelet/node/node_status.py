@@ -86,7 +86,7 @@ def capacity(machine: Machine, config: KubeletConfig) -> dict[str, str]:
     return {name: found[name] for name in sorted(found)}
 
 
-def with_others_resources(own: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+def with_advertised_resources(own: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
     """Return the node's own capacity with the resources that other clients advertise in the API.
 
     Extended resources stay as they were patched, also at registration: upstream zeroes them only on a node
@@ -144,7 +144,7 @@ def initial_node(name: str, hostname: str, machine: Machine, config: KubeletConf
     )
 
 
-def reconciled(existing: Node, planned: Node) -> Node:
+def reconcile_node(existing: Node, planned: Node) -> Node:
     """Return a node that was registered before with the labels and the annotation that the kubelet keeps.
 
     Everything else of its metadata and spec belongs to others: taints and further labels are set only
@@ -174,7 +174,7 @@ def node_status(
     now: datetime,
 ) -> NodeStatus:
     """Return the status as it is now, over the one that the API holds."""
-    has = with_others_resources(capacity(machine, config), before.capacity)
+    has = with_advertised_resources(capacity(machine, config), before.capacity)
     port = config.port
     return structs.replace(
         before,
@@ -278,7 +278,7 @@ def _ready(health: NodeHealth) -> NodeCondition:
     return NodeCondition(type="Ready", status="True", reason="KubeletReady", message=text)
 
 
-def same_but_heartbeat(left: NodeStatus, right: NodeStatus) -> bool:
+def equal_except_heartbeat(left: NodeStatus, right: NodeStatus) -> bool:
     """Return whether two statuses are equal apart from their heartbeat times."""
     return _without_heartbeat(left) == _without_heartbeat(right)
 

@@ -21,7 +21,7 @@ from podling.runtime.failures import NotFound
 KEPT_INSTANCES = 2
 
 
-def superfluous(observed: PodObservation) -> tuple[Container, ...]:
+def superfluous_containers(observed: PodObservation) -> tuple[Container, ...]:
     """Return the ended containers that are older than the kept instances."""
     seen: Counter[str] = Counter()
     result = []
@@ -42,7 +42,7 @@ def empty_sandboxes(observed: PodObservation, removed: tuple[Container, ...]) ->
 
 async def remove_dead(services: PodServices, pod: Pod, observed: PodObservation) -> None:
     """Remove ended containers and empty sandboxes from the runtime. Raises ``RuntimeFailure``."""
-    dead = superfluous(observed)
+    dead = superfluous_containers(observed)
     if not dead and len(observed.sandboxes) < 2:
         return
     runtime = services.deps.runtime
@@ -63,7 +63,7 @@ async def _remove_log(runtime: Runtime, pod_uid: str, container: Container) -> N
         await blocking_for_pod(pod_uid, remove_log_files, Path(container.log_path))
 
 
-async def give_back(services: PodServices, uid: str) -> None:
+async def release_resources(services: PodServices, uid: str) -> None:
     """Release what an ended pod holds beside its containers. Raises ``OSError``."""
     await services.volumes.tear_down(uid)
     services.images.forget(uid)

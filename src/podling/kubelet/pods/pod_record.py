@@ -18,7 +18,7 @@ from podling.kubelet.lives import note_changes
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pods.admission import occupant
 from podling.kubelet.pods.pod_sync import error_retry
-from podling.kubelet.pods.resize import DEFERRED, ResizePlan, retry_order, wanted
+from podling.kubelet.pods.resize import DEFERRED, ResizePlan, desired_resources, retry_order
 from podling.kubelet.pods.resizer import Resize
 from podling.kubelet.pods.services import PodServices
 from podling.kubelet.status.container_statuses import ContainerFacts
@@ -39,7 +39,7 @@ class PodRecord:
         self.occupant = occupant(pod)
         """The pod's claim on its node."""
         self.memory = PodMemory(BackoffTable(services.backoff))
-        self.resize = Resize.of(pod)
+        self.resize = Resize.from_pod(pod)
         self.verdict: Verdict | None = None
         """The kubelet's own decision against the pod: rejected, evicted, past its deadline."""
         self._services = services
@@ -52,7 +52,7 @@ class PodRecord:
     async def observe(self) -> None:
         """Observe the runtime, and read termination messages. Raises ``RuntimeFailure``."""
         self.observed = observed = await self._services.observer.observe(self.uid)
-        self.memory.saw(observed)
+        self.memory.observe(observed)
         for container in observed.containers:
             if container.state is ContainerState.EXITED and container.id not in self.memory.messages:
                 spec = self.pod.spec
@@ -101,7 +101,7 @@ class PodRecord:
     def granted(self) -> Pod:
         """Return the pod with its granted resources; a changed spec is granted here, or not."""
         pod = self.pod
-        if wanted(pod.spec) != self.resize.allocation:
+        if desired_resources(pod.spec) != self.resize.allocation:
             refusal = self._services.refuse_resize(pod)
             self.resize = self._services.resizer.grant(pod, self.resize, refusal)
         elif self.resize.pending is not None:
@@ -110,7 +110,7 @@ class PodRecord:
         taken = occupant(granted)
         if taken != self.occupant:
             self.occupant = taken
-            self._services.room_changed()
+            self._services.wake_waiting()
         return granted
 
     def resize_plan(self, granted: Pod) -> ResizePlan:
@@ -141,6 +141,6 @@ class PodRecord:
     def _memory_capacity(self) -> int:
         return self._services.node().memory_capacity
 
-    def tell(self, type_: str, reason: str, message: str) -> None:
+    def record_event(self, type_: str, reason: str, message: str) -> None:
         """Record an event about the pod."""
         self._services.deps.recorder.event(self.pod, type_, reason, message)

@@ -16,10 +16,10 @@ from podling import clock
 from podling.api.core_v1 import Node, Pod
 from podling.client.base import Key, key_of
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.node.node_pressure import refuses
+from podling.kubelet.node.node_pressure import pressure_refusal
 from podling.kubelet.pods.admission import Occupant, Waiting, admit, occupant
 from podling.kubelet.pods.preemption import PREEMPTED, Candidate, victims
-from podling.kubelet.pods.resize import Pending, decide
+from podling.kubelet.pods.resize import Pending, resize_refusal
 from podling.kubelet.pods.services import PodServices
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import Syncing
@@ -93,7 +93,7 @@ class PodWorkers(Mapping[str, PodWorker]):
             self._mirrors[key_of(pod)] = pod
             self._match_mirror(key_of(pod))
             return
-        self._bound.statuses.saw(pod)
+        self._bound.statuses.update_pod(pod)
         pod = with_source(pod)
         uid = pod.metadata.uid or ""
         if uid in self._workers:
@@ -106,7 +106,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         if is_mirror(new) or worker is None:
             self.added(new)
             return
-        self._bound.statuses.saw(new)
+        self._bound.statuses.update_pod(new)
         if concerns_worker(old, new):
             worker.update(with_source(new))
         else:
@@ -133,7 +133,7 @@ class PodWorkers(Mapping[str, PodWorker]):
         uid = mirror.metadata.annotations[MIRROR_ANNOTATION]
         worker = self._workers.get(uid)
         if worker is not None and is_static(worker.record.pod) and key_of(worker.record.pod) == key:
-            self._bound.statuses.saw_mirror(uid, mirror)
+            self._bound.statuses.update_mirror(uid, mirror)
 
     # From files.
 
@@ -168,12 +168,12 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     def _start(self, pod: Pod, *, resumed: bool) -> None:
         uid = pod.metadata.uid or ""
-        worker = PodWorker(pod, self._bound, self._done, resumed=resumed)
+        worker = PodWorker(pod, self._bound, self._drop_worker, resumed=resumed)
         self._workers[uid] = worker
         name = f"{pod.metadata.namespace}/{pod.metadata.name}"
         self._supervisor.keep_running("kubelet/pod", worker.run, name)
 
-    def _done(self, worker: PodWorker) -> None:
+    def _drop_worker(self, worker: PodWorker) -> None:
         self._workers.pop(worker.uid, None)
         self._bound.statuses.forget(worker.uid)
         if is_static(worker.record.pod):
@@ -183,38 +183,38 @@ class PodWorkers(Mapping[str, PodWorker]):
 
     def admit(self, pod: Pod) -> Verdict | Waiting | None:
         """Return None if the node admits ``pod``, else the reason, or that preempted pods must end first."""
-        pressed = refuses(pod, self._pressures())
+        pressed = pressure_refusal(pod, self._pressures())
         if pressed:
             return Verdict("Evicted", f"Pod was rejected: {pressed}")
         verdict = admit(pod, self._node(), self._others(pod), self._config)
         if verdict is None or not verdict.reason.startswith("OutOf") or not is_critical(pod):
             return verdict
-        return Waiting() if self._make_room(pod) else verdict
+        return Waiting() if self._preempt(pod) else verdict
 
-    def _make_room(self, pod: Pod) -> bool:
+    def _preempt(self, pod: Pod) -> bool:
         """Preempt pods for a critical pod; return whether that frees enough."""
-        workers = [w for w in self._workers.values() if w.uid != pod.metadata.uid and w.takes_room]
+        workers = [w for w in self._workers.values() if w.uid != pod.metadata.uid and w.holds_resources]
         candidates = [Candidate(worker.record.pod, worker.record.occupant) for worker in workers]
         chosen = victims(occupant(pod), self._node(), candidates)
         for victim in chosen:
             worker = self._workers[victim.metadata.uid or ""]
             if isinstance(worker.state, Syncing):
-                worker.record.tell("Warning", PREEMPTED.reason, PREEMPTED.message)
+                worker.record.record_event("Warning", PREEMPTED.reason, PREEMPTED.message)
                 worker.kill(PREEMPTED, PREEMPTION_GRACE_SECONDS)
         return bool(chosen)
 
     def refuse_resize(self, pod: Pod) -> Pending | None:
         """Return None if the node grants the resources that ``pod`` now wants, else the reason."""
-        return decide(pod, self._node(), self._others(pod))
+        return resize_refusal(pod, self._node(), self._others(pod))
 
     def _others(self, pod: Pod) -> list[Occupant]:
         workers = self._workers.values()
-        return [w.record.occupant for w in workers if w.uid != pod.metadata.uid and w.takes_room]
+        return [w.record.occupant for w in workers if w.uid != pod.metadata.uid and w.holds_resources]
 
-    def room_changed(self) -> None:
+    def wake_waiting(self) -> None:
         """Wake the pods that wait for resources, deferred resizes in their order."""
         for worker in self._workers.values():
-            if worker.waits_for_room:
+            if worker.waits_for_preemption:
                 worker.wake()
         waiting = [worker for worker in self._workers.values() if worker.record.resize_deferred]
         for worker in sorted(waiting, key=lambda worker: worker.record.resize_order()):

@@ -35,14 +35,14 @@ DEFERRED = "Deferred"
 INFEASIBLE = "Infeasible"
 
 
-def wanted(spec: PodSpec) -> Allocation:
+def desired_resources(spec: PodSpec) -> Allocation:
     """Return the resources of the spec."""
     return {c.name: c.resources for c in (*spec.init_containers, *spec.containers)}
 
 
 def with_allocation(pod: Pod, allocation: Allocation) -> Pod:
     """Return the pod with the resources of ``allocation``."""
-    if wanted(pod.spec) == allocation:
+    if desired_resources(pod.spec) == allocation:
         return pod
     spec = structs.replace(
         pod.spec,
@@ -57,13 +57,13 @@ def _granted(container: Container, allocation: Allocation) -> Container:
     return container if granted is None else structs.replace(container, resources=granted)
 
 
-def restored(pod: Pod) -> Allocation:
+def allocation_from_status(pod: Pod) -> Allocation:
     """Return the allocation that an earlier kubelet granted, according to the pod's status."""
     progress = find(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
     if progress is not None and progress.status == "True":
-        return wanted(pod.spec)
+        return desired_resources(pod.spec)
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
-    told = {
+    reported = {
         status.name: ResourceRequirements(
             requests=status.allocated_resources,
             limits=status.resources.limits,
@@ -72,7 +72,7 @@ def restored(pod: Pod) -> Allocation:
         for status in statuses
         if status.resources is not None
     }
-    return {**wanted(pod.spec), **told}
+    return {**desired_resources(pod.spec), **reported}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Pending:
     message: str
 
 
-def decide(pod: Pod, node: Node, others: Sequence[Occupant]) -> Pending | None:
+def resize_refusal(pod: Pod, node: Node, others: Sequence[Occupant]) -> Pending | None:
     """None if the pod may have what its spec wants, beside ``others``; else why not."""
     zero = parse("0")
     for name, amount in pod_requests(pod.spec).items():
@@ -158,8 +158,10 @@ def _needs_restart(container: Container, changed: Iterable[str]) -> bool:
 
 def _update(found: Observed, target: LinuxResources) -> Update:
     current = found.resources or LinuxResources()
-    shrinks_memory = _less(target.memory_limit, current.memory_limit)
-    shrinks_cpu = _less(target.cpu_quota, current.cpu_quota) or _less(target.cpu_shares, current.cpu_shares)
+    shrinks_memory = _shrinks(target.memory_limit, current.memory_limit)
+    shrinks_cpu = _shrinks(target.cpu_quota, current.cpu_quota) or _shrinks(
+        target.cpu_shares, current.cpu_shares
+    )
     return Update(
         name=found.name,
         container_id=found.id,
@@ -175,7 +177,7 @@ def _update(found: Observed, target: LinuxResources) -> Update:
     )
 
 
-def _less(new: int | None, old: int | None) -> bool:
+def _shrinks(new: int | None, old: int | None) -> bool:
     """Return whether a limit shrinks; no limit is the largest."""
     return new is not None and (old is None or new < old)
 

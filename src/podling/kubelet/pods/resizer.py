@@ -20,9 +20,9 @@ from podling.kubelet.pods.resize import (
     Pending,
     ResizePlan,
     Update,
+    allocation_from_status,
+    desired_resources,
     plan_resize,
-    restored,
-    wanted,
     with_allocation,
 )
 from podling.kubelet.resources import pod_resources
@@ -44,18 +44,20 @@ class Resize:
     error: str = ""
 
     @classmethod
-    def of(cls, pod: Pod) -> Resize:
+    def from_pod(cls, pod: Pod) -> Resize:
         progress = find(pod.status.conditions, rules.POD_RESIZE_IN_PROGRESS)
-        return cls(restored(pod), in_progress=progress is not None and progress.status == "True")
+        return cls(
+            allocation_from_status(pod), in_progress=progress is not None and progress.status == "True"
+        )
 
     def granted(self, pod: Pod) -> Pod:
         return with_allocation(pod, self.allocation)
 
     def conditions(self) -> tuple[PodCondition, ...]:
         """Return the pod's conditions about the resize."""
-        told = []
+        conditions = []
         if self.pending is not None:
-            told.append(
+            conditions.append(
                 PodCondition(
                     type=rules.POD_RESIZE_PENDING,
                     status="True",
@@ -64,7 +66,7 @@ class Resize:
                 )
             )
         if self.in_progress:
-            told.append(
+            conditions.append(
                 PodCondition(
                     type=rules.POD_RESIZE_IN_PROGRESS,
                     status="True",
@@ -72,7 +74,7 @@ class Resize:
                     message=self.error,
                 )
             )
-        return tuple(told)
+        return tuple(conditions)
 
     def retry_at(self, now: datetime) -> datetime | None:
         """Return the time of the next try for a deferred resize."""
@@ -87,14 +89,14 @@ class Resizer:
 
     def grant(self, pod: Pod, resize: Resize, refusal: Pending | None) -> Resize:
         """Grant a change of the spec, unless ``refusal`` says why the node does not grant it."""
-        if wanted(pod.spec) == resize.allocation:
+        if desired_resources(pod.spec) == resize.allocation:
             return replace(resize, pending=None)
         if refusal is not None:
             if refusal != resize.pending:
-                self._tell(pod, "Warning", f"Resize{refusal.reason}", refusal.message)
+                self._record_event(pod, "Warning", f"Resize{refusal.reason}", refusal.message)
             return replace(resize, pending=refusal)
-        self._tell(pod, "Normal", "ResizeStarted", f"Pod resize started: {_summary(pod)}")
-        return Resize(wanted(pod.spec), in_progress=True)
+        self._record_event(pod, "Normal", "ResizeStarted", f"Pod resize started: {_summary(pod)}")
+        return Resize(desired_resources(pod.spec), in_progress=True)
 
     def plan(self, pod: Pod, observed: PodObservation, memory_capacity: int) -> ResizePlan:
         return plan_resize(pod, observed, self._deps.config, memory_capacity)
@@ -109,11 +111,11 @@ class Resizer:
                 await self._update(pod, observed, plan)
         except RuntimeFailure as error:
             if str(error) != resize.error:
-                self._tell(pod, "Warning", "ResizeError", str(error))
+                self._record_event(pod, "Warning", "ResizeError", str(error))
             return replace(resize, in_progress=True, error=str(error))
         if plan.restart:
             return replace(resize, error="")
-        self._tell(pod, "Normal", "ResizeCompleted", f"Pod resize completed: {_summary(pod)}")
+        self._record_event(pod, "Normal", "ResizeCompleted", f"Pod resize completed: {_summary(pod)}")
         return replace(resize, in_progress=False, error="")
 
     async def _update(self, pod: Pod, observed: PodObservation, plan: ResizePlan) -> None:
@@ -144,7 +146,7 @@ class Resizer:
                     f"({found.memory_bytes})"
                 )
 
-    def _tell(self, pod: Pod, type_: str, reason: str, message: str) -> None:
+    def _record_event(self, pod: Pod, type_: str, reason: str, message: str) -> None:
         self._deps.recorder.event(pod, type_, reason, message)
 
 

@@ -46,7 +46,7 @@ class PodServices:
     resizer: Resizer
     refuse_resize: Callable[[Pod], Pending | None]
     """Returns None if the node grants a pod's changed resources, else the reason."""
-    room_changed: Callable[[], None]
+    wake_waiting: Callable[[], None]
     """Called when a pod's end or shrinking may have freed resources."""
     service_links: Callable[[Pod], Awaitable[Mapping[str, str]]]
     """Returns the variables of a pod's services; waits until services are known, but not for static pods."""

@@ -22,7 +22,7 @@ from podling.client.base import Unreachable
 from podling.kubelet.pods.actions import PodPlan, plan_pod
 from podling.kubelet.pods.active_deadline import active_until, deadline_verdict
 from podling.kubelet.pods.admission import Waiting
-from podling.kubelet.pods.cleanup import give_back, remove_dead, remove_everything
+from podling.kubelet.pods.cleanup import release_resources, remove_dead, remove_everything
 from podling.kubelet.pods.pod_record import PodRecord
 from podling.kubelet.pods.pod_sync import Pass, PodSync, error_retry
 from podling.kubelet.pods.services import PodServices
@@ -76,7 +76,7 @@ class PodWorker:
         self._shown: tuple[Mapping[str, str], Mapping[str, str]] | None = None
         self.admitted = False
         """True once the node has admitted the pod: it counts against the node's resources."""
-        self.waits_for_room = False
+        self.waits_for_preemption = False
         """True while preempted pods end: the pod is admitted after them."""
         self._rejected = False
 
@@ -85,15 +85,15 @@ class PodWorker:
     def update(self, pod: Pod) -> None:
         """Take in the pod's new object from the API."""
         self.record.pod = pod
-        self._press()
+        self._apply_demand()
 
     def removed(self) -> None:
         """Take in that the pod is gone from the API."""
         self._demand = replace(self._demand, gone=True)
-        self._press()
+        self._apply_demand()
 
     @property
-    def takes_room(self) -> bool:
+    def holds_resources(self) -> bool:
         """Return whether the pod was admitted and still counts against the node's resources.
 
         A pod that was deleted by force does not: the API may have bound another in its place already.
@@ -106,7 +106,7 @@ class PodWorker:
         """End the pod by the kubelet's decision (eviction, shutdown, preemption)."""
         self.record.verdict = verdict
         self._demand = replace(self._demand, verdict=verdict, grace_override=grace_override)
-        self._press()
+        self._apply_demand()
 
     async def ended(self, seconds: float | None) -> None:
         """Wait until no container runs and everything is released, at most ``seconds``."""
@@ -116,14 +116,14 @@ class PodWorker:
         """Make another pass: something may have changed."""
         self._wake.set()
 
-    def probed(self) -> None:
+    def report_probe(self) -> None:
         """Report a probe's new verdict at once, also while a pass (or the termination) takes long."""
         ending = isinstance(self.state, Terminating) and not (self.state.gone or self._rejected)
         if self._pass is not None and (ending or isinstance(self.state, Syncing)):
             self.record.decide_status(soon=True)
         self._wake.set()
 
-    def _press(self) -> None:
+    def _apply_demand(self) -> None:
         """Make another pass, and cancel a running one that the new demands supersede."""
         wanted = advance(self.state, self.record.pod, self._demand, clock.now())
         if _supersedes(wanted, self.state):
@@ -184,7 +184,7 @@ class PodWorker:
         )
         if isinstance(self.state, Terminating):
             text = f"error killing pod: {error}"
-            self.record.tell("Warning", "FailedKillPod", text)
+            self.record.record_event("Warning", "FailedKillPod", text)
         self._due = error_retry(clock.now())
 
     async def _step(self) -> None:
@@ -203,13 +203,13 @@ class PodWorker:
     async def _sync_pod(self) -> None:
         memory, now = self.record.memory, clock.now()
         await self._observe()
-        verdict = self._judge(now)
+        verdict = self._find_verdict(now)
         if verdict is not None:
             self.record.verdict = verdict
             self._demand = replace(self._demand, verdict=verdict)
             self._wake.set()
             return
-        if self.waits_for_room:
+        if self.waits_for_preemption:
             return
         memory.retry_at = None
         pod = self.record.granted()
@@ -241,7 +241,7 @@ class PodWorker:
                 await self._refresh_volumes(current)
             if memory.volumes_ready == ready:
                 # Nothing changed: the status decided above is final for this pass.
-                self._services.statuses.hurry(self.uid)
+                self._services.statuses.flush(self.uid)
             else:
                 self.record.decide_status()
         if self.record.resize.in_progress:
@@ -271,12 +271,12 @@ class PodWorker:
             self._wake.set()
         await remove_dead(self._services, current.pod, self.record.observed)
 
-    def _judge(self, now: datetime) -> Verdict | None:
+    def _find_verdict(self, now: datetime) -> Verdict | None:
         """Return why the pod must not run on, if there is a reason."""
         if not self.admitted:
             if not self.record.observed.sandboxes and not self.record.status.start_time:
                 rejection = self._services.admit(self.record.pod)
-                self.waits_for_room = isinstance(rejection, Waiting)
+                self.waits_for_preemption = isinstance(rejection, Waiting)
                 if isinstance(rejection, Waiting):
                     return None
                 if rejection is not None:
@@ -287,12 +287,14 @@ class PodWorker:
             self.record.memory.volumes_ready = bool(self.record.observed.containers)
         verdict = deadline_verdict(self.record.pod, self.record.status, now)
         if verdict is not None:
-            self.record.tell("Normal", verdict.reason, verdict.message)
+            self.record.record_event("Normal", verdict.reason, verdict.message)
         return verdict
 
     def _reject(self, rejection: Verdict, now: datetime) -> None:
         self._rejected = True
-        self.record.tell("Warning", rejection.reason, rejection.message.removeprefix("Pod was rejected: "))
+        self.record.record_event(
+            "Warning", rejection.reason, rejection.message.removeprefix("Pod was rejected: ")
+        )
         status = rejected_status(self.record.pod, self.record.pod.status, rejection, now)
         self._services.statuses.decide(self.record.pod, status, may_run=False)
 
@@ -342,11 +344,11 @@ class PodWorker:
         self._wake.set()
 
     async def _clean_up(self, state: Terminated) -> None:
-        await give_back(self._services, self.uid)
-        self._services.statuses.finish(self.uid)
+        await release_resources(self._services, self.uid)
+        self._services.statuses.allow_removal(self.uid)
         self.state = Finished(state.gone)
         self._ended.set()
-        self._services.room_changed()
+        self._services.wake_waiting()
         self._wake.set()
 
     async def _after_end(self, state: Finished) -> None:
@@ -356,7 +358,7 @@ class PodWorker:
     async def _observe(self) -> None:
         await self.record.observe()
         if isinstance(self.state, Syncing):
-            self.record.follow_probes(self.probed)
+            self.record.follow_probes(self.report_probe)
 
 
 def _supersedes(wanted: State, current: State) -> bool:

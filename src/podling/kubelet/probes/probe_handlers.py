@@ -48,7 +48,7 @@ class Subject:
     pod_ip: str
 
 
-async def ask(runtime: Runtime, subject: Subject, probe: Probe, timeout_seconds: float) -> Answer:
+async def run_probe(runtime: Runtime, subject: Subject, probe: Probe, timeout_seconds: float) -> Answer:
     """Make ``probe`` once. Raises ``ProbeError``."""
     try:
         if probe.exec is not None:

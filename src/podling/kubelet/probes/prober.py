@@ -24,7 +24,7 @@ from podling.kubelet.deps import Recorder
 from podling.kubelet.lives import note
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import field_path
-from podling.kubelet.probes.probe_handlers import Answer, ProbeError, Subject, ask
+from podling.kubelet.probes.probe_handlers import Answer, ProbeError, Subject, run_probe
 from podling.kubelet.probes.probes import ProbeKind, ProbeState, initial_state, observe, probe_of, thresholds
 from podling.kubelet.status.probe_view import ProbeResult, ProbeView
 from podling.machinery.pods import is_sidecar
@@ -62,7 +62,7 @@ class _Watched:
     states: dict[ProbeKind, ProbeState] = field(default_factory=dict)
     tasks: dict[ProbeKind, asyncio.Task[None]] = field(default_factory=dict)
     started: asyncio.Event = field(default_factory=asyncio.Event)
-    met_its_end: set[ProbeKind] = field(default_factory=set)
+    found_exited: set[ProbeKind] = field(default_factory=set)
     """Kinds of probe that met an exited container; the runtime reports the exit separately."""
 
 
@@ -118,7 +118,7 @@ class Prober:
         for kind in ProbeKind:
             if probe_of(container, kind) is None:
                 continue
-            watched.states[kind] = initial_state(kind, _carried(kind, old))
+            watched.states[kind] = initial_state(kind, _carried_verdict(kind, old))
             if not watched.states[kind].resting:
                 work = partial(self._probe, watched, kind, wake)
                 subject = f"{pod.metadata.namespace}/{pod.metadata.name}/{container.name}"
@@ -142,7 +142,7 @@ class Prober:
         await clock.sleep(numbers.initial_delay - age)
         due = clock.monotonic()
         while True:
-            answer = await self._ask(watched, kind, numbers.timeout)
+            answer = await self._probe_once(watched, kind, numbers.timeout)
             self._count(watched, kind, answer)
             if answer is not None:
                 before = watched.states[kind]
@@ -159,7 +159,7 @@ class Prober:
             due = max(due + numbers.period, clock.monotonic())
             await clock.sleep(due - clock.monotonic())
 
-    async def _ask(self, watched: _Watched, kind: ProbeKind, timeout_seconds: float) -> Answer | None:
+    async def _probe_once(self, watched: _Watched, kind: ProbeKind, timeout_seconds: float) -> Answer | None:
         """Return one answer, None if the probe could not be made; record an event unless it is a success."""
         probe = probe_of(watched.container, kind)
         if probe is None:
@@ -168,21 +168,21 @@ class Prober:
         failure = ""
         for _ in range(TRIES):
             try:
-                answer = await ask(self._runtime, subject, probe, timeout_seconds)
+                answer = await run_probe(self._runtime, subject, probe, timeout_seconds)
             except ProbeError as error:
                 failure = str(error)
                 continue
             if not answer.success and await self._just_ended(watched, kind):
                 return None
             if answer.warning:
-                self._tell(watched, "ProbeWarning", f"{kind.value} probe warning: {answer.output}")
+                self._warn(watched, "ProbeWarning", f"{kind.value} probe warning: {answer.output}")
             elif not answer.success:
-                self._tell(watched, "Unhealthy", f"{kind.value} probe failed: {answer.output}")
+                self._warn(watched, "Unhealthy", f"{kind.value} probe failed: {answer.output}")
             return answer
         if await self._just_ended(watched, kind):
             return None
         text = f"{kind.value} probe errored and resulted in unknown state: {failure}"
-        self._tell(watched, "Unhealthy", text)
+        self._warn(watched, "Unhealthy", text)
         return None
 
     async def _just_ended(self, watched: _Watched, kind: ProbeKind) -> bool:
@@ -191,7 +191,7 @@ class Prober:
         That holds for one answer. If the runtime still lists the container as running at the next probe, the
         listing is wrong, and the probe counts.
         """
-        if kind in watched.met_its_end:
+        if kind in watched.found_exited:
             return False
         try:
             found = await self._runtime.container_status(watched.container_id)
@@ -202,7 +202,7 @@ class Prober:
         else:
             if found.state is ContainerState.RUNNING:
                 return False
-        watched.met_its_end.add(kind)
+        watched.found_exited.add(kind)
         return True
 
     def _count(self, watched: _Watched, kind: ProbeKind, answer: Answer | None) -> None:
@@ -223,7 +223,7 @@ class Prober:
         name, text = watched.container.name, verdict.name.capitalize()
         note(self._recorder, watched.pod, "probe", kind.value.lower(), container=name, text=text)
 
-    def _tell(self, watched: _Watched, reason: str, message: str) -> None:
+    def _warn(self, watched: _Watched, reason: str, message: str) -> None:
         path = field_path(watched.pod.spec, watched.container.name)
         self._recorder.event(watched.pod, "Warning", reason, message, field_path=path)
 
@@ -281,7 +281,7 @@ def _status_of(status: PodStatus, found: Observed) -> ContainerStatus | None:
     return next((item for item in held if (item.container_id or "").endswith(f"://{found.id}")), None)
 
 
-def _carried(kind: ProbeKind, old: ContainerStatus | None) -> ProbeResult | None:
+def _carried_verdict(kind: ProbeKind, old: ContainerStatus | None) -> ProbeResult | None:
     if old is None:
         return None
     if kind is ProbeKind.STARTUP:

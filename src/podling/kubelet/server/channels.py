@@ -79,12 +79,12 @@ class ChannelReader:
             self._channel = data[0] - ord("0") * self._protocol.base64 if data else DROPPED
             data = data[1:]
         if self._protocol.base64:
-            data = self._decoded(data)
+            data = self._decode(data)
         if self._channel in self._whole or (self._channel == CLOSE and self._protocol.version >= 5):
             return self._read_small(data, last=part.last)
         return [(self._channel, data)] if data and self._channel >= 0 else []
 
-    def _decoded(self, data: bytes) -> bytes:
+    def _decode(self, data: bytes) -> bytes:
         """Return the data of complete base64 groups; after an error the rest of the message is dropped."""
         text = self._quantum + data
         whole = len(text) // 4 * 4

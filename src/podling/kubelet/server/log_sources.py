@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from podling import clock
-from podling.kubelet.file_watch import FileWatch, Watched
+from podling.kubelet.file_watch import DirectoryWatch, FileWatch
 from podling.kubelet.server.logs import LogSource
 from podling.runtime.base import (
     ContainerEventType,
@@ -29,7 +29,7 @@ class FileLog:
     A rotated file is renamed and stays open here, so no byte is lost.
     """
 
-    def __init__(self, path: Path, ended: asyncio.Event, watched: Watched) -> None:
+    def __init__(self, path: Path, ended: asyncio.Event, watched: DirectoryWatch) -> None:
         self._path = path
         self._ended = ended
         self._watched = watched
@@ -42,13 +42,13 @@ class FileLog:
     def read(self, offset: int, length: int) -> bytes:
         return os.pread(self._file, length, offset - self._base)
 
-    async def more(self, offset: int) -> bool:
+    async def wait_for_more(self, offset: int) -> bool:
         while True:
             over = self._ended.is_set()  # looked at before the log: what came before the end is still read
             self._watched.mark()
             if self.size() > offset:
                 return True
-            if self._replaced(offset):
+            if self._follow_replacement(offset):
                 continue
             if over:
                 return False
@@ -57,7 +57,7 @@ class FileLog:
     def close(self) -> None:
         os.close(self._file)
 
-    def _replaced(self, offset: int) -> bool:
+    def _follow_replacement(self, offset: int) -> bool:
         """Return whether the name belongs to a new file; if so, switch to it at ``offset``."""
         try:
             found = os.stat(self._path)
@@ -85,7 +85,7 @@ class BufferLog:
     def read(self, offset: int, length: int) -> bytes:
         return self._buffer.read(offset)
 
-    async def more(self, offset: int) -> bool:
+    async def wait_for_more(self, offset: int) -> bool:
         if not self._ended.is_set():
             await clock.first_of(self._buffer.wait(offset), self._ended.wait())
         return self._buffer.end > offset
@@ -134,7 +134,9 @@ async def open_log(
                 raise FileNotFoundError(path)
             yield BufferLog(buffer, ended)
             return
-        watched = stack.enter_context(watch.watching(Path(path).parent)) if follow else Watched(told=False)
+        watched = (
+            stack.enter_context(watch.watch(Path(path).parent)) if follow else DirectoryWatch(notified=False)
+        )
         log = FileLog(Path(path), ended, watched)
         stack.callback(log.close)
         yield log

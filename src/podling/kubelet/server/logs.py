@@ -45,7 +45,7 @@ class LogSource(Protocol):
         """Return up to ``length`` bytes from ``offset`` on; fewer at the end."""
         ...
 
-    async def more(self, offset: int) -> bool:
+    async def wait_for_more(self, offset: int) -> bool:
         """Return True once there is more after ``offset``, False when there never will be."""
         ...
 
@@ -78,7 +78,7 @@ def record_time(record: Record) -> datetime | None:
         return None
 
 
-def shown_time(time: bytes) -> bytes:
+def format_time(time: bytes) -> bytes:
     """Return a record's time as ``timestamps`` shows it: UTC as ``Z``, also for ``+00:00``."""
     return time[:-6] + b"Z" if time.endswith(b"+00:00") else time
 
@@ -96,19 +96,19 @@ class LogText:
 
     def feed(self, chunk: bytes) -> bytes:
         *lines, self._rest = (self._rest + chunk).split(b"\n")
-        return self._limited(b"".join(map(self._shown, lines)))
+        return self._limit(b"".join(map(self._display, lines)))
 
-    def _shown(self, line: bytes) -> bytes:
+    def _display(self, line: bytes) -> bytes:
         record = parse_record(line)
-        if record is None or not self._wanted(record):
+        if record is None or not self._is_selected(record):
             return b""
         text = record.text + b"\n" if record.full else record.text
         if self._options.timestamps and not self._open_line:
-            text = shown_time(record.time) + b" " + text
+            text = format_time(record.time) + b" " + text
         self._open_line = not record.full
         return text
 
-    def _wanted(self, record: Record) -> bool:
+    def _is_selected(self, record: Record) -> bool:
         if self._options.stream and record.stream.decode() != self._options.stream:
             return False
         if self._options.since is None:
@@ -116,7 +116,7 @@ class LogText:
         at = record_time(record)
         return at is not None and at >= self._options.since
 
-    def _limited(self, text: bytes) -> bytes:
+    def _limit(self, text: bytes) -> bytes:
         if self._left is None:
             return text
         text = text[: self._left]
@@ -175,5 +175,5 @@ async def read_log(source: LogSource, options: LogOptions) -> AsyncIterator[byte
                 yield shown
             else:
                 await clock.sleep(0)  # a long log of which nothing is wanted must not hold up the others
-        elif not options.follow or not await source.more(offset):
+        elif not options.follow or not await source.wait_for_more(offset):
             return

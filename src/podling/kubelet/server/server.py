@@ -26,7 +26,7 @@ from podling.kubelet.server.server_metrics import (
     probe_metrics_text,
     resource_metrics_text,
 )
-from podling.kubelet.server.server_stats import look, summary
+from podling.kubelet.server.server_stats import summary, take_snapshot
 from podling.kubelet.server.server_streams import StreamHandlers
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
@@ -62,7 +62,7 @@ class KubeletServer:
 
     async def listen(self) -> int:
         """Open the port and return its number. Raises ``OSError`` if it is taken."""
-        app = web.Application(middlewares=[self._authenticated])
+        app = web.Application(middlewares=[self._authenticate])
         streams = StreamHandlers(self._pods)
         pod, container = "/{namespace}/{pod}", "/{namespace}/{pod}/{container}"
         for path, handler in (
@@ -122,7 +122,7 @@ class KubeletServer:
         return self._source
 
     @web.middleware
-    async def _authenticated(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Admit authorized clients, and convert errors to the kubelet's plain text responses."""
         peer = peer_of(request.get_extra_info("peercert"))
         refused = refusal(peer, request.method, request.path)
@@ -151,17 +151,19 @@ class KubeletServer:
         return web.Response(text=await metrics_text(self._pods()), headers=PROMETHEUS)
 
     async def _container_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(text=container_metrics_text(await look(self._pods())), headers=PROMETHEUS)
+        return web.Response(
+            text=container_metrics_text(await take_snapshot(self._pods())), headers=PROMETHEUS
+        )
 
     async def _probe_metrics(self, request: web.Request) -> web.Response:
         return web.Response(text=probe_metrics_text(self._pods()), headers=PROMETHEUS)
 
     async def _resource_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(text=resource_metrics_text(await look(self._pods())), headers=PROMETHEUS)
+        return web.Response(text=resource_metrics_text(await take_snapshot(self._pods())), headers=PROMETHEUS)
 
     async def _stats_summary(self, request: web.Request) -> web.Response:
         source = self._pods()
-        now, before = await look(source), self._last_figures
+        now, before = await take_snapshot(source), self._last_figures
         self._last_figures = {container.id: figures for _, container, figures in now.running}
         name = next((pod.spec.node_name for pod in source.pods()), None) or ""
         body = msgspec.json.encode(summary(name, now, before))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from podling.kubelet.pods.pod_source import PodSource
-from podling.kubelet.server.server_stats import Look
+from podling.kubelet.server.server_stats import UsageSnapshot
 
 Kinds = Mapping[str, tuple[str, str]]
 """Metric families of a page: kind and help text by name."""
@@ -107,7 +107,7 @@ def probe_metrics_text(source: PodSource) -> str:
     return page.text()
 
 
-def container_metrics_text(now: Look) -> str:
+def container_metrics_text(now: UsageSnapshot) -> str:
     """Return ``/metrics/cadvisor``: the use of each container."""
     page = Page(CONTAINERS)
     for sandbox, container, figures in now.running:
@@ -127,7 +127,7 @@ def container_metrics_text(now: Look) -> str:
     return page.text()
 
 
-def resource_metrics_text(now: Look) -> str:
+def resource_metrics_text(now: UsageSnapshot) -> str:
     """Return ``/metrics/resource``: samples for metrics-server, each with its own time."""
     page = Page(RESOURCE)
     for items in now.by_pod().values():

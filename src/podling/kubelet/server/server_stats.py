@@ -75,7 +75,7 @@ class Summary(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class UsageSnapshot:
     """All running containers with their use at one moment."""
 
     running: tuple[tuple[Sandbox, Container, ContainerStats], ...]
@@ -87,7 +87,7 @@ class Look:
         return pods
 
 
-async def look(source: PodSource) -> Look:
+async def take_snapshot(source: PodSource) -> UsageSnapshot:
     runtime = source.runtime
     figures = await runtime.stats()
     containers = {container.id: container for container in await runtime.list_containers()}
@@ -98,10 +98,10 @@ async def look(source: PodSource) -> Look:
         sandbox = sandboxes.get(container.sandbox_id) if container is not None else None
         if container is not None and sandbox is not None:  # else it went meanwhile
             found.append((sandbox, container, each))
-    return Look(tuple(found))
+    return UsageSnapshot(tuple(found))
 
 
-def summary(node_name: str, now: Look, before: Mapping[str, ContainerStats]) -> Summary:
+def summary(node_name: str, now: UsageSnapshot, before: Mapping[str, ContainerStats]) -> Summary:
     """Return the summary; ``before`` holds the earlier figures by container."""
     return Summary(NodeUse(node_name), [_pod(items, before) for items in now.by_pod().values()])
 

@@ -75,7 +75,7 @@ class Tunnel:
                 for frame in await self._connection.receive():
                     if isinstance(frame, GoAway):
                         return
-                    await self._take(frame)
+                    await self._handle_frame(frame)
         except SpdyError as error:
             logger.info("port-forward: %s", error)
         except ConnectionError:
@@ -87,15 +87,15 @@ class Tunnel:
         await cancel_and_settle(*self._tasks)
         await self._connection.close()
 
-    async def _take(self, frame: Frame) -> None:
+    async def _handle_frame(self, frame: Frame) -> None:
         match frame:
             case SynStream(stream, headers, fin):
                 await self._open(stream, headers)
-                self._ended(stream, fin)
+                self._mark_end(stream, fin)
             case Data(stream, content, fin):
                 if content and (pair := self._by_data.get(stream)) is not None:
                     await pair.inbound.put(content)
-                self._ended(stream, fin)
+                self._mark_end(stream, fin)
             case Reset(stream):
                 await self._reset(stream)
 
@@ -125,7 +125,7 @@ class Tunnel:
         if pair.error and pair.data:
             pair.complete.set()
 
-    def _ended(self, stream: int, fin: bool) -> None:
+    def _mark_end(self, stream: int, fin: bool) -> None:
         """End the input of a data stream; the end of an error stream has no meaning."""
         pair = self._by_data.get(stream)
         if fin and pair is not None:
@@ -147,7 +147,7 @@ class Tunnel:
 
     async def _carry(self, pair: _Pair) -> None:
         try:
-            frames = await self._carried(pair)
+            frames = await self._forward_pair(pair)
         except ConnectionError:
             return  # the client is gone
         finally:
@@ -155,7 +155,7 @@ class Tunnel:
         with suppress(ConnectionError):
             await self._connection.send(*frames)
 
-    async def _carried(self, pair: _Pair) -> list[Frame]:
+    async def _forward_pair(self, pair: _Pair) -> list[Frame]:
         """Forward a connection once both streams are open; return the frames that end it."""
         try:
             async with asyncio.timeout(STREAMS_SECONDS):

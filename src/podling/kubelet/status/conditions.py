@@ -43,7 +43,9 @@ KUBELET_OWNED = frozenset(
 Statuses = Mapping[str, ContainerStatus]
 
 
-def initialized(spec: PodSpec, statuses: Statuses, phase: str, *, before: bool = False) -> PodCondition:
+def initialized_condition(
+    spec: PodSpec, statuses: Statuses, phase: str, *, before: bool = False
+) -> PodCondition:
     """Return ``Initialized``. ``before``: the pod was initialized and its containers restart in place."""
     if not statuses and spec.init_containers:
         return PodCondition(type=INITIALIZED, status="False", reason="UnknownContainerStatuses")
@@ -75,7 +77,7 @@ def _sentences(*parts: tuple[str, Sequence[str]]) -> str:
     return ", ".join(f"containers with {what} status: [{' '.join(names)}]" for what, names in parts if names)
 
 
-def containers_ready(spec: PodSpec, statuses: Statuses, phase: str) -> PodCondition:
+def containers_ready_condition(spec: PodSpec, statuses: Statuses, phase: str) -> PodCondition:
     """Return ``ContainersReady``: sidecars and regular containers are all ready."""
     if not statuses:
         return PodCondition(type=CONTAINERS_READY, status="False", reason="UnknownContainerStatuses")
@@ -94,7 +96,9 @@ def containers_ready(spec: PodSpec, statuses: Statuses, phase: str) -> PodCondit
     return PodCondition(type=CONTAINERS_READY, status="True")
 
 
-def ready(spec: PodSpec, conditions: Iterable[PodCondition], all_ready: PodCondition) -> PodCondition:
+def ready_condition(
+    spec: PodSpec, conditions: Iterable[PodCondition], all_ready: PodCondition
+) -> PodCondition:
     """Return ``Ready``: the containers are ready, and all conditions of the readiness gates are true."""
     if all_ready.status != "True":
         return structs.replace(all_ready, type=READY)
@@ -117,16 +121,16 @@ def ready(spec: PodSpec, conditions: Iterable[PodCondition], all_ready: PodCondi
     return PodCondition(type=READY, status="True")
 
 
-def ready_to_start_containers(sandbox_ready: bool) -> PodCondition:
+def ready_to_start_condition(sandbox_ready: bool) -> PodCondition:
     """Return ``PodReadyToStartContainers``: sandbox, network and volumes are set up."""
     return PodCondition(type=POD_READY_TO_START_CONTAINERS, status="True" if sandbox_ready else "False")
 
 
-def scheduled() -> PodCondition:
+def scheduled_condition() -> PodCondition:
     return PodCondition(type=POD_SCHEDULED, status="True")
 
 
-def all_containers_restarting(restarting: bool, phase: str) -> PodCondition:
+def all_restarting_condition(restarting: bool, phase: str) -> PodCondition:
     """Return ``AllContainersRestarting``: a restart rule restarts all containers in place."""
     if restarting:
         return PodCondition(

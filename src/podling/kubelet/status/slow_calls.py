@@ -65,7 +65,7 @@ class SlowCalls:
         def show() -> None:
             for name in self._names:
                 old = before[name] = self._memory.waiting.get(name)
-                self._memory.waiting[name] = _beside(old, self._reason, message)
+                self._memory.waiting[name] = _with_message(old, self._reason, message)
             reports.append(asyncio.ensure_future(self._progress()))
 
         timer = asyncio.get_running_loop().call_later(SLOW_SECONDS, show)
@@ -82,7 +82,7 @@ class SlowCalls:
             await asyncio.gather(*reports, return_exceptions=True)
 
 
-def _beside(old: WaitingReason | None, reason: str, message: str) -> WaitingReason:
+def _with_message(old: WaitingReason | None, reason: str, message: str) -> WaitingReason:
     """Return the earlier waiting reason with the message added, or a new one if there is none."""
     if old is None:
         return WaitingReason(reason, message)

@@ -137,18 +137,18 @@ def _conditions(
     owned = (*rules.KUBELET_OWNED, rules.DISRUPTION_TARGET)
     foreign = tuple(found for found in pod.status.conditions if found.type not in owned)
     disruption = find((*before.conditions, *pod.status.conditions), rules.DISRUPTION_TARGET)
-    all_ready = rules.containers_ready(pod.spec, statuses, phase)
+    all_ready = rules.containers_ready_condition(pod.spec, statuses, phase)
     sandbox_ready = bool(observed.ready_sandboxes) and facts.volumes_ready and not facts.terminal
     restarting = facts.containers.restarting_all
     made = [
-        rules.ready_to_start_containers(sandbox_ready),
-        rules.initialized(pod.spec, statuses, phase, before=restarting),
-        rules.ready(pod.spec, foreign, all_ready),
+        rules.ready_to_start_condition(sandbox_ready),
+        rules.initialized_condition(pod.spec, statuses, phase, before=restarting),
+        rules.ready_condition(pod.spec, foreign, all_ready),
         all_ready,
-        rules.scheduled(),
+        rules.scheduled_condition(),
     ]
     if _has_restart_all_rule(pod):
-        made.append(rules.all_containers_restarting(restarting, phase))
+        made.append(rules.all_restarting_condition(restarting, phase))
     if facts.verdict is not None and facts.verdict.condition is not None:
         made.insert(0, facts.verdict.condition)
         disruption = None

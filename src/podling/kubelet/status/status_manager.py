@@ -86,19 +86,19 @@ class StatusManager:
         entry = self._entries.get(uid)
         return entry.status if entry is not None and entry.version else None
 
-    def saw(self, pod: Pod) -> None:
+    def update_pod(self, pod: Pod) -> None:
         """Take in ``pod`` from the API (as far as the informer knows)."""
         entry = self._entries.get(pod.metadata.uid or "")
         if entry is None:
             self._entries[pod.metadata.uid or ""] = _Entry(pod, pod.status)
         elif revision_number(pod) > revision_number(entry.pod):
             entry.pod = pod
-            if entry.version and pod.status != entry.answered and self._merged(entry) != pod.status:
+            if entry.version and pod.status != entry.answered and self._merge(entry) != pod.status:
                 # Another client changed fields that the kubelet owns.
                 entry.version += 1
-            self._kick(entry)
+            self._start_writing(entry)
 
-    def saw_mirror(self, uid: str, mirror: Pod) -> None:
+    def update_mirror(self, uid: str, mirror: Pod) -> None:
         """Take in ``mirror`` from the API, the mirror of static pod ``uid``, whose status it receives."""
         entry = self._entries.get(uid)
         if entry is None:
@@ -107,7 +107,7 @@ class StatusManager:
         if entry.pod.metadata.uid != mirror.metadata.uid:
             entry.version += bool(entry.version)
         entry.pod, entry.deleted = mirror, False
-        self._kick(entry)
+        self._start_writing(entry)
 
     def decide(self, pod: Pod, status: PodStatus, *, may_run: bool = True, soon: bool = False) -> None:
         """Set the pod's status to ``status``.
@@ -124,20 +124,20 @@ class StatusManager:
             return
         entry.status, entry.may_run = status, may_run
         entry.version += 1
-        self._kick(entry, urgent=not soon)
+        self._start_writing(entry, urgent=not soon)
 
-    def hurry(self, uid: str) -> None:
+    def flush(self, uid: str) -> None:
         """Send the status without further waiting: it will not change again soon."""
         entry = self._entries.get(uid)
         if entry is not None:
-            self._kick(entry)
+            self._start_writing(entry)
 
-    def finish(self, uid: str) -> None:
+    def allow_removal(self, uid: str) -> None:
         """Allow the pod's removal: everything that it held on this node was released."""
         entry = self._entries.get(uid)
         if entry is not None:
             entry.finished = True
-            self._kick(entry)
+            self._start_writing(entry)
 
     def forget(self, uid: str) -> None:
         """Drop a pod that is gone from the API."""
@@ -150,7 +150,7 @@ class StatusManager:
         self._supervisor = Supervisor()
         self._entries.clear()
 
-    def _kick(self, entry: _Entry, *, urgent: bool = True) -> None:
+    def _start_writing(self, entry: _Entry, *, urgent: bool = True) -> None:
         if urgent:
             entry.urgent.set()
         if entry.task is None and self._work_left(entry):
@@ -162,7 +162,7 @@ class StatusManager:
         known = bool(entry.pod.metadata.resource_version)
         return known and (entry.sent < entry.version or entry.removable)
 
-    def _merged(self, entry: _Entry) -> PodStatus:
+    def _merge(self, entry: _Entry) -> PodStatus:
         return merge_status(entry.pod, entry.status, may_run=entry.may_run)
 
     async def _write(self, entry: _Entry) -> None:
@@ -191,7 +191,7 @@ class StatusManager:
     async def _send(self, entry: _Entry) -> None:
         """Write the status once, unless the API has it already. Raises ``ApiError``, ``Unreachable``."""
         version = entry.version
-        merged = self._merged(entry)
+        merged = self._merge(entry)
         if merged != entry.pod.status:
             try:
                 written = await self._client.update(

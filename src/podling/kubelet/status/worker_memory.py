@@ -39,7 +39,7 @@ class PodMemory:
         """Schedule the next pass at ``moment`` or before."""
         self.retry_at = moment if self.retry_at is None else min(self.retry_at, moment)
 
-    def saw(self, observed: PodObservation) -> None:
+    def observe(self, observed: PodObservation) -> None:
         """Take in the runtime's containers."""
         for container in observed.containers:
             self.attempts[container.name] = max(self.attempts.get(container.name, 0), container.attempt)

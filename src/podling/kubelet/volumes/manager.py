@@ -28,7 +28,7 @@ from podling.kubelet.volumes.empty_dir import EmptyDir
 from podling.kubelet.volumes.files import ConfigMapVolume, DownwardAPIVolume, SecretVolume
 from podling.kubelet.volumes.host_path import HostPath, make_missing_directory
 from podling.kubelet.volumes.mounting import unmount
-from podling.kubelet.volumes.mounts import mounts_of
+from podling.kubelet.volumes.mounts import container_mounts
 from podling.kubelet.volumes.projected import ProjectedVolume
 from podling.kubelet.volumes.sub_paths import sub_path
 from podling.kubelet.volumes.tokens import Tokens
@@ -46,7 +46,7 @@ def retry_seconds(failures: int) -> float:
     return min(RETRY_SECONDS_INITIAL * 2.0 ** min(failures - 1, 20), RETRY_SECONDS_MAX)
 
 
-def mounted_names(pod: Pod) -> frozenset[str]:
+def mounted_volumes(pod: Pod) -> frozenset[str]:
     """Return the volumes that any container of the pod mounts or reads variables from."""
     names = set()
     for _, container in containers_with_kind(pod.spec):
@@ -87,7 +87,7 @@ class VolumeManager:
         """
         uid = pod.metadata.uid or ""
         held = self._mounted.setdefault(uid, {})
-        names = mounted_names(pod)
+        names = mounted_volumes(pod)
         todo = [
             volume
             for volume in pod.spec.volumes
@@ -106,14 +106,14 @@ class VolumeManager:
                 held[volume.name] = outcome
             elif isinstance(outcome, BaseException):
                 failures.append(outcome)
-                self._tell(pod, volume, outcome)
+                self._report_failure(pod, volume, outcome)
         if not failures:
             return
         if all(volume.name in held for volume in todo):
             raise StaleVolume("", str(failures[0])) from failures[0]
         raise failures[0]
 
-    def _tell(self, pod: Pod, volume: Volume, outcome: BaseException) -> None:
+    def _report_failure(self, pod: Pod, volume: Volume, outcome: BaseException) -> None:
         if isinstance(outcome, VolumeFailure):
             text = f'MountVolume.SetUp failed for volume "{volume.name}" : {outcome.message}'
             self._deps.recorder.event(pod, "Warning", "FailedMount", text)
@@ -156,7 +156,9 @@ class VolumeManager:
                 mounted = held.get(mount.name)
                 if mounted is not None and mounted.made_for_container and not sub_path(mount, environment):
                     await blocking_for_pod(uid, make_missing_directory, mounted.path)
-        find = partial(mounts_of, container, held, images, environment, write=self._deps.config.write_files)
+        find = partial(
+            container_mounts, container, held, images, environment, write=self._deps.config.write_files
+        )
         if any(mount.sub_path or mount.sub_path_expr for mount in container.volume_mounts):
             return await blocking_for_pod(uid, find)  # makes directories in what the pod shapes
         return find()

@@ -12,7 +12,7 @@ from podling.runtime.base import Mount, MountPropagation
 from podling.runtime.image_service import Image
 
 
-def mounts_of(
+def container_mounts(
     container: Container,
     volumes: Mapping[str, Mounted],
     images: Mapping[str, Image],
@@ -37,7 +37,7 @@ def _image_mount(mount: VolumeMount, image: Image, environment: Mapping[str, str
         image=image.id,
         sub_path=sub_path(mount, environment),
         read_only=True,
-        recursive_read_only=_recursively(mount),
+        recursive_read_only=_is_recursive(mount),
         propagation=MountPropagation(mount.mount_propagation or "None"),
     )
 
@@ -46,7 +46,7 @@ def _target(mount: VolumeMount) -> str:
     return mount.mount_path if mount.mount_path.startswith("/") else f"/{mount.mount_path}"
 
 
-def _recursively(mount: VolumeMount) -> bool:
+def _is_recursive(mount: VolumeMount) -> bool:
     return mount.recursive_read_only in ("Enabled", "IfPossible")
 
 
@@ -71,6 +71,6 @@ def _mount(
         host_path=str(mounted.path),
         sub_path=part,
         read_only=read_only,
-        recursive_read_only=read_only and _recursively(mount),
+        recursive_read_only=read_only and _is_recursive(mount),
         propagation=MountPropagation(mount.mount_propagation or "None"),
     )

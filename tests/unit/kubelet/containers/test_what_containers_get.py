@@ -15,7 +15,7 @@ from podling.kubelet.containers.credentials import logins_for, registry_logins
 from podling.kubelet.containers.dns import ResolvConf, parse_resolv_conf, pod_resolution
 from podling.kubelet.containers.hosts import host_network_content, hosts_content
 from podling.kubelet.containers.images import pull_policy, with_default_tag
-from podling.kubelet.containers.messages import joined, log_tail
+from podling.kubelet.containers.messages import join_messages, log_tail
 from podling.kubelet.containers.sandbox_spec import HostnameTooLong, sandbox_spec
 from podling.kubelet.containers.security import container_security
 from podling.kubelet.directories import Directories
@@ -349,4 +349,9 @@ def test_the_end_of_a_log() -> None:
 
 
 def test_messages_of_runtime_and_container_are_joined() -> None:
-    assert [joined(*pair) for pair in (("", ""), ("a", ""), ("", "b"), ("a", "b"))] == ["", "a", "b", "a: b"]
+    assert [join_messages(*pair) for pair in (("", ""), ("a", ""), ("", "b"), ("a", "b"))] == [
+        "",
+        "a",
+        "b",
+        "a: b",
+    ]

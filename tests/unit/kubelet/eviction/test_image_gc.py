@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from podling.api.core_v1 import Event, Pod
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.eviction.image_gc import Seen, bytes_to_free, detect, removable
+from podling.kubelet.eviction.image_gc import ImageTimes, bytes_to_free, removable_images, update_times
 from podling.kubelet.node.node_pressure import Observation
 from podling.runtime.image_service import Image
 from podling.runtime.sim import Scenario
@@ -33,24 +33,24 @@ def images(*names: str) -> list[Image]:
 
 
 def test_what_is_known_of_images() -> None:
-    first = detect({}, images("a", "b"), {"a"}, at(0), first=True)
-    assert first == {"a": Seen(None, at(0)), "b": Seen(None, None)}
-    second = detect(first, images("a", "c"), {"c"}, at(5))
-    assert second == {"a": Seen(None, at(0)), "c": Seen(at(5), at(5))}
+    first = update_times({}, images("a", "b"), {"a"}, at(0), first=True)
+    assert first == {"a": ImageTimes(None, at(0)), "b": ImageTimes(None, None)}
+    second = update_times(first, images("a", "c"), {"c"}, at(5))
+    assert second == {"a": ImageTimes(None, at(0)), "c": ImageTimes(at(5), at(5))}
 
 
 @pytest.mark.parametrize(
     ("seen", "order"),
     [
-        ({"a": Seen(), "b": Seen(at(1), at(2)), "c": Seen(at(1))}, ["a", "c", "b"]),
-        ({"a": Seen(at(0), at(10)), "b": Seen(at(0), at(5))}, ["b"]),
-        ({"a": Seen(at(9)), "b": Seen(at(8))}, ["b"]),
-        ({"pinned": Seen()}, []),
+        ({"a": ImageTimes(), "b": ImageTimes(at(1), at(2)), "c": ImageTimes(at(1))}, ["a", "c", "b"]),
+        ({"a": ImageTimes(at(0), at(10)), "b": ImageTimes(at(0), at(5))}, ["b"]),
+        ({"a": ImageTimes(at(9)), "b": ImageTimes(at(8))}, ["b"]),
+        ({"pinned": ImageTimes()}, []),
     ],
     ids=["longest unused first", "in use", "too young", "pinned"],
 )
-def test_which_images_may_go(seen: dict[str, Seen], order: list[str]) -> None:
-    assert [image.id for image in removable(images(*seen), seen, at(10), TWO_MINUTES)] == order
+def test_which_images_may_go(seen: dict[str, ImageTimes], order: list[str]) -> None:
+    assert [image.id for image in removable_images(images(*seen), seen, at(10), TWO_MINUTES)] == order
 
 
 @pytest.mark.parametrize(("available", "wanted"), [(100, 0), (16, 0), (15, 5), (14, 6), (0, 20), (300, 0)])

@@ -11,7 +11,14 @@ import pytest
 
 from podling.api.core_v1 import Node
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.node.node_pressure import Observation, Pressure, Threshold, look, refuses, thresholds
+from podling.kubelet.node.node_pressure import (
+    Observation,
+    Pressure,
+    Threshold,
+    observe_pressure,
+    pressure_refusal,
+    thresholds,
+)
 from podling.runtime.sim import Scenario
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import NODE, SimNode, condition, pod, sim_node
@@ -31,24 +38,24 @@ def seen(available_mi: int) -> dict[str, Observation]:
 
 
 def test_a_hard_threshold_counts_at_once() -> None:
-    pressure = look(Pressure(), [HARD], seen(99), START)
+    pressure = observe_pressure(Pressure(), [HARD], seen(99), START)
     assert pressure.due(START) == (HARD,)
-    assert look(Pressure(), [HARD], seen(101), START).due(START) == ()
+    assert observe_pressure(Pressure(), [HARD], seen(101), START).due(START) == ()
 
 
 def test_a_soft_threshold_counts_after_its_grace_period() -> None:
-    pressure = look(Pressure(), [SOFT], seen(150), START)
+    pressure = observe_pressure(Pressure(), [SOFT], seen(150), START)
     assert pressure.due(START) == ()
-    pressure = look(pressure, [SOFT], seen(150), at(59))
+    pressure = observe_pressure(pressure, [SOFT], seen(150), at(59))
     assert pressure.due(at(59)) == ()
-    assert look(pressure, [SOFT], seen(150), at(60)).due(at(60)) == (SOFT,)
-    recovered = look(pressure, [SOFT], seen(500), at(60))
-    assert look(recovered, [SOFT], seen(150), at(70)).due(at(70)) == ()
+    assert observe_pressure(pressure, [SOFT], seen(150), at(60)).due(at(60)) == (SOFT,)
+    recovered = observe_pressure(pressure, [SOFT], seen(500), at(60))
+    assert observe_pressure(recovered, [SOFT], seen(150), at(70)).due(at(70)) == ()
 
 
 def test_a_condition_stays_for_a_while() -> None:
-    pressure = look(Pressure(), [HARD], seen(50), START)
-    pressure = look(pressure, [HARD], seen(500), at(10))
+    pressure = observe_pressure(Pressure(), [HARD], seen(50), START)
+    pressure = observe_pressure(pressure, [HARD], seen(500), at(10))
     transition = timedelta(minutes=5)
     assert pressure.conditions(at(10), transition) == {"MemoryPressure"}
     assert pressure.conditions(at(301), transition) == frozenset()
@@ -87,12 +94,12 @@ TOLERANT = {"tolerations": [{"key": "node.kubernetes.io/memory-pressure", "opera
     ],
 )
 def test_whom_a_node_under_pressure_takes(spec: dict[str, Any], conditions: list[str], refused: bool) -> None:
-    assert bool(refuses(pod(**spec), frozenset(conditions))) == refused
+    assert bool(pressure_refusal(pod(**spec), frozenset(conditions))) == refused
 
 
 def test_refusal_lists_the_conditions_as_go_prints_a_list() -> None:
     both = frozenset({"MemoryPressure", "DiskPressure"})
-    assert refuses(pod(), both) == "The node had condition: [DiskPressure MemoryPressure]. "
+    assert pressure_refusal(pod(), both) == "The node had condition: [DiskPressure MemoryPressure]. "
 
 
 def test_percentages_are_of_single_precision() -> None:

@@ -18,11 +18,11 @@ from podling.kubelet.node.node_status import (
     NodeHealth,
     allocatable,
     capacity,
+    equal_except_heartbeat,
     initial_node,
     node_images,
     node_status,
-    reconciled,
-    same_but_heartbeat,
+    reconcile_node,
 )
 from podling.kubelet.pods.admission import admit, occupant
 from podling.kubelet.version import KUBERNETES_VERSION
@@ -105,11 +105,11 @@ def test_transition_times_move_with_the_status_only() -> None:
     second = status(NodeHealth(runtime=GOOD), first, later)
     assert all(held.last_transition_time == NOW for held in second.conditions)
     assert all(held.last_heartbeat_time == later for held in second.conditions)
-    assert same_but_heartbeat(first, second)
+    assert equal_except_heartbeat(first, second)
     third = status(NodeHealth(runtime=GOOD, disk_pressure=True), second, later)
     moved = [held.type for held in third.conditions if held.last_transition_time == later]
     assert moved == ["DiskPressure"]
-    assert not same_but_heartbeat(second, third)
+    assert not equal_except_heartbeat(second, third)
 
 
 def test_conditions_of_others_are_kept() -> None:
@@ -157,12 +157,12 @@ def test_registration_reconciles_default_labels_and_the_annotation_only() -> Non
         name="node-1", labels={"kubernetes.io/os": "plan9", "team": "blue"}, annotations={"note": "mine"}
     )
     taints = (Taint(key="b", effect="NoExecute"),)
-    found = reconciled(Node(metadata=metadata, spec=NodeSpec(taints=taints)), planned)
+    found = reconcile_node(Node(metadata=metadata, spec=NodeSpec(taints=taints)), planned)
     labels = {key: value for key, value in planned.metadata.labels.items() if key != "disk"}
     assert found.metadata.labels == {**labels, "team": "blue"}
     assert found.metadata.annotations == {**planned.metadata.annotations, "note": "mine"}
     assert found.spec.taints == taints
-    assert reconciled(found, planned) is found
+    assert reconcile_node(found, planned) is found
 
 
 def test_node_registers_with_its_labels_annotation_and_hostname() -> None:

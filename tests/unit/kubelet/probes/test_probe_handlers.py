@@ -19,7 +19,7 @@ from podling.kubelet.containers.hooks import HookFailure, HookRunner
 from podling.kubelet.ports import UnknownPort, resolve_port
 from podling.kubelet.probes.grpc_health import METHOD, decode_response, encode_request
 from podling.kubelet.probes.http_action import dial_failure, request_for
-from podling.kubelet.probes.probe_handlers import Answer, ProbeError, Subject, ask
+from podling.kubelet.probes.probe_handlers import Answer, ProbeError, Subject, run_probe
 from podling.runtime.sim import SimRuntime
 from tests.support.descriptors import no_descriptors
 
@@ -47,7 +47,7 @@ def subject(port: int = 80) -> Subject:
 
 
 async def probe(plain: dict[str, Any], port: int = 80, timeout: float = 1) -> Answer:
-    return await ask(NoAnswers(), subject(port), msgspec.convert(plain, Probe), timeout)  # type: ignore[arg-type]
+    return await run_probe(NoAnswers(), subject(port), msgspec.convert(plain, Probe), timeout)  # type: ignore[arg-type]
 
 
 @asynccontextmanager

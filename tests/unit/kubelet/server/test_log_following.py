@@ -87,7 +87,7 @@ async def test_a_file_is_followed_across_its_rotation(tmp_path: Path) -> None:
 @REAL
 async def test_watches_on_the_same_directory_are_told_apart(tmp_path: Path) -> None:
     watch = FileWatch()
-    with watch.watching(tmp_path) as first, watch.watching(tmp_path) as second:
+    with watch.watch(tmp_path) as first, watch.watch(tmp_path) as second:
         (tmp_path / "log").write_text("news")
         async with asyncio.timeout(5):
             await first.wait()

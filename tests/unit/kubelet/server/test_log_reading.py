@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podling.kubelet.server.logs import LogOptions, LogText, parse_record, shown_time, tail_offset
+from podling.kubelet.server.logs import LogOptions, LogText, format_time, parse_record, tail_offset
 from podling.runtime.cri_log import format_line
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -75,8 +75,8 @@ def test_later_tags_are_ignored() -> None:
 
 
 def test_utc_is_written_one_way() -> None:
-    assert shown_time(b"2026-01-01T12:00:00.000000000+00:00") == b"2026-01-01T12:00:00.000000000Z"
-    assert shown_time(b"2026-01-01T12:00:00.000000000+02:00") == b"2026-01-01T12:00:00.000000000+02:00"
+    assert format_time(b"2026-01-01T12:00:00.000000000+00:00") == b"2026-01-01T12:00:00.000000000Z"
+    assert format_time(b"2026-01-01T12:00:00.000000000+02:00") == b"2026-01-01T12:00:00.000000000+02:00"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from podling.kubelet.server.server_metrics import (
     probe_metrics_text,
     resource_metrics_text,
 )
-from podling.kubelet.server.server_stats import look, summary
+from podling.kubelet.server.server_stats import summary, take_snapshot
 from podling.runtime.base import ContainerSpec, Runtime, SandboxSpec
 from podling.runtime.sim import ContainerScript, SimRuntime, Usage
 from podling.runtime.sim.script import ANNOTATION_PREFIX, annotation
@@ -82,9 +82,9 @@ async def machine() -> Source:
 async def test_the_summary_adds_up_and_knows_rates_from_the_second_look_on() -> None:
     source = await machine()
     await clock.sleep(60)
-    first = await look(source)
+    first = await take_snapshot(source)
     await clock.sleep(10)
-    second = await look(source)
+    second = await take_snapshot(source)
     before = {container.id: figures for _, container, figures in first.running}
     (alone,) = summary("node", first, {}).pods
     (pod,) = summary("node", second, before).pods
@@ -98,7 +98,9 @@ async def test_the_summary_adds_up_and_knows_rates_from_the_second_look_on() -> 
 
 
 async def test_the_summary_has_kubernetes_names() -> None:
-    encoded = msgspec.json.decode(msgspec.json.encode(summary("node", await look(await machine()), {})))
+    encoded = msgspec.json.decode(
+        msgspec.json.encode(summary("node", await take_snapshot(await machine()), {}))
+    )
     assert encoded["node"] == {"nodeName": "node"}
     (pod,) = encoded["pods"]
     assert pod["podRef"] == {"name": "web", "namespace": "default", "uid": "uid-web"}
@@ -110,7 +112,7 @@ async def test_the_summary_has_kubernetes_names() -> None:
 async def test_resource_metrics_carry_their_time() -> None:
     source = await machine()
     await clock.sleep(60)
-    lines = resource_metrics_text(await look(source)).splitlines()
+    lines = resource_metrics_text(await take_snapshot(source)).splitlines()
     milliseconds = int(clock.now().timestamp() * 1000)
     busy = 'container="busy",namespace="default",pod="web"'
     assert f"container_cpu_usage_seconds_total{{{busy}}} 30 {milliseconds}" in lines
@@ -123,7 +125,7 @@ async def test_resource_metrics_carry_their_time() -> None:
 async def test_container_metrics_have_the_labels_of_cadvisor() -> None:
     source = await machine()
     await clock.sleep(60)
-    now = await look(source)
+    now = await take_snapshot(source)
     lines = container_metrics_text(now).splitlines()
     milliseconds = int(clock.now().timestamp() * 1000)
     identifier = next(container.id for _, container, _ in now.running if container.name == "busy")

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from podling import clock
-from podling.kubelet.file_watch import POLL_SECONDS, Watched
+from podling.kubelet.file_watch import POLL_SECONDS, DirectoryWatch
 from podling.kubelet.server.pipe import Pipe
 
 
@@ -57,9 +57,9 @@ async def test_a_reader_waits_for_what_comes() -> None:
     assert await reading == [b"late"]
 
 
-@pytest.mark.parametrize(("told", "seconds"), [(True, 7.0), (False, POLL_SECONDS)])
-async def test_who_is_not_told_of_changes_looks_now_and_then(told: bool, seconds: float) -> None:
-    watched = Watched(told=told)
+@pytest.mark.parametrize(("notified", "seconds"), [(True, 7.0), (False, POLL_SECONDS)])
+async def test_who_is_not_told_of_changes_looks_now_and_then(notified: bool, seconds: float) -> None:
+    watched = DirectoryWatch(notified=notified)
     asyncio.get_running_loop().call_later(7, watched.change)
     began = clock.monotonic()
     await watched.wait()
@@ -67,7 +67,7 @@ async def test_who_is_not_told_of_changes_looks_now_and_then(told: bool, seconds
 
 
 async def test_a_change_before_looking_is_forgotten_and_one_after_is_not() -> None:
-    watched = Watched(told=True)
+    watched = DirectoryWatch(notified=True)
     watched.change()
     watched.mark()
     watched.change()

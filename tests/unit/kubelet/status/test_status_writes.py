@@ -45,7 +45,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.manager = StatusManager(self.client)
-        self.manager.saw(self.held)
+        self.manager.update_pod(self.held)
 
     async def stored(self) -> Pod:
         return await self.client.get(Pod, "web", "default")
@@ -77,7 +77,7 @@ async def test_a_pod_that_changed_is_worth_another_try(desk: Desk) -> None:
     desk.manager.decide(desk.held, NONSENSE)
     await clock.sleep(200)
     labels = {"metadata": {"labels": {"a": "b"}}}
-    desk.manager.saw(await desk.client.patch(Pod, "web", labels, "default"))
+    desk.manager.update_pod(await desk.client.patch(Pod, "web", labels, "default"))
     await clock.sleep(1)
     assert desk.client.moments == [0, 10, 30, 70, 150, 200]
 

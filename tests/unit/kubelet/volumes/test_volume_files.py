@@ -21,7 +21,7 @@ from podling.kubelet.volumes.atomic_writer import FileProjection, InvalidPath, c
 from podling.kubelet.volumes.base import Mounted, VolumeFacts
 from podling.kubelet.volumes.empty_dir import tmpfs_size
 from podling.kubelet.volumes.host_path import check_host_path, make_missing_directory
-from podling.kubelet.volumes.mounts import mounts_of
+from podling.kubelet.volumes.mounts import container_mounts
 from podling.kubelet.volumes.ownership import set_ownership
 from podling.kubelet.volumes.projected import single_user
 from podling.kubelet.volumes.sub_paths import prepare_sub_path, sub_path
@@ -210,7 +210,7 @@ def test_mounts_of_a_container() -> None:
     (container,) = msgspec.convert({"spec": {"containers": [plain]}}, Pod).spec.containers
     volumes = {"v": Mounted(Path("/k/v")), "config": Mounted(Path("/k/c"), read_only=True)}
     images = {"data": Image(id="sha256:1")}
-    found = mounts_of(container, volumes, images, {"SIZE": "small"}, write=False)
+    found = container_mounts(container, volumes, images, {"SIZE": "small"}, write=False)
     assert [(m.container_path, (m.host_path or m.image, m.sub_path), m.read_only) for m in found] == [
         ("/a", ("/k/v", "part"), False),
         ("/models", ("sha256:1", "small/m"), True),
@@ -220,7 +220,7 @@ def test_mounts_of_a_container() -> None:
     assert [m.recursive_read_only for m in found] == [False, False, True, False]
     assert found[0].propagation.value == "HostToContainer"
     with pytest.raises(StartFailure, match='cannot find volume "v" to mount into container "app"'):
-        mounts_of(container, {}, {}, {}, write=False)
+        container_mounts(container, {}, {}, {}, write=False)
 
 
 def pod(*containers: dict[str, Any], **spec: Any) -> Pod:
