@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import Counter
+import subprocess
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from podling import clock
 from podling.runtime.platform import architecture
 from tests.support.clusters import RealCluster
 from tests.support.images import Tree, configuration, docker_archive
@@ -127,26 +127,36 @@ def said(cluster: RealCluster, pod: str) -> Counter[tuple[str, str]]:
     """What the pod's containers saw, by kind; those that could not be made count as ``refused``."""
     found: Counter[tuple[str, str]] = Counter()
     status = json.loads(cluster.kubectl("get", "pod", pod, "-n", NAMESPACE, "-o", "json"))["status"]
+    texts = logs(cluster, pod)
     for container in status["containerStatuses"]:
-        kind = container["name"].rpartition("-")[0]
-        if "terminated" in container["state"]:
-            if container["state"]["terminated"]["reason"] == "StartError":
-                found[kind, "refused"] += 1
-                continue
-            text = cluster.kubectl("logs", pod, "-n", NAMESPACE, "-c", container["name"]).strip()
-            found[kind, text] += 1
-        else:
-            found[kind, "refused"] += 1
+        name = container["name"]
+        ended = container["state"].get("terminated")
+        refused = ended is None or ended["reason"] == "StartError"
+        found[name.rpartition("-")[0], "refused" if refused else "\n".join(texts[name])] += 1
+    return found
+
+
+def logs(cluster: RealCluster, pod: str) -> dict[str, list[str]]:
+    """The lines of each container's log, read by one command: there are many containers."""
+    found = defaultdict[str, list[str]](list)
+    options = ("--all-containers", "--prefix", "--ignore-errors")
+    for line in cluster.kubectl("logs", pod, "-n", NAMESPACE, *options).splitlines():
+        prefix, separator, text = line.partition("] ")
+        if separator:  # without a prefix it is an error about a container that was not made
+            found[prefix.rpartition("/")[2]].append(text)
     return found
 
 
 def settle(cluster: RealCluster, pod: str) -> None:
     """Wait until every container has ended, no longer than a round may take."""
-    deadline = clock.monotonic() + ROUND_SECONDS
-    while clock.monotonic() < deadline:
-        status = json.loads(cluster.kubectl("get", "pod", pod, "-n", NAMESPACE, "-o", "json"))["status"]
-        if all("terminated" in one["state"] for one in status.get("containerStatuses", [{"state": {}}])):
-            return
+    options = ("-n", NAMESPACE, "--watch", "--output-watch-events", "-o", "json")
+    command = cluster.kubectl_command("get", "pod", pod, *options, f"--request-timeout={ROUND_SECONDS}s")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as watching:
+        assert watching.stdout is not None
+        for line in watching.stdout:
+            containers = json.loads(line)["object"]["status"].get("containerStatuses")
+            if containers and all("terminated" in one["state"] for one in containers):
+                watching.terminate()
 
 
 def test_no_path_of_a_volume_reaches_the_node(restricted: RealCluster, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import sys
 from collections.abc import Coroutine, Generator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +26,22 @@ Site = tuple[str, int]
 """A file below ``src/podling`` and the line of a call that starts a task."""
 
 
-def sites() -> set[Site]:
+@cache
+def sites() -> frozenset[Site]:
     """Every place in the source that gives work to a supervisor."""
     found = set()
     for path in SOURCE.rglob("*.py"):
-        if path.name == "supervisor.py":
+        text = path.read_text()
+        if path.name == "supervisor.py" or not any(starter in text for starter in STARTERS):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(text)):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
                 and node.func.attr in STARTERS
             ):
                 found.add((path.relative_to(SOURCE).as_posix(), node.lineno))
-    return found
+    return frozenset(found)
 
 
 class Driven:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import tracemalloc
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -118,33 +118,34 @@ def pairs(*headers: tuple[bytes, bytes], count: int | None = None) -> bytes:
     return struct.pack(">I", len(headers) if count is None else count) + b"".join(texts)
 
 
-MALFORMED: Mapping[str, bytes] = {
-    "another version": control(1, b"", version=2),
-    "a stream without a number": control(1, b"\0\0"),
-    "headers that are not compressed": control(1, struct.pack(">IIH", 1, 0, 0) + b"xx"),
-    "headers that are not UTF-8": syn_stream(pairs((b"\xff\xfe", b"x"))),
-    "a value that is not UTF-8": syn_stream(pairs((b"port", b"\xff"))),
-    "fewer headers than announced": syn_stream(pairs((b"port", b"80"), count=2)),
-    "more headers than announced": syn_stream(pairs((b"port", b"80"), count=0)),
-    "a header longer than its block": syn_stream(struct.pack(">II", 1, 100) + b"x"),
-    "a header of 4 GiB": syn_stream(struct.pack(">II", 1, 2**32 - 1)),
-    "a header twice": syn_stream(pairs((b"port", b"80"), (b"port", b"81"))),
-    "no count": syn_stream(b"\0\0"),
-    "very many headers": syn_stream(pairs(*((b"%d" % n, b"") for n in range(HEADER_COUNT_MAX + 1)))),
-    "headers of 10 MB in 10 kB": syn_stream(pairs((b"port", bytes(10 << 20)))),
-    "headers of 100 MB": syn_stream(pairs((b"port", bytes(100 << 20)))),
-    "12.5 million empty headers": syn_stream(bytes((0, 0xBE, 0xBC, 0x20)) + bytes(100_000_000)),
-    "a control frame of 16 MB": struct.pack(">HHI", 0x8003, 1, (1 << 24) - 1),
-    "an even stream": syn_stream(pairs((b"port", b"80")), stream=2),
-    "stream 0": syn_stream(pairs((b"port", b"80")), stream=0),
-    "a reset without a status": control(3, b"\0\0\0\1"),
-    "a ping without a number": control(6, b""),
-    "a long goodbye": control(7, bytes(9)),
+MALFORMED: Mapping[str, Callable[[], bytes]] = {
+    "another version": lambda: control(1, b"", version=2),
+    "a stream without a number": lambda: control(1, b"\0\0"),
+    "headers that are not compressed": lambda: control(1, struct.pack(">IIH", 1, 0, 0) + b"xx"),
+    "headers that are not UTF-8": lambda: syn_stream(pairs((b"\xff\xfe", b"x"))),
+    "a value that is not UTF-8": lambda: syn_stream(pairs((b"port", b"\xff"))),
+    "fewer headers than announced": lambda: syn_stream(pairs((b"port", b"80"), count=2)),
+    "more headers than announced": lambda: syn_stream(pairs((b"port", b"80"), count=0)),
+    "a header longer than its block": lambda: syn_stream(struct.pack(">II", 1, 100) + b"x"),
+    "a header of 4 GiB": lambda: syn_stream(struct.pack(">II", 1, 2**32 - 1)),
+    "a header twice": lambda: syn_stream(pairs((b"port", b"80"), (b"port", b"81"))),
+    "no count": lambda: syn_stream(b"\0\0"),
+    "very many headers": lambda: syn_stream(pairs(*((b"%d" % n, b"") for n in range(HEADER_COUNT_MAX + 1)))),
+    "headers of 10 MB in 10 kB": lambda: syn_stream(pairs((b"port", bytes(10 << 20)))),
+    "headers of 100 MB": lambda: syn_stream(pairs((b"port", bytes(100 << 20)))),
+    "12.5 million empty headers": lambda: syn_stream(bytes((0, 0xBE, 0xBC, 0x20)) + bytes(100_000_000)),
+    "a control frame of 16 MB": lambda: struct.pack(">HHI", 0x8003, 1, (1 << 24) - 1),
+    "an even stream": lambda: syn_stream(pairs((b"port", b"80")), stream=2),
+    "stream 0": lambda: syn_stream(pairs((b"port", b"80")), stream=0),
+    "a reset without a status": lambda: control(3, b"\0\0\0\1"),
+    "a ping without a number": lambda: control(6, b""),
+    "a long goodbye": lambda: control(7, bytes(9)),
 }
 
 
-@pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED.keys())
-def test_malformed_frames_are_protocol_errors_and_cost_little(data: bytes) -> None:
+@pytest.mark.parametrize("make", MALFORMED.values(), ids=MALFORMED.keys())
+def test_malformed_frames_are_protocol_errors_and_cost_little(make: Callable[[], bytes]) -> None:
+    data = make()
     decoder = Decoder()
     tracemalloc.start()
     try:
