@@ -1,4 +1,4 @@
-"""What every controller here is: a queue of keys, a reconciler, and the shared things it works with."""
+"""The base of every controller: a queue of keys, a reconciler, and shared informers and clients."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ T = TypeVar("T", bound=ApiObject)
 
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
-    """What controllers are made with.
+    """The parts that controllers share.
 
-    ``recorder`` gives the event recorder of a component, by the name that its events shall carry.
+    ``recorder`` gives the event recorder of a component, by the name in its events.
     """
 
     client: Client
@@ -48,14 +48,14 @@ class Controller(ABC):
 
     @abstractmethod
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange:
-        """Bring what belongs to ``key`` closer to what is asked for."""
+        """Bring the objects of ``key`` closer to the desired state."""
 
     def enqueue(self, obj: ApiObject) -> None:
-        """Ask for a run for ``obj``: an informer's handler."""
+        """Request a run for ``obj``: an informer's handler."""
         self.queue.add(key_of(obj))
 
     def enqueue_new(self, old: ApiObject, new: ApiObject) -> None:
-        """Ask for a run for an object that changed: an informer's update handler."""
+        """Request a run for a changed object: an informer's update handler."""
         self.queue.add(key_of(new))
 
     def enqueue_changed(self, old: ApiObject, new: ApiObject) -> None:

@@ -1,14 +1,14 @@
-"""What objects of one kind own of another: pods of a replica set, replica sets of a deployment.
+"""Objects of one kind that objects of another own: pods of a replica set, replica sets of a deployment.
 
-Three things that every controller of owned objects needs, in one place:
+Three parts that every controller of owned objects needs:
 
 * **waking**: a change of a child wakes its owner; a change of an orphan wakes every owner that would
   take it;
 * **claiming**: an orphan that matches an owner's selector is adopted, a child that stopped matching
   is released, as ``controller_ref_manager`` does it;
 * **own writes**: after an owner's children were created or deleted, its controller must not decide
-  again before the informer shows it, or it would do the work twice. ``settled`` says when. Nothing
-  times out: the event that settles an owner also wakes it.
+  again before the informer shows it, or it would do the work twice; see ``settled``. Nothing times out:
+  the event that settles an owner also wakes it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Children(Generic[O, C]):
         return self._children.by_index(BY_CONTROLLER, owner.metadata.uid or "")
 
     def has_orphans(self, namespace: str) -> bool:
-        """Return whether the namespace has children without an owner, which somebody may have to adopt."""
+        """Return whether the namespace has children without an owner, which a controller may adopt."""
         return self._children.count_index(BY_CONTROLLER, f"/{namespace}") > 0
 
     async def claim(self, owner: O) -> list[C]:
@@ -144,7 +144,7 @@ class Children(Generic[O, C]):
         return mine
 
     async def _may_adopt(self, owner: O) -> bool:
-        """Ask the server itself: an owner that is being deleted, or another by now, adopts nothing."""
+        """Read the owner from the server: one that is being deleted or was replaced adopts nothing."""
         try:
             live: Any = await self._client.get(
                 self._owners.kind, owner.metadata.name or "", owner.metadata.namespace
@@ -191,7 +191,7 @@ class Children(Generic[O, C]):
         self._written.setdefault(owner, {})[child.metadata.uid or ""] = revision_number(child)
 
     def deleted(self, owner: Key, child: ApiObject) -> None:
-        """Note that a child was asked to go."""
+        """Record that the deletion of a child was requested."""
         self._deleted.setdefault(owner, {})[child.metadata.uid or ""] = key_of(child)
 
     def settled(self, owner: Key) -> bool:

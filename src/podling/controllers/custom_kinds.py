@@ -1,6 +1,6 @@
-"""The kinds that users define, as a controller that follows every kind needs them.
+"""Custom kinds, for controllers that follow every kind.
 
-Told of each definition, it tells in turn when a resource begins and ceases to be there. A resource is
+It receives each definition and reports when a resource appears and disappears. A resource is
 followed in the version that its objects are stored in; when that changes it is another one.
 """
 

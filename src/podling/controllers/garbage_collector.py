@@ -36,7 +36,7 @@ from podling.machinery.scheme import RESOURCES, Resource
 
 
 class Standing(Enum):
-    """What became of an owner."""
+    """The state of an owner."""
 
     SOLID = "solid"
     DANGLING = "dangling"
@@ -59,7 +59,7 @@ class DropReferences:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Nobody owns it any more."""
+    """It has no owner any more."""
 
     propagation: str
 
@@ -82,7 +82,7 @@ class Owners:
 
 
 def judge(metadata: ObjectMeta, owners: Owners, *, has_dependents: bool) -> Judgement:
-    """What to do with an object whose owners stand like this."""
+    """Return the action for an object with owners in these states."""
     if owners.solid:
         return DropReferences(tuple(owners.lost)) if owners.lost else Keep()
     if owners.waiting and has_dependents:
@@ -263,7 +263,7 @@ class GarbageCollectorController(Controller):
             await self.client.patch(item.resource.type, item.key.name, patch, item.key.namespace or None)
 
     def _report(self, item: Item, ref: OwnerReference) -> None:
-        """Tell that a reference names what cannot be there."""
+        """Record an event about a reference to an object that cannot exist."""
         namespace = item.key.namespace
         what = f"{ref.api_version}/{ref.kind}, namespace: {namespace}, name: {ref.name}, uid: {ref.uid}"
         about = ObjectReference(

@@ -52,7 +52,7 @@ class ControllerManager:
 
     @property
     def counters(self) -> dict[str, Counters]:
-        """What each controller has done, by name."""
+        """The counts of each controller's work, by name."""
         return {runner.name: runner.counters for runner in self._runners}
 
     def collect(self) -> Iterator[Any]:

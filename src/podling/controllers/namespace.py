@@ -1,4 +1,4 @@
-"""Emptying namespaces that are going away.
+"""Deletion of the contents of terminating namespaces.
 
 Flow: a namespace with a deletion timestamp is marked Terminating; its pods are deleted first, and only
 when none is left everything else is (so that what pods need outlives them); when nothing is left, the
@@ -6,7 +6,7 @@ when none is left everything else is (so that what pods need outlives them); whe
 
 Guarantees: nothing new can appear meanwhile (admission refuses it), the finalizer leaves only after a pass
 that found nothing, and the conditions say what is still there and which finalizers hold it. While a server
-behind an APIService does not answer nobody knows what it keeps there: the namespace stays.
+behind an APIService does not answer, its objects are unknown: the namespace stays.
 
 Upstream: ``pkg/controller/namespace/deletion``.
 """
@@ -35,12 +35,12 @@ from podling.machinery.scheme import RESOURCES, Resource
 
 FINALIZER = "kubernetes"
 FINALIZER_ESTIMATE_SECONDS = 15
-"""How long we guess that somebody else's finalizer takes."""
+"""The estimated time until another client removes its finalizer."""
 
 
 @dataclass(slots=True)
 class Remains:
-    """What a pass over a namespace found still there, and what it failed to delete."""
+    """The remaining objects of a namespace after a pass, and the failed deletions."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     """Objects left, by ``<resource>.<group>``."""
@@ -144,7 +144,7 @@ def _finalizers_remaining(finalizers: dict[str, int]) -> tuple[str, str, str, bo
 
 
 def deletable_resources() -> tuple[list[Resource], list[Resource]]:
-    """What a namespace may hold: first pods, then everything else."""
+    """Return the namespaced resources: first pods, then all others."""
     every = [
         resource
         for resource in RESOURCES
@@ -155,7 +155,7 @@ def deletable_resources() -> tuple[list[Resource], list[Resource]]:
 
 
 def custom_resources(definitions: Iterable[CustomResourceDefinition]) -> list[Resource]:
-    """What a namespace may hold beside the built-in kinds."""
+    """Return the namespaced resources that are not built in."""
     return [
         stored_resource(each)
         for each in definitions
@@ -167,7 +167,7 @@ class NamespaceController(Controller):
     name: ClassVar[str] = "namespace-controller"
     workers: ClassVar[int] = 10
     backoff_seconds_max: ClassVar[float] = 60.0
-    """Whatever keeps a namespace from going, it is looked at again every minute."""
+    """A namespace that cannot be emptied is retried every minute."""
 
     def __init__(self, context: ControllerContext, others: OtherApis = NO_OTHER_APIS) -> None:
         """``others``: what other servers keep in namespaces."""
@@ -234,7 +234,7 @@ class NamespaceController(Controller):
                 remains.errors.append(str(error))
 
     async def _delete_elsewhere(self, namespace: str, remains: Remains) -> None:
-        """Ask other servers for the end of what they keep."""
+        """Request the deletion of the objects of aggregated API servers."""
         for resource in self._others.resources():
             if not resource.namespaced or not {"list", "delete"} <= set(resource.verbs):
                 continue
@@ -259,7 +259,7 @@ class NamespaceController(Controller):
                     raise
 
     async def _delete_kind(self, namespace: str, resource: Resource) -> tuple[Any, ...]:
-        """Ask for the end of every object of one resource; returns those that are still there."""
+        """Request the deletion of every object of one resource. Return the objects that remain."""
         kind: type[Any] = resource.type
         listing = await self.client.list(kind, namespace)
         if not listing.items:

@@ -1,6 +1,6 @@
-"""What other servers keep in a cluster's namespaces: the door through which they are emptied.
+"""The protocol to delete the objects of aggregated API servers when their namespace is deleted.
 
-Whoever knows the servers behind APIServices implements it; a control plane without any has none.
+The API server implements it for the servers behind APIServices; other control planes have none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class OtherApis(Protocol):
     """Everything but ``resources`` raises ``ApiError``."""
 
     def resources(self) -> Sequence[Resource]:
-        """What other servers serve, each resource in one version, as far as they answer."""
+        """Return the resources of aggregated API servers that answer, each in one version."""
         ...
 
     async def list(self, resource: Resource, namespace: str) -> Sequence[ApiObject]:
@@ -24,7 +24,7 @@ class OtherApis(Protocol):
         ...
 
     async def delete(self, resource: Resource, namespace: str, name: str = "") -> None:
-        """Ask for the end of one object, or of all of them."""
+        """Request the deletion of one object, or of all."""
         ...
 
 

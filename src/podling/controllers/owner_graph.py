@@ -1,7 +1,7 @@
-"""Everything in the cluster and what it belongs to, as the garbage collector needs it.
+"""The graph of all objects and their owners, for the garbage collector.
 
-Fed by informers, so it may lag behind; it says which objects are worth a look after a change, and the
-collector asks the server itself before it deletes anything on account of an owner that is not here.
+Informers feed it, so it may lag; it names the objects to check after a change, and the collector reads from
+the server itself before it deletes an object for an owner that is absent.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class OwnerGraph:
         return self._items.get(uid)
 
     def dependents(self, uid: str) -> list[Item]:
-        """What says that it belongs to ``uid``, in the order in which it was seen."""
+        """Return the objects with an owner reference to ``uid``, in the order in which they were seen."""
         return [self._items[each] for each in self._dependents.get(uid, ())]
 
     def blocking_dependents(self, uid: str) -> list[Item]:
@@ -142,7 +142,7 @@ class OwnerGraph:
         return False
 
     def _misnamed_dependents(self, owner: Item) -> list[str]:
-        """What named a new object by UID before it was seen, and is wrong about the rest."""
+        """Return the objects that named a new object by UID before it was seen, with wrong coordinates."""
         found = []
         for item in self.dependents(owner.uid):
             ref = item.reference_to(owner.uid)

@@ -20,7 +20,7 @@ def is_controlled_by(obj: ApiObject, owner: ApiObject) -> bool:
 
 
 def controller_reference(owner: ApiObject) -> OwnerReference:
-    """How an object says that ``owner`` manages it."""
+    """Return the controller reference to ``owner``."""
     return OwnerReference(
         api_version=owner.api_version,
         kind=owner.kind,
@@ -32,7 +32,7 @@ def controller_reference(owner: ApiObject) -> OwnerReference:
 
 
 def resource_named(ref: OwnerReference) -> Resource | None:
-    """The resource that a reference names, in whatever version; None for an unknown kind."""
+    """Return the resource of a reference, in any version; None for an unknown kind."""
     group, version = split_group_version(ref.api_version)
     exact = by_kind(group, version, ref.kind)
     if exact is not None:
@@ -42,13 +42,13 @@ def resource_named(ref: OwnerReference) -> Resource | None:
 
 
 def is_kind_of(ref: OwnerReference, resource: Resource) -> bool:
-    """Return whether a reference names the kind of ``resource``, in whatever version."""
+    """Return whether a reference names the kind of ``resource``, in any version."""
     group, _ = split_group_version(ref.api_version)
     return (group, ref.kind) == (resource.group, resource.kind)
 
 
 def owner_key(ref: OwnerReference, dependent: ObjectMeta, resource: Resource) -> Key:
-    """Where the owner must be: in the dependent's own namespace, or in none."""
+    """Return the namespace of the owner: the dependent's own, or none."""
     return Key(dependent.namespace or "" if resource.namespaced else "", ref.name)
 
 

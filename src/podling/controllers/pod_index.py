@@ -1,4 +1,4 @@
-"""Indexes over the shared pod informer, by the names under which several controllers ask for pods."""
+"""Indexes over the shared pod informer, under the names that several controllers use."""
 
 from __future__ import annotations
 

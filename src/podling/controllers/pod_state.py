@@ -1,4 +1,4 @@
-"""What controllers of pods ask of a pod: is it active, ready, available, and which to give up first. Pure.
+"""The state of a pod for its controller: active, ready, available; and the order of deletions. Pure.
 
 Upstream: ``pkg/controller/controller_utils.go`` and ``pkg/api/v1/pod/util.go``.
 """
@@ -48,7 +48,7 @@ def is_available(pod: Pod, min_ready_seconds: int, now: datetime) -> bool:
 
 
 def seconds_to_next_available(pods: Iterable[Pod], min_ready_seconds: int, now: datetime) -> float | None:
-    """How long until the next ready pod becomes available; None if none is on its way."""
+    """Return the time until the next ready pod becomes available; None if none will."""
     if not min_ready_seconds:
         return None
     moments = (available_at(pod, min_ready_seconds) for pod in pods)

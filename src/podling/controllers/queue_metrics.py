@@ -1,6 +1,6 @@
 """The controllers' queues as metrics, under Kubernetes' names of metrics and of queues.
 
-Counting is the queues' own; everything else is worked out when somebody reads it.
+The queues count; all else is computed when the metrics are read.
 Source of names and labels: ``component-base/metrics/prometheus/workqueue``.
 """
 
@@ -28,7 +28,7 @@ _OWN_NAMES = {
     "root-ca-certificate-publisher-controller": "root_ca_cert_publisher",
     "ttl-after-finished-controller": "ttl_jobs_to_delete",
 }
-"""What Kubernetes calls the queue of a controller, where that is not the controller's name."""
+"""Kubernetes' names of queues that differ from their controllers' names."""
 
 
 def queue_name(controller: str) -> str:

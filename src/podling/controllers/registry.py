@@ -1,6 +1,6 @@
-"""Every controller of a cluster, by name: what a control plane runs unless it is told otherwise.
+"""Every controller of a cluster, by name, as a control plane runs them by default.
 
-A controller's module is imported when it is asked for, so a process that runs a few pays for those alone.
+A controller's module is imported at its first use, so a process that runs a few loads only those.
 Names are those of ``kube-controller-manager --controllers``.
 """
 

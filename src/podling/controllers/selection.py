@@ -1,4 +1,4 @@
-"""Which controllers run: the semantics of ``kube-controller-manager --controllers``.
+"""The selection of controllers to run, with the semantics of ``kube-controller-manager --controllers``.
 
 ``*`` stands for all that are on by default, ``name`` switches one on, ``-name`` off. The first entry that
 names a controller decides. Source: ``k8s.io/controller-manager/app`` (``IsControllerEnabled``) and

@@ -1,8 +1,8 @@
-"""Approving the requests for certificates by which nodes join the cluster and renew what they have.
+"""Approval of certificate requests with which nodes join the cluster and renew their certificates.
 
-A request for a kubelet's client certificate is approved if whoever made it may create
-``certificatesigningrequests/nodeclient``, or ``selfnodeclient`` where a node asks for itself. Rights may be
-given later: until they are, the request is looked at again now and then. All others wait for a person.
+A request for a kubelet's client certificate is approved if its user may create
+``certificatesigningrequests/nodeclient``, or ``selfnodeclient`` for a node's own certificate. Rights may be
+granted later: until then, the controller retries the request. All others wait for an administrator.
 
 Upstream: ``pkg/controller/certificates/approver``.
 """
@@ -51,7 +51,7 @@ class CertificateApprovingController(Controller):
         return AwaitChange()
 
     async def _may(self, request: CertificateSigningRequest, asked: Recognized) -> bool:
-        """Return whether whoever made the request may create what it was recognised as."""
+        """Return whether the request's user may create the subresource of its kind."""
         spec = request.spec
         attributes = ResourceAttributes(
             group="certificates.k8s.io",

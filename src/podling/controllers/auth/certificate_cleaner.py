@@ -1,4 +1,4 @@
-"""Removing requests for certificates that nobody needs any more, once an hour.
+"""Deletion of old certificate requests, once an hour.
 
 Upstream: ``pkg/controller/certificates/cleaner``.
 """

@@ -1,7 +1,7 @@
-"""Signing approved requests for certificates, for the signers that every cluster has.
+"""Signing of approved certificate requests, for the signers that every cluster has.
 
-A request that its signer's rules do not allow gets the condition ``Failed`` and is not looked at again. The
-authority's key is not here: a ``Signer`` is given, by whoever keeps the key.
+A request that its signer's rules do not allow gets the condition ``Failed`` and is final. The authority's key
+is not here: the ``Signer`` holds it.
 
 Upstream: ``pkg/controller/certificates/signer``.
 """
@@ -24,7 +24,7 @@ from podling.machinery.certificates import pem_of, wanted
 
 
 class Signer(Protocol):
-    """Whoever has the authority's key."""
+    """The holder of the authority's key."""
 
     def sign(self, request: bytes, usages: Sequence[str], seconds: int | None) -> bytes:
         """A certificate (PEM) for a request (PEM) for ``seconds``, or for as long as may be.

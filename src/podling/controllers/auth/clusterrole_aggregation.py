@@ -1,7 +1,7 @@
-"""Filling cluster roles that are the sum of others: those with an ``aggregationRule``.
+"""Aggregation of cluster roles: the rules of those with an ``aggregationRule``.
 
 Their rules are the rules of all cluster roles that a selector names, in the order of names, each once.
-Whatever somebody else writes into them is replaced. Upstream: ``pkg/controller/clusterroleaggregation``.
+Rules that other clients write into them are replaced. Upstream: ``pkg/controller/clusterroleaggregation``.
 """
 
 from __future__ import annotations

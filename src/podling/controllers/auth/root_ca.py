@@ -1,7 +1,7 @@
 """The cluster's root certificate in every active namespace: the ConfigMap ``kube-root-ca.crt``.
 
-Pods get it mounted beside their token, to know the API server by. Its content is kept as it should be,
-whoever changes it. Upstream: ``pkg/controller/certificates/rootcacertpublisher``.
+Pods get it mounted beside their token, to verify the API server. The controller restores its content after
+any change. Upstream: ``pkg/controller/certificates/rootcacertpublisher``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tokens in Secrets: for Secrets of the type ``kubernetes.io/service-account-token``.
 
-Pods get their tokens from their kubelet; this is the older way, still asked for by programs outside the
+Pods get their tokens from their kubelet; this is the older way, still used by programs outside the
 cluster. A Secret that names an account gets a token bound to the Secret itself (so that deleting it ends
 the token), the root certificate and its namespace; when the account goes, so does the Secret.
 
@@ -89,7 +89,7 @@ class ServiceAccountTokensController(Controller):
         return AwaitChange()
 
     async def _account(self, key: Key) -> ServiceAccount | None:
-        """The account; where the view has none, the server is asked before a Secret is deleted for it."""
+        """Return the account, read from the server if the informer has none: a Secret is deleted for it."""
         held = self._accounts.get(key)
         if held is not None:
             return held

@@ -1,4 +1,4 @@
-"""Which endpoints a service has: where its pods are, and which of them are ready. Pure.
+"""The endpoints of a service: the addresses of its pods, and their readiness. Pure.
 
 Upstream: ``k8s.io/endpointslice`` and ``pkg/controller/endpointslice``.
 """
@@ -49,7 +49,7 @@ def may_serve(pod: Pod) -> bool:
 
 
 def relevant(pod: Pod) -> tuple[object, ...]:
-    """What of a pod can change an endpoint."""
+    """Return the fields of a pod that its endpoint depends on."""
     metadata, spec, status = pod.metadata, pod.spec, pod.status
     return (
         metadata.labels,
@@ -121,7 +121,7 @@ def endpoint_of(service: Service, pod: Pod, node: Node | None, type_: str) -> En
 
 
 def _hints(service: Service, *, ready: bool, zone: str | None, node: str | None) -> EndpointHints | None:
-    """Whose traffic should come here, as ``trafficDistribution`` wants it."""
+    """Return the hints of an endpoint for ``trafficDistribution``."""
     wanted = service.spec.traffic_distribution
     if not ready or not zone or wanted not in ("PreferClose", "PreferSameZone", "PreferSameNode"):
         return None

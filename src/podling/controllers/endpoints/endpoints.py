@@ -117,7 +117,7 @@ class EndpointsController(ServicePodsController):
         self._endpoints.add_handler(self._left_over, self.enqueue_new, self.enqueue)
 
     def _left_over(self, endpoints: Endpoints) -> None:
-        """At the start: objects whose service went while nobody watched."""
+        """Enqueue, at the start, objects whose service was deleted while the controller was not running."""
         if endpoints.metadata.labels.get(MANAGED_BY) == MANAGER:
             self.enqueue(endpoints)
 

@@ -1,7 +1,7 @@
 """Slices for Endpoints that users write by hand: for services without a selector.
 
-The service proxy and DNS read slices only; what somebody put into an Endpoints object reaches them through
-here. Endpoints that say ``skip-mirror``, or that a controller keeps, are left alone. Upstream:
+The service proxy and DNS read slices only; this controller copies the addresses of Endpoints objects for
+them. Endpoints with the label ``skip-mirror``, or that a controller keeps, are left alone. Upstream:
 ``pkg/controller/endpointslicemirroring``.
 """
 

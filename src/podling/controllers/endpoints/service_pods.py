@@ -1,4 +1,4 @@
-"""What controllers of endpoints share: a service is looked at again when a pod that it selects changes."""
+"""Shared by controllers of endpoints: a change of a pod requeues the services that select it."""
 
 from __future__ import annotations
 

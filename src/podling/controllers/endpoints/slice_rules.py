@@ -1,8 +1,8 @@
-"""How endpoints are spread over slices. Pure.
+"""The distribution of endpoints over slices. Pure.
 
 Endpoints stay in the slice they are in, so that a change touches as few slices as it can: those no longer
 wanted leave, changed ones are replaced in place, new ones fill slices that change anyway, then others with
-room, then new slices of at most 100. Upstream: ``k8s.io/endpointslice``.
+free capacity, then new slices of at most 100. Upstream: ``k8s.io/endpointslice``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Identity = tuple[tuple[str, ...], str]
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose slices these are: what new ones are named after, carry and belong to."""
+    """The owner of slices: the name, labels and owner reference of new ones."""
 
     name: str
     namespace: str
@@ -51,7 +51,7 @@ class Changes:
 
 
 def arrange(owner: Owner, slices: Sequence[EndpointSlice], wanted: Desired) -> Changes:
-    """What makes ``slices`` hold what is wanted."""
+    """Return the changes that bring ``slices`` to the desired endpoints."""
     changes = Changes()
     by_group: dict[Group, list[EndpointSlice]] = {}
     for each in slices:

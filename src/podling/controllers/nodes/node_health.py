@@ -1,4 +1,4 @@
-"""Whether a node still gives signs of life, and what its conditions become when it does not. Pure.
+"""The health of a node by its heartbeats, and the conditions of a node without them. Pure.
 
 A sign of life is a *change*: of the Ready condition's heartbeat time, or of the lease's renew time. When it
 happened is read from our own clock, never from the node's, so clocks may differ. A node is given up
@@ -27,7 +27,7 @@ WATCHED_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What was last seen of a node's heartbeat and lease, and when on our clock something changed."""
+    """A node's heartbeat and lease as last seen, and the time of their last change on our clock."""
 
     uid: str
     heartbeat: datetime | None

@@ -1,9 +1,9 @@
-"""Noticing that nodes went silent, and telling everybody: conditions, taints, pods that are not ready.
+"""Nodes without heartbeats: their conditions, their taints, and their pods' readiness.
 
 Flow, for every node, each 5 s: look for signs of life (``node_health``); when there is none for too long its
 conditions become Unknown and its pods not ready. A node that was seen not ready on the *previous* look waits
-to be tainted NoExecute, at the rate that the state of its zone allows (``zones``); who then evicts its pods
-is ``taint_eviction``. NoSchedule taints follow a node's conditions at once and without a rate.
+to be tainted NoExecute, at the rate that the state of its zone allows (``zones``); ``taint_eviction`` then
+evicts its pods. NoSchedule taints follow a node's conditions at once and without a rate.
 
 Keys: a node's name; a pod newly bound to a node; and two passes over everything, ``MONITOR`` and ``TAINT``.
 Upstream: ``pkg/controller/nodelifecycle/node_lifecycle_controller.go``.
@@ -91,7 +91,7 @@ class NodeLifecycleController(Controller):
         return await self._follow_node(key)
 
     async def _follow_node(self, key: Key) -> AwaitChange:
-        """Keep a node's NoSchedule taints as its conditions ask for, and its old labels equal to new ones."""
+        """Bring a node's NoSchedule taints to its conditions, and its old labels to the new ones."""
         node = self._nodes.get(key)
         if node is not None:
             add, remove = taint_rules.state_taints(node), taint_rules.stale_state_taints(node)
@@ -172,7 +172,7 @@ class NodeLifecycleController(Controller):
             raise
 
     async def _want_taints(self, node: Node, ready: str) -> None:
-        """Bring a node's NoExecute taint nearer to what its observed readiness asks for."""
+        """Bring a node's NoExecute taint closer to its observed readiness."""
         name = node.metadata.name or ""
         if ready == "True":
             await self._untaint(node)

@@ -1,4 +1,4 @@
-"""Whether a node is one that a node selector names. Pure.
+"""Matching of nodes by node selectors. Pure.
 
 Upstream: ``k8s.io/component-helpers/scheduling/corev1/nodeaffinity``.
 """

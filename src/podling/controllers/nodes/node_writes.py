@@ -1,4 +1,4 @@
-"""Changing a node's taints, whoever else changes the node at the same time."""
+"""Changes of a node's taints, safe beside concurrent changes of the node."""
 
 from __future__ import annotations
 

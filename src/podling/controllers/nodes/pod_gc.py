@@ -1,9 +1,9 @@
-"""Removing pods that nobody looks after any more.
+"""Deletion of pods that no kubelet handles any more.
 
-Every 20 s four kinds of pods are looked for, and each such pod is failed (if it had not ended) and removed
-without grace, because no kubelet will do it:
+Every 20 s the controller collects four kinds of pods, fails each (if it had not ended) and deletes it without
+grace:
 
-* *orphaned*: bound to a node that does not exist, and did not 40 s ago either, nor when asked again;
+* *orphaned*: bound to a node that does not exist, and did not 40 s ago either, nor by a new read;
 * *terminating* on a node that is not ready and whose operator said it is out of service;
 * *terminating* before it was ever bound;
 * *terminated*, beyond 12,500 of them in the cluster: evicted ones first, then the oldest.
@@ -127,7 +127,7 @@ class PodGCController(Controller):
                     await self._remove(pod, failed(disrupted(pod, REASON, MESSAGE, now)))
 
     async def _exists(self, node: str) -> bool:
-        """Ask the server itself: the view may be old. Not knowing counts as existing."""
+        """Read from the server itself: the informer may lag. An error counts as existing."""
         try:
             await self.client.get(Node, node)
         except ApiError as error:

@@ -45,7 +45,11 @@ Fate = Stay | Leave
 
 
 def decide(pod: Pod, taints: tuple[Taint, ...], deadline: datetime | None, now: datetime) -> Fate:
-    """What becomes of a pod on a node with these NoExecute taints; ``deadline``: set before, or None."""
+    """Return the decision about a pod on a node with these NoExecute taints.
+
+    Args:
+        deadline: set before, or None.
+    """
     if not taints:
         return Stay()
     used = matching_tolerations(taints, pod.spec.tolerations)

@@ -1,4 +1,4 @@
-"""Taints and tolerations: which taints a node's state asks for, and which a pod puts up with. Pure.
+"""Taints and tolerations: the taints that follow from a node's state, and those that a pod tolerates. Pure.
 
 Upstream: ``k8s.io/component-helpers/scheduling/corev1``, ``pkg/util/taints`` and the condition table of
 ``pkg/controller/nodelifecycle``.
@@ -37,10 +37,10 @@ CONDITION_TAINTS: Final = {
     ("PIDPressure", "True"): PID_PRESSURE,
     ("NetworkUnavailable", "True"): NETWORK_UNAVAILABLE,
 }
-"""The NoSchedule taint that a node's condition with this status asks for."""
+"""The NoSchedule taint of each node condition and status."""
 
 MANAGED_KEYS: Final = frozenset({*CONDITION_TAINTS.values(), UNSCHEDULABLE})
-"""NoSchedule taints that follow the node's state alone: whoever else sets them, they go."""
+"""NoSchedule taints that follow the node's state alone: the controller removes those of other writers."""
 
 
 def same(one: Taint, other: Taint) -> bool:
@@ -53,7 +53,7 @@ def has(taints: Iterable[Taint], wanted: Taint) -> bool:
 
 
 def state_taints(node: Node) -> tuple[Taint, ...]:
-    """The NoSchedule taints that the node's conditions and ``spec.unschedulable`` ask for."""
+    """Return the NoSchedule taints that follow from the node's conditions and ``spec.unschedulable``."""
     keys = [
         CONDITION_TAINTS[condition.type, condition.status]
         for condition in node.status.conditions
@@ -65,7 +65,7 @@ def state_taints(node: Node) -> tuple[Taint, ...]:
 
 
 def stale_state_taints(node: Node) -> tuple[Taint, ...]:
-    """The managed NoSchedule taints that the node carries and its state does not ask for any more."""
+    """Return the managed NoSchedule taints of the node that no longer follow from its state."""
     wanted = state_taints(node)
     return tuple(
         taint

@@ -1,7 +1,7 @@
-"""How fast nodes of a zone may be evicted, given how much of the zone is down. Pure.
+"""The rate of evictions from a zone's nodes, by the share of the zone that is down. Pure.
 
-When a whole zone goes silent it is more likely that we cannot see it than that all its machines died:
-the more of the cluster is down, the less is done about it. A zone with most nodes down is emptied
+When a whole zone stops its heartbeats, a network failure is more likely than the loss of all machines: the
+more of the cluster is down, the fewer nodes are evicted. A zone with most nodes down is emptied
 slowly, or not at all when it is small; if *every* zone is down, nothing is evicted.
 
 Upstream: ``handleDisruption`` and ``ComputeZoneState`` in ``pkg/controller/nodelifecycle``.
@@ -74,10 +74,10 @@ def rate_of(state: ZoneState, size: int, rates: Rates) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the zones' states ask for.
+    """The consequences of the zones' states.
 
-    ``rates`` holds the zones whose rate is to be set anew; ``stop`` asks to take all NoExecute taints
-    back, ``resume`` to count every node as alive from now on.
+    ``rates`` holds the zones with a new rate; ``stop`` removes all NoExecute taints, ``resume`` counts every
+    node as healthy from now on.
     """
 
     states: Mapping[str, ZoneState]
@@ -135,7 +135,7 @@ class TaintQueue:
         return node
 
     def seconds_to_token(self, now: float) -> float:
-        """How long until the rate allows another node; infinite at rate 0."""
+        """Return the seconds until the rate allows another node; infinite at rate 0."""
         if self.rate <= 0:
             return float("inf")
         self._tokens = min(1.0, self._tokens + (now - self._at) * self.rate)

@@ -1,8 +1,8 @@
-"""Making volumes for claims out of folders of the machine, so that a claim needs nobody's help.
+"""Provisioning of volumes from directories of the machine, without an administrator.
 
-The class ``standard`` is the default one unless somebody marks another. For each claim of a class whose
-provisioner is ours a volume is made, already meant for that claim, and its folder; the binder does the rest.
-When the claim goes and the class says Delete, the folder goes with all that is in it, then the volume.
+The class ``standard`` is the default one unless another is marked so. For each claim of a class with our
+provisioner the controller creates a directory and a volume reserved for that claim; the binder binds them.
+When the claim is deleted and the policy is Delete, it removes the directory, then the volume.
 
 Guarantees: a folder is removed only for a volume that we made, that was released, and whose policy says
 Delete. Sizes are recorded and not enforced. All nodes must see the same folder: this is for nodes of one

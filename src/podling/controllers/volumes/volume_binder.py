@@ -1,14 +1,14 @@
-"""Binding claims to persistent volumes, one to one, and releasing volumes whose claim is gone.
+"""Binding of claims to persistent volumes, one to one, and release of volumes without their claim.
 
 Both sides name each other: first the volume names the claim (that reserves it), then the claim the volume.
-Every step can be repeated, and a claim is Bound only once both are written. Two tries for one claim may each
-reserve a volume, when the first one's answer was lost: once the claim has named its volume, the other is free
-again. Whichever side changes, both ends are looked at, so what was left half done is finished then.
+Every step can be repeated, and a claim is Bound only once both are written. Two attempts for one claim may
+each reserve a volume, when the first response was lost: once the claim has named its volume, the other is
+free again. A change of either side checks both, so an incomplete binding is finished then.
 
 A claim whose class says ``WaitForFirstConsumer`` waits for a pod that uses it to be placed on a node, and
-then gets a volume that this node can reach. A claim whose class has a provisioner waits for that one, which
-is a program of its own, and which disposes of what it made. Nothing is deleted or wiped here: a volume whose
-policy is Delete or Recycle and that nobody can dispose of becomes Failed and says why.
+then gets a volume that this node can reach. A claim whose class has a provisioner waits for that program,
+which also deletes its volumes. The binder deletes and wipes nothing: a volume with the policy Delete or
+Recycle and without a provisioner becomes Failed, with a message.
 
 Upstream: ``pkg/controller/volume/persistentvolume``.
 """
@@ -135,7 +135,7 @@ class VolumeBinderController(Controller):
         await self._bind(volume, claim)
 
     async def _find(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-        """A volume for a claim that names none; tells why there is none."""
+        """Return a volume for a claim that names none; without one, record the reason as an event."""
         named = rules.reserved(claim, self._volumes.by_index(BY_CLAIM, str(key_of(claim))))
         if named is not None:
             return named
@@ -224,11 +224,14 @@ class VolumeBinderController(Controller):
                 await self._release(volume)
             else:
                 await self.client.update(rules.unbound(volume))
-        # else the claim's own run, which every change of the volume asks for, completes the binding
+        # else the claim's own run, which every change of the volume requests, completes the binding
 
     async def _claim_of(self, volume: PersistentVolume, ref: ObjectReference) -> PersistentVolumeClaim | None:
-        """The very claim that the volume names. Before "gone" counts, the server itself is asked: data are
-        given up for it, and our copy of the claims may be behind the one of the volumes."""
+        """Return the claim with the UID that the volume names.
+
+        Before returning None, read from the server itself: data are deleted for it, and the informer of
+        claims may lag behind the one of volumes.
+        """
         claim = self._claims.get(Key(ref.namespace or "", ref.name or ""))
         known = claim is not None and claim.metadata.uid == ref.uid
         if not known and volume.status.phase not in ("Released", "Failed"):

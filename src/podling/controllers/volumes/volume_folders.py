@@ -1,7 +1,7 @@
-"""Where volumes made by the directory provisioner keep their data: one folder each.
+"""Directories with the data of provisioned volumes, one each.
 
-The only place among the controllers that touches files, and so the only one that must be on the machine
-that its nodes share. ``NoFolders`` stands in where nothing is written at all (simulations).
+No other module of the controllers touches files, so only this one must run on the machine that the nodes
+share. ``NoFolders`` stands in where nothing is written at all (simulations).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Folders(Protocol):
     """Makes and removes the folders of volumes."""
 
     def path(self, name: str) -> Path:
-        """Where the volume ``name`` is."""
+        """Return the path of the volume ``name``."""
         ...
 
     async def make(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Which persistent volume serves a claim, and what both say then. Pure.
+"""The choice of a persistent volume for a claim, and the statuses of both. Pure.
 
 Upstream: ``pkg/controller/volume/persistentvolume`` and ``component-helpers/storage/volume``.
 """
@@ -74,9 +74,9 @@ def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim, *, of_clas
 
 
 def refusal(volume: PersistentVolume, claim: PersistentVolumeClaim) -> tuple[str, str] | None:
-    """Why the volume that an unbound claim asks for by name is not to be had: reason and message.
+    """Return why the volume that an unbound claim names cannot be bound: reason and message.
 
-    One that names the claim in turn was meant by whoever wrote that, and is not measured.
+    A volume that names the claim in turn was reserved on purpose, and its size is not compared.
     """
     if is_meant_for(volume, claim):
         return None
@@ -99,7 +99,7 @@ def loss(volume: PersistentVolume | None, claim: PersistentVolumeClaim) -> tuple
 
 
 def reserved(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> PersistentVolume | None:
-    """The first volume that names the claim and can hold what it asks for, whatever their classes are."""
+    """Return the first volume that names the claim and is large enough, of any class."""
     meant = (volume for volume in volumes if is_meant_for(volume, claim))
     return next((volume for volume in meant if not satisfies(volume, claim, of_class=False)), None)
 
@@ -132,7 +132,7 @@ def _size(volume: PersistentVolume) -> tuple[Quantity, str]:
 
 
 def claim_reference(claim: PersistentVolumeClaim) -> ObjectReference:
-    """How a volume names the claim that it is for."""
+    """Return the reference from a volume to its claim."""
     metadata = claim.metadata
     return ObjectReference(
         api_version="v1",
@@ -160,9 +160,9 @@ def volume_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persis
 
 
 def unbound(volume: PersistentVolume) -> PersistentVolume:
-    """``volume`` without the claim that got another one.
+    """Return ``volume`` without the claim that got another one.
 
-    What this controller wrote is taken back. A reservation that somebody else wrote stays one, for the next
+    The controller removes its own reference. A reservation by another writer stays one, for the next
     claim of that name: only the UID goes.
     """
     ref = volume.spec.claim_ref

@@ -1,9 +1,9 @@
-"""Starting jobs on a schedule.
+"""Creation of Jobs on a schedule.
 
 Flow of one run: take finished jobs off the list of active ones, delete those beyond the history, start the
 run that is due (at most one: of several that were missed only the last counts), and come back when the
-next is. A run's job is named by its scheduled minute, so no run is ever started twice, whatever is
-forgotten or repeated. Upstream: ``pkg/controller/cronjob/cronjob_controllerv2.go``.
+next is. A run's job is named by its scheduled minute, so no run is ever started twice, even after a
+restart. Upstream: ``pkg/controller/cronjob/cronjob_controllerv2.go``.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class CronJobController(Controller):
             self._tell(cron_job, "Warning", "UnparseableSchedule", text)
             return None
 
-    # What has become of earlier runs
+    # Earlier runs
 
     async def _reviewed(self, cron_job: CronJob, jobs: list[Job]) -> CronJobStatus:
         """The status after a look at the jobs there are."""

@@ -1,4 +1,4 @@
-"""Which run of a cron job is due, and which old jobs may go. Pure.
+"""The due run of a CronJob, and the old Jobs to delete. Pure.
 
 Upstream: ``pkg/controller/cronjob/utils.go``.
 """
@@ -90,7 +90,7 @@ def job_for(cron_job: CronJob, time: datetime, schedule: Schedule) -> Job:
 
 
 def reference(job: Job) -> ObjectReference:
-    """How a cron job's status names an active job."""
+    """Return the reference to an active Job in a CronJob's status."""
     metadata = job.metadata
     return ObjectReference(
         api_version=job.api_version,

@@ -32,8 +32,8 @@ FAILED_BACKOFF_SECONDS_MAX = 900.0
 
 
 class FailureBackoff:
-    """How long a node's failed daemon pods are left before they are replaced: 1 s doubling to 15 min,
-    beginning anew after half an hour without a failure."""
+    """The back-off before a node's failed daemon pod is replaced: 1 s doubling to 15 min, reset after half an
+    hour without a failure."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[Key, str], tuple[float, float]] = {}  # delay and when it began

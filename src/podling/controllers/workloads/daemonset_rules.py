@@ -1,4 +1,4 @@
-"""Which nodes run a daemon set's pod, and which pods are made, deleted and replaced. Pure.
+"""The nodes that run a DaemonSet's pod, and the pods to create, delete and replace. Pure.
 
 A node runs the pod if it matches the pod's node selector and required affinity, and the pod tolerates its
 taints; a pod that is there already may stay as long as it tolerates the NoExecute ones. Updates replace old
@@ -46,7 +46,7 @@ _TOLERATED = (
 )
 
 
-# Where pods belong
+# Placement
 
 
 GENERATION_LABEL = "pod-template-generation"
@@ -92,7 +92,7 @@ def node_of(pod: Pod) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Belongs:
-    """Whether a node should run the pod, and whether one that is there may stay."""
+    """The verdict on a node: it should run the pod, and an existing pod may stay."""
 
     run: bool
     stay: bool
@@ -122,7 +122,7 @@ def _selects(spec: PodSpec, node: Node) -> bool:
     return selects_node(required, node)
 
 
-# What to make and delete
+# Creations and deletions
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ def _age(pod: Pod) -> tuple[datetime, str]:
 
 
 def plan(daemon_set: DaemonSet, nodes: Sequence[Node], pods: Mapping[str, list[Pod]], revision: str) -> Plan:
-    """What brings every node to what it should run; updates are not considered."""
+    """Return the creations and deletions for every node; updates are not considered."""
     result = Plan()
     for node in nodes:
         name = node.metadata.name or ""

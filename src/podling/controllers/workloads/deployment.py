@@ -135,7 +135,7 @@ class DeploymentController(Controller):
     async def _revise(
         self, deployment: Deployment, sets: list[ReplicaSet]
     ) -> tuple[Deployment, ReplicaSet | None, list[ReplicaSet]]:
-        """Tell the new replica set from the old, and bring its annotations and revision up to date."""
+        """Separate the new replica set from the old, and update its annotations and revision."""
         new = rules.find_new(deployment, sets)
         old = [each for each in sets if each is not new]
         if new is None:

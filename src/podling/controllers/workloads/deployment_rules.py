@@ -1,6 +1,6 @@
-"""How a deployment moves from its old replica sets to its new one: the arithmetic of roll-outs. Pure.
+"""The arithmetic of roll-outs: sizes of a Deployment's old and new replica sets. Pure.
 
-Every function says only which sizes are wanted now; the world then changes, and they are asked again.
+Every function returns the sizes for the present state; the controller calls it again after each change.
 Upstream: ``rolling.go``, ``sync.go`` and ``util/deployment_util.go`` in ``pkg/controller/deployment``.
 """
 
@@ -65,12 +65,12 @@ def is_rolling(deployment: Deployment) -> bool:
 
 
 def max_surge(deployment: Deployment) -> int:
-    """How many pods there may be beyond the wanted number during a roll-out."""
+    """Return the number of pods allowed beyond the desired number during a roll-out."""
     return _fence_posts(deployment)[0] if is_rolling(deployment) else 0
 
 
 def max_unavailable(deployment: Deployment) -> int:
-    """How many pods may be missing during a roll-out."""
+    """Return the number of pods that may be unavailable during a roll-out."""
     replicas = wanted(deployment)
     if not is_rolling(deployment) or replicas == 0:
         return 0
@@ -87,7 +87,7 @@ def _fence_posts(deployment: Deployment) -> tuple[int, int]:
     return most, (1 if most == 0 and least == 0 else least)
 
 
-# Which replica set is which
+# New and old replica sets
 
 
 def same_template(one: PodTemplateSpec | None, other: PodTemplateSpec | None) -> bool:
@@ -139,7 +139,7 @@ def only_one_to_scale(new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> Repl
 
 
 def new_size(deployment: Deployment, everyone: Iterable[ReplicaSet], current: int) -> int:
-    """What the new replica set, now at ``current``, may grow to; ``everyone`` includes it."""
+    """Return the size that the new replica set, now at ``current``, may grow to; ``everyone`` includes it."""
     replicas = wanted(deployment)
     if not is_rolling(deployment):
         return replicas
@@ -291,7 +291,7 @@ def _is_done(replica_set: ReplicaSet) -> bool:
 
 
 def size_annotations(deployment: Deployment) -> dict[str, str]:
-    """What a replica set's annotations say of the deployment's size."""
+    """Return a replica set's annotations about the Deployment's size."""
     replicas = wanted(deployment)
     most = min(replicas + max_surge(deployment), INT32_MAX)
     return {DESIRED_REPLICAS: str(replicas), MAX_REPLICAS: str(most)}

@@ -1,4 +1,4 @@
-"""What a deployment's status says of its roll-out. Pure.
+"""The status of a Deployment's roll-out. Pure.
 
 Upstream: ``progress.go`` and ``sync.go`` in ``pkg/controller/deployment``.
 """
@@ -183,7 +183,7 @@ def _progress_conditions(
 
 
 def _replica_failure(new: ReplicaSet | None, everyone: Sequence[ReplicaSet]) -> DeploymentCondition | None:
-    """What keeps replica sets from making pods, the new one's reason first."""
+    """Return the conditions of replica sets that failed to create pods, the new one's first."""
     for each in [*([new] if new is not None else []), *everyone]:
         failure = find(each.status.conditions, FAILURE)
         if failure is not None:

@@ -1,8 +1,8 @@
-"""Keeping the status of pod disruption budgets, which the eviction API obeys.
+"""The status of PodDisruptionBudgets, which the eviction API obeys.
 
-Flow: a change of a budget, or of a pod that matches it, makes its numbers be computed again
-(``disruption_rules``). How many pods should exist is asked of what owns them: deployments, replica sets,
-stateful sets, replication controllers. A budget that cannot be computed allows nothing, and says why.
+Flow: a change of a budget, or of a pod that matches it, computes its numbers again
+(``disruption_rules``). The owners of the pods state the expected number: deployments, replica sets, stateful
+sets, replication controllers. A budget that cannot be computed allows nothing, with a reason.
 
 A second, smaller loop takes the mark ``DisruptionTarget`` off pods whose disruption did not come.
 Upstream: ``pkg/controller/disruption``.
@@ -43,7 +43,7 @@ UNMANAGED = (
 
 
 class Uncountable(Exception):
-    """It cannot be told how many pods there should be."""
+    """The expected number of pods is unknown."""
 
 
 class DisruptionController(Controller):
@@ -113,7 +113,7 @@ class DisruptionController(Controller):
         return [pod for pod in pods if selector.matches(pod.metadata.labels)]
 
     async def _scale(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> int:
-        """How many pods the owners of these want together; pods without an owner are told of."""
+        """Return the sum of the replicas of these pods' owners; record an event about pods without one."""
         owners = {ref.uid: (ref, pod) for pod in pods if (ref := controller_of(pod)) is not None}
         unmanaged = any(controller_of(pod) is None for pod in pods)
         # By what is scaled: the replica sets of one deployment count once.
@@ -124,7 +124,7 @@ class DisruptionController(Controller):
         return sum(wanted.values())
 
     async def _scale_of(self, ref: OwnerReference, pod: Pod) -> tuple[str, int]:
-        """The UID of what is scaled (a replica set's deployment counts once), and what it asks for."""
+        """Return the UID of the scaled owner (the Deployment of a replica set), and its replicas."""
         resource, key = resource_named(ref), Key(pod.metadata.namespace or "", ref.name)
         if resource is resource_of(ReplicaSet):
             held = self._sets.get(key)

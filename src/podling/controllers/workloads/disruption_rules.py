@@ -1,15 +1,15 @@
-"""The arithmetic of disruption budgets: how many pods may be evicted now. Pure.
+"""The arithmetic of disruption budgets: the number of pods that may be evicted now. Pure.
 
 ===========================  ==========================  ===============================
-``spec``                     expected pods               healthy pods wanted
+``spec``                     expected pods               desired healthy pods
 ===========================  ==========================  ===============================
 ``minAvailable: 3``          the pods that match         3
-``minAvailable: 30%``        what their owners ask for   30 % of that, rounded up
-``maxUnavailable: 1``, ``%``  what their owners ask for   that less the share, rounded up
+``minAvailable: 30%``        their owners' replicas      30 % of that, rounded up
+``maxUnavailable: 1``, ``%``  their owners' replicas      that less the share, rounded up
 ===========================  ==========================  ===============================
 
-An evicted pod counts as gone from the moment the eviction API promised it, for at most two minutes: should
-it still be there then, the promise was not kept. Upstream: ``pkg/controller/disruption``.
+An evicted pod counts as gone from the moment the eviction API allowed it, for at most two minutes: a pod
+that still exists then counts again. Upstream: ``pkg/controller/disruption``.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ CONDITION = "DisruptionAllowed"
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """How many pods there should be, and how many of them healthy."""
+    """The expected number of pods, and the desired number of healthy ones."""
 
     pods: int
     healthy: int
 
 
 def needs_scale(budget: PodDisruptionBudget) -> bool:
-    """Return whether the pods' owners must be asked how many pods they want."""
+    """Return whether the budget needs the replicas of the pods' owners."""
     spec = budget.spec
     return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 
 
 def expectation(budget: PodDisruptionBudget, pods: int, scale: int) -> Expectation:
-    """What the budget expects of ``pods`` matching pods whose owners want ``scale``.
+    """Return the numbers that the budget expects for ``pods`` matching pods and the owners' ``scale``.
 
     Raises ValueError for a share that is no percentage.
     """

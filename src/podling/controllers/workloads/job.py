@@ -52,7 +52,7 @@ def is_finished(job: Job) -> bool:
 
 
 def target(job: Job) -> Verdict | None:
-    """How the job ends, if that is decided already."""
+    """The way the Job ends, if decided already."""
     for type_, succeeded in ((FAILURE_TARGET, False), (SUCCESS_TARGET, True)):
         found = find(job.status.conditions, type_)
         if found is not None and found.status == "True":
@@ -159,7 +159,7 @@ class JobController(Controller):
         backoff: Backoff,
         now: datetime,
     ) -> Step:
-        """What to create or delete now; what failed lately waits for its back-off."""
+        """Return the creations and deletions for now; recent failures wait for their back-off."""
         ordered = removal_order(active, pods, now)
         step = job_rules.next_step(job, active, ordered, accounted, sum(map(is_terminating, pods)))
         if not step.create:

@@ -26,7 +26,7 @@ FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX_FAILURES = "batch.kubernetes.io/job-index-failure-count"
 INDEX_IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count"
 UNCOUNTED_MAX = 500
-"""How many ended pods one step takes in: their UIDs are in the status for a while."""
+"""The number of ended pods that one step counts: their UIDs are in the status for a while."""
 
 
 def is_indexed(job: Job) -> bool:
@@ -57,7 +57,7 @@ def tracked(pod: Pod) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What has been counted after this step, and which pods need their finalizer no more."""
+    """The counts after this step, and the pods that need their finalizer no more."""
 
     succeeded: int
     failed: int
@@ -115,7 +115,7 @@ class _Ledger:
     uncounted_failed: list[str]
     completed: Indexes
     failed_indexes: Indexes
-    """What the status says; the next two are new."""
+    """The counts in the status; the next two are new."""
     new_completed: set[int] = field(default_factory=set)
     new_failed_indexes: set[int] = field(default_factory=set)
     release: list[Pod] = field(default_factory=list)
@@ -142,7 +142,7 @@ class _Ledger:
 
     @property
     def taken(self) -> int:
-        """How many pods the status will name."""
+        """The number of pods that the status will name."""
         return len(self.new_completed) + len(self.uncounted_succeeded) + len(self.uncounted_failed)
 
     def take_failure(self, pod: Pod) -> None:
@@ -251,7 +251,7 @@ def _by_failures(pod: Pod) -> int:
 
 
 def failure_count(pod: Pod) -> int:
-    """How often the pod's index had failed before this pod."""
+    """Return the number of failures of the pod's index before this pod."""
     return _number(pod, INDEX_FAILURES)
 
 
@@ -287,7 +287,7 @@ def index_history(job: Job, pods: Iterable[Pod]) -> tuple[int, int, datetime | N
 
 
 def finished_at(pod: Pod) -> datetime:
-    """When the pod ended, as well as it can be told."""
+    """Return the time when the pod ended, as far as known."""
     ends = [
         status.state.terminated.finished_at
         for status in pod.status.container_statuses

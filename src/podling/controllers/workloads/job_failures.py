@@ -1,4 +1,4 @@
-"""What a job's pod failure policy makes of a failed pod. Pure.
+"""The pod failure policy of a Job. Pure.
 
 Upstream: ``pkg/controller/job/pod_failure_policy.go``.
 """
@@ -22,14 +22,14 @@ COUNT = "Count"
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The first rule that matches a failed pod; ``message`` tells why, for FailJob."""
+    """The first rule that matches a failed pod; ``message``: the reason, for FailJob."""
 
     action: str = COUNT
     message: str = ""
 
 
 def match(policy: PodFailurePolicy | None, pod: Pod) -> Match:
-    """What to do about a failed pod; without a matching rule the failure counts."""
+    """Return the action for a failed pod; without a matching rule the failure counts."""
     for number, rule in enumerate(policy.rules if policy is not None else ()):
         message = _matches(rule, number, pod)
         if message is not None:

@@ -66,7 +66,7 @@ async def release(client: Client, pod: Pod) -> None:
     metadata = pod.metadata
     left = [each for each in metadata.finalizers if each != FINALIZER]
     patch = {"metadata": {"uid": metadata.uid, "finalizers": left or None}}
-    if left:  # whoever else holds it may let go at the same time
+    if left:  # other writers may remove their finalizers at the same time
         patch["metadata"]["resourceVersion"] = metadata.resource_version
     with unless_gone():
         await client.patch(Pod, metadata.name or "", patch, metadata.namespace)

@@ -1,4 +1,4 @@
-"""What a job still has to run, when it is over, and how long it waits after failures. Pure.
+"""The pods that a Job still has to run, its end, and its back-off after failures. Pure.
 
 Upstream: ``pkg/controller/job/job_controller.go`` and ``backoff_utils.go``.
 """
@@ -39,7 +39,7 @@ class Step:
 def next_step(
     job: Job, active: Sequence[Pod], ordered: Sequence[Pod], accounted: Account, terminating: int
 ) -> Step:
-    """What brings the number of active pods nearer to what is wanted; back-off is not considered.
+    """Return the creations and deletions towards the desired number of active pods, without back-off.
 
     Args:
         ordered: the active pods, those to give up first coming first.
@@ -91,7 +91,7 @@ def _to_remove(job: Job, ordered: Sequence[Pod], accounted: Account, surplus: in
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why a job is over; ``succeeded`` tells how."""
+    """The reason why a Job is over, and whether it succeeded."""
 
     succeeded: bool
     reason: str
@@ -99,7 +99,7 @@ class Verdict:
 
 
 def failure(job: Job, pods: Iterable[Pod], accounted: Account, now: datetime) -> Verdict | None:
-    """Whether, and why, the job has failed."""
+    """Return the verdict that the Job has failed; None if it has not."""
     if accounted.fail_job:
         return Verdict(False, "PodFailurePolicy", accounted.fail_job)
     limit = job.spec.backoff_limit if job.spec.backoff_limit is not None else 6
@@ -142,7 +142,7 @@ def past_deadline(job: Job, now: datetime) -> bool:
 
 
 def seconds_to_deadline(job: Job, now: datetime) -> float | None:
-    """How long the job may still be active; None without a limit."""
+    """Return the time that the Job may still be active; None without a limit."""
     limit, started = job.spec.active_deadline_seconds, job.status.start_time
     if limit is None or started is None or job.spec.suspend:
         return None
@@ -191,7 +191,7 @@ def after(backoff: Backoff, accounted: Account) -> Backoff:
 
 
 def backoff_seconds(backoff: Backoff, now: datetime) -> float:
-    """How long to wait before the next pod may be created."""
+    """Return the time to wait before the next pod may be created."""
     if not backoff.failures or backoff.last is None:
         return 0.0
     delay = min(BACKOFF_SECONDS_INITIAL * 2.0 ** min(backoff.failures - 1, 20), BACKOFF_SECONDS_MAX)

@@ -1,9 +1,9 @@
-"""How many pods of each kind an owner has, kept up to date by every event instead of counted anew.
+"""Counts of an owner's pods by state, updated by every event instead of counted anew.
 
-In a roll-out each pod that becomes ready makes its owner look again. Counting all pods each time is a
-square of their number: minutes of work for a few thousand. Here an event costs the same whatever the
-number is. The counts are exact at every moment, because an informer changes its copy and calls its handlers
-without a break in between. What they count by (selector, labels) may change: then all are counted anew.
+In a roll-out each pod that becomes ready requeues its owner. Counting all pods each time costs the square of
+their number: minutes of work for a few thousand. Here the cost of an event does not depend on the number.
+The counts are exact at every moment, because an informer changes its copy and calls its handlers without a
+break in between. What they count by (selector, labels) may change: then all are counted anew.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from podling.machinery.selectors import LabelSelector
 
 
 class Fact(IntFlag):
-    """What counts about a pod. ``READY`` and ``LABELED`` are said of active pods only."""
+    """The states that are counted. ``READY`` and ``LABELED`` hold for active pods only."""
 
     ACTIVE = 1
     READY = 2
@@ -74,9 +74,9 @@ class Count:
 
 
 class PodCensus:
-    """Counts the pods of the owners that were asked about, and of no others.
+    """Counts the pods of the owners that were queried, and of no others.
 
-    ``pods`` must be indexed by controller (``children``) before anything is asked.
+    ``pods`` must be indexed by controller (``children``) before the first query.
     """
 
     def __init__(self, pods: Informer[Pod]) -> None:

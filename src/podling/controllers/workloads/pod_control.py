@@ -1,4 +1,4 @@
-"""Creating and deleting pods in the name of an owner, and telling about it in the owner's events."""
+"""Creation and deletion of pods for an owner, with events about the owner."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def pod_from_template(template: PodTemplateSpec, owner: ApiObject) -> Pod:
 
 @dataclass(frozen=True, slots=True)
 class PodControl:
-    """Pods of one controller. Failures are told as events and raised."""
+    """The pods of one controller. Failures are recorded as events and raised."""
 
     client: Client
     recorder: EventRecorder
@@ -54,7 +54,7 @@ class PodControl:
         return created
 
     async def delete(self, pod: Pod, owner: ApiObject) -> bool:
-        """Ask for the end of exactly this pod; whether it was still there."""
+        """Delete the pod with this UID. Return whether it still existed."""
         metadata = pod.metadata
         try:
             await self.client.delete(Pod, metadata.name or "", metadata.namespace, uid=metadata.uid or "")

@@ -1,11 +1,12 @@
-"""Keeping the number of pods that a ReplicaSet asks for.
+"""ReplicaSets: the desired number of pods.
 
 Flow: claim the pods that match (adopt orphans, release strays), compare the active ones with
 ``spec.replicas``, create or delete the difference (500 at most in one run), write the status.
 Creations start slowly, so that a template that cannot work fails once; deletions choose the pods whose
 loss hurts least (``pod_state.removal_order``).
 
-Guarantees: never more creations or deletions than the view that shows all own earlier ones asks for.
+Guarantees: the controller waits until the informer shows all of its own writes, so it never creates or
+deletes too many.
 Upstream: ``pkg/controller/replicaset``.
 """
 
@@ -112,7 +113,7 @@ def _conditions(
 
 
 class ReplicaKeeper(Controller, Generic[O]):
-    """What replica sets and replication controllers have in common: both are seen as a replica set.
+    """The controller of replica sets and replication controllers; it treats both as replica sets.
 
     Args:
         owners: the informer of the kind that is kept.

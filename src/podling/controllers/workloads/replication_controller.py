@@ -66,7 +66,7 @@ class ReplicationControllerController(ReplicaKeeper[ReplicationController]):
 
 
 def _counts(status: ReplicaSetStatus | ReplicationControllerStatus) -> dict[str, Any]:
-    """What both kinds count."""
+    """The counts in the status of both kinds."""
     return {
         "replicas": status.replicas,
         "fully_labeled_replicas": status.fully_labeled_replicas,

@@ -1,10 +1,10 @@
 """The next steps of a stateful set. Pure.
 
 With ``OrderedReady`` a pod is created only when all before it are running and available, and deleted only
-when all after it are gone; at most one thing happens at a time. With ``Parallel`` whatever is missing or too
-much is created and deleted in batches; only updates still go from the highest ordinal down.
+when all after it are gone; at most one thing happens at a time. With ``Parallel`` missing pods are created
+and excess pods deleted in batches; only updates still go from the highest ordinal down.
 
-The work of one run is proportional to the pods that exist, whatever number of replicas the spec names.
+The work of one run is proportional to the pods that exist, not to the replicas in the spec.
 
 Upstream: ``stateful_set_control.go`` in ``pkg/controller/statefulset``.
 """
@@ -33,7 +33,7 @@ from podling.controllers.workloads.statefulset_rules import (
 )
 
 BURST = 500
-"""How many pods one run creates, deletes or changes at most (upstream: ``MaxBatchSize``)."""
+"""The number of pods that one run creates, deletes or changes at most (upstream: ``MaxBatchSize``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Deleting jobs some time after they finished, if they ask for it.
+"""Deletion of finished Jobs after ``ttlSecondsAfterFinished``.
 
-Before the deletion the server itself is asked, in case the time was extended meanwhile. What the job owns
-goes first. Upstream: ``pkg/controller/ttlafterfinished``.
+Before the deletion the controller reads the Job from the server, in case the time was extended. Its pods are
+deleted first. Upstream: ``pkg/controller/ttlafterfinished``.
 """
 
 from __future__ import annotations
