@@ -31,7 +31,7 @@ PURE_FOLDERS = ("apiserver/kinds/", "apiserver/cel/", "machinery/", "scheduler/p
 EFFECT_IMPORTS = {"asyncio", "aiohttp", "logging", "subprocess", "socket", "podling.client", "podling.ids"}
 EFFECT_CALLS = {"open", "read_bytes", "read_text", "write_bytes", "write_text", "unlink", "mkdir"}
 
-ASKS_FOR_TIME = {"clock.now", "clock.monotonic", "clock.sleep", "clock.sleep_until"}
+ASKS_FOR_TIME = {"clock.now", "clock.monotonic", "clock.sleep"}
 
 STARTS_TASKS = {
     "supervisor.py": "the supervisor itself",
@@ -40,7 +40,6 @@ STARTS_TASKS = {
     "apiserver/http/websocket_replies.py": "ends with its request",
     "cancellation.py": "clean-up, awaited by its caller",
     "cli/follow.py": "ends with the command",
-    "client/leader.py": "ends with the leadership",
     "cluster/cluster.py": "waits for the first of several",
     "kubelet/server/log_sources.py": "ends with its request",
     "kubelet/pods/pod_sync.py": "ends with the pass over its pod",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 
@@ -63,11 +63,6 @@ def monotonic() -> float:
 async def sleep(seconds: float) -> None:
     """Wait for ``seconds``; zero or less only lets others run."""
     await asyncio.sleep(max(0.0, seconds))
-
-
-async def sleep_until(moment: datetime) -> None:
-    """Wait until ``moment`` (aware); returns at once when it is past."""
-    await sleep((moment - now()) / timedelta(seconds=1))
 
 
 async def wait_for(event: asyncio.Event, seconds: float | None) -> bool:

@@ -30,6 +30,7 @@ from tests.support.pod_processes import kill_process_namespace
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
 
+MS_SHARED = 0x100000
 DEFAULT = Security(seccomp="runtime/default")
 
 
@@ -249,7 +250,7 @@ async def test_mounts_pass_in_and_out_where_asked_for(here: Node, tmp_path: Path
         linux.mount("none", volume, flags=linux.MS_PRIVATE)
         with pytest.raises(RuntimeFailure, match="is not a shared mount"):
             await here.create(sandbox, mounts=(mount,))
-        linux.mount("none", volume, flags=linux.MS_SHARED)
+        linux.mount("none", volume, flags=MS_SHARED)
         container = await here.run(sandbox, mounts=(mount,), security=Security(privileged=True))
         linux.mount("late", volume / "from-node", "tmpfs")
         (volume / "from-node" / "file").touch()

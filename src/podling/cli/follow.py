@@ -138,9 +138,6 @@ class Follower:
             text = f"{event.reason}: {' '.join((event.message or '').split())}"
             self.say(self._elapsed(), key.name, text, "WARNING")
 
-    def verdicts(self) -> list[Verdict]:
-        return [*(verdict(pod) for pod in self.pods.values()), *(Verdict.FAILED for _ in self.lost)]
-
     def unsettled(self) -> list[str]:
         """The names of pods that are neither Ready nor over, as far as they exist."""
         return sorted(str(key.name) for key, pod in self.pods.items() if verdict(pod) is Verdict.UNSETTLED)

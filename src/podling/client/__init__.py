@@ -2,6 +2,6 @@
 
 Here belong the ``Client`` protocol and its implementations, the cache kept fresh by a list and a watch
 (``informer``; ``list_and_watch`` decides which comes next), the queue of keys (``workqueue``), the loop that
-runs a reconciler (``runner``), event recording and leader election. Rules of one kind or controller stand in
+runs a reconciler (``runner``), and event recording. Rules of one kind or controller stand in
 ``podling.controllers``, ``podling.scheduler`` and ``podling.kubelet``.
 """

@@ -33,7 +33,6 @@ class ApiObject(Protocol):
 
 
 T = TypeVar("T", bound=ApiObject)
-T_co = TypeVar("T_co", bound=ApiObject, covariant=True)
 S = TypeVar("S", bound=Struct)
 
 
@@ -169,16 +168,6 @@ class Client(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-class NamespacedCache(Protocol[T_co]):
-    """Read access to an informer's objects."""
-
-    def get(self, key: Key) -> T_co | None: ...
-
-    def values(self) -> tuple[T_co, ...]:
-        """Every object, in key order."""
-        ...
 
 
 Labels = Mapping[str, str]

@@ -83,7 +83,6 @@ class Patch:
     """A message for each key that occurs twice."""
 
 
-NO_OPTIONS = ListOptions()
 NO_DELETE_OPTIONS = DeleteOptions()
 
 

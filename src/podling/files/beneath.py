@@ -56,18 +56,6 @@ def path_of(descriptor: int) -> str:
     return os.readlink(f"/proc/self/fd/{descriptor}")
 
 
-def read_regular_file(descriptor: int, limit: int) -> bytes:
-    """Read up to ``limit`` bytes of what an ``O_PATH`` descriptor is of.
-
-    Raises ``OSError`` unless it is a regular file: to open a FIFO may last for ever, and a device may act.
-    """
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise OSError(errno.EINVAL, "not a regular file")
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-    with os.fdopen(os.open(f"/proc/self/fd/{descriptor}", flags), "rb") as file:
-        return file.read(limit)
-
-
 @contextmanager
 def _opened(descriptor: int) -> Iterator[int]:
     try:

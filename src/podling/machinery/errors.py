@@ -175,20 +175,6 @@ def expired(message: str) -> ApiError:
     return failure(410, "Expired", message)
 
 
-def too_many_requests(message: str, retry_after_seconds: int) -> ApiError:
-    details = StatusDetails(retry_after_seconds=retry_after_seconds)
-    return failure(429, "TooManyRequests", message, details)
-
-
-def server_timeout(resource: str, group: str, operation: str, retry_after_seconds: int = 0) -> ApiError:
-    message = (
-        f"The {operation} operation against {qualified(resource, group)} "
-        "could not be completed at this time, please try again."
-    )
-    details = StatusDetails(group=group, kind=resource, retry_after_seconds=retry_after_seconds)
-    return failure(500, "ServerTimeout", message, details)
-
-
 def gateway_timeout(message: str, retry_after_seconds: int = 0) -> ApiError:
     details = StatusDetails(retry_after_seconds=retry_after_seconds)
     return failure(504, "Timeout", f"Timeout: {message}", details)

@@ -23,7 +23,6 @@ _KEY_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_KEY_NAME})?"
 _C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
-_ENV_VAR = "[-._a-zA-Z][-._a-zA-Z0-9]*"
 _HTTP_HEADER = "[-A-Za-z0-9]+"
 _HTTP_PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+"
 _PERCENT = "[0-9]+%"
@@ -69,10 +68,6 @@ _C_IDENTIFIER_TEXT = (
     "followed by a string of alphanumeric characters or '_'"
 )
 _CONFIG_KEY_TEXT = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-_ENV_VAR_TEXT = (
-    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', "
-    "and must not start with a digit"
-)
 _RELAXED_ENV_VAR_TEXT = (
     "a valid environment variable name must consist only of printable ASCII characters other than '='"
 )
@@ -97,7 +92,6 @@ _is_label_value = _matcher(_LABEL_VALUE)
 _is_short_label_value = lru_cache(REMEMBERED)(_is_label_value)
 _is_c_identifier = _matcher(_C_IDENTIFIER)
 _is_config_key = _matcher(_CONFIG_KEY)
-_is_env_var = _matcher(_ENV_VAR)
 _is_http_header = _matcher(_HTTP_HEADER)
 _is_http_path = _matcher(_HTTP_PATH)
 _is_percent = _matcher(_PERCENT)
@@ -229,14 +223,6 @@ def env_var_name_errors(value: str) -> list[str]:
     if not _is_printable_ascii(value):
         errors.append(_RELAXED_ENV_VAR_TEXT)
     return errors
-
-
-def strict_env_var_name_errors(value: str) -> list[str]:
-    """Names of environment variables where the relaxed rule does not hold."""
-    errors = []
-    if not _is_env_var(value):
-        errors.append(regex_error(_ENV_VAR_TEXT, _ENV_VAR, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
-    return errors + _parent_folder(value)
 
 
 def c_identifier_errors(value: str) -> list[str]:

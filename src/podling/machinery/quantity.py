@@ -117,11 +117,6 @@ def of(units: int, format: Format = Format.DECIMAL_SI) -> Quantity:
     return Quantity(units * NANO, format)
 
 
-def of_milli(thousandths: int) -> Quantity:
-    """A whole number of thousandths: millicores."""
-    return Quantity(thousandths * (NANO // 1000))
-
-
 @cached_by_text(4096)
 def parse(text: str) -> Quantity:
     """The amount that ``text`` says. Raises ValueError with Kubernetes' words."""

@@ -14,7 +14,6 @@ from podling.machinery import fields
 from podling.machinery.errors import bad_request
 
 GROUP = "meta.k8s.io"
-API_VERSION = f"{GROUP}/v1"
 UNKNOWN = "<unknown>"
 NONE = "<none>"
 

@@ -87,12 +87,6 @@ class Cache:
     def name_of(self, row: int) -> str:
         return self._names[row]
 
-    def node_at(self, row: int) -> Node:
-        node = self._nodes[row]
-        if node is None:
-            raise LookupError(f"there is no node {self._names[row]}")
-        return node
-
     def set_node(self, node: Node) -> int:
         """Add a node, or take over its new state. Returns its row."""
         row = self._row(node.metadata.name or "")

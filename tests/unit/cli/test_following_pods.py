@@ -147,7 +147,8 @@ def test_ready_counts_when_it_lasts(steps: Sequence[Step], ends_at: float, verdi
             follower.see_pod(seen) if seen is not None else follower.forget_pod(pod())
         await watching
         await clock.sleep(0)
-        return ended[0], follower.verdicts()
+        decided = [*map(verdict, follower.pods.values()), *(Verdict.FAILED for _ in follower.lost)]
+        return ended[0], decided
 
     at, found = run(story())
     assert at == pytest.approx(ends_at)

@@ -64,7 +64,7 @@ def conflict() -> errors.ApiError:
         pytest.param([conflict(), conflict()], [0, 0.01, 0.02], id="a conflict is tried again shortly"),
         pytest.param([Terminal("no such image")], [0], id="no try can help"),
         pytest.param([ValueError(), ValueError()], [0, 0.005, 0.015], id="back-off doubles"),
-        pytest.param([errors.too_many_requests("busy", 7)], [0, 7], id="the server says when"),
+        pytest.param([errors.gateway_timeout("busy", 7)], [0, 7], id="the server says when"),
         pytest.param(
             [ValueError(), RequeueAfter(1), ValueError()], [0, 0.005, 1.005, 1.01], id="success forgets it"
         ),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podling.files.beneath import make_directory_beneath, opened_beneath, path_of, read_regular_file
+from podling.files.beneath import make_directory_beneath, opened_beneath, path_of
 
 
 @pytest.fixture
@@ -114,15 +114,6 @@ def test_directories_are_not_made_outside(volume: Path, part: str) -> None:
         make_directory_beneath(volume, part)
     assert sorted(os.listdir(volume.parent)) == before
     assert not Path("/podling-made-this").exists()
-
-
-def test_only_regular_files_are_read(volume: Path) -> None:
-    os.mkfifo(volume / "fifo")
-    with opened_beneath(volume, "a/file") as descriptor:
-        assert read_regular_file(descriptor, 4) == b"cont"
-    for part in ("fifo", "a"):
-        with opened_beneath(volume, part) as descriptor, pytest.raises(OSError, match="not a regular file"):
-            read_regular_file(descriptor, 4)
 
 
 def test_descriptors_are_given_back(volume: Path) -> None:

@@ -20,7 +20,6 @@ ACCEPTED: list[tuple[Check, list[str]]] = [
     (names.label_value_errors, ["", "MyValue", "my_value", "12345"]),
     (names.port_name_errors, ["http", "p80", "a-b-c"]),
     (names.env_var_name_errors, ["PATH", "my.env-name", "1st", "with space", "!"]),
-    (names.strict_env_var_name_errors, ["PATH", "my.env-name", "_a"]),
     (names.c_identifier_errors, ["a", "_x9"]),
     (names.config_map_key_errors, ["a.txt", ".hidden", "KEY_NAME"]),
     (names.path_segment_errors, ["system:node", "a b"]),

@@ -35,17 +35,6 @@ AS_IN_KUBERNETES = [
         '"details":{},"code":404}',
     ),
     (
-        errors.too_many_requests("slow", 3),
-        '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"slow",'
-        '"reason":"TooManyRequests","details":{"retryAfterSeconds":3},"code":429}',
-    ),
-    (
-        errors.server_timeout("pods", "", "get"),
-        '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
-        '"message":"The get operation against pods could not be completed at this time, please try again.",'
-        '"reason":"ServerTimeout","details":{"kind":"pods"},"code":500}',
-    ),
-    (
         errors.invalid("Pod", "", "web", MISSING),
         '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
         '"message":"Pod \\"web\\" is invalid: spec.a: Required value: say \\u003ca\\u003e \\u0026 b",'

@@ -52,8 +52,6 @@ _NEVER_NULL = frozenset({
     "bool", "bytes", "double", "int", "list", "map", "string", "type", "uint",
 })  # fmt: skip
 """What may not be compared with null."""
-MAXIMUM = 3 * 1024 * 1024
-"""A request has no more characters than this, and so no value has."""
 
 
 def list_of(item: Type, largest: int | None = None) -> Type:

@@ -38,7 +38,6 @@ from podling.machinery.errors import ApiError
 from podling.streaming.websocket_connection import is_websocket_request
 
 CONNECT_SECONDS = 10.0
-CHUNK_BYTES = 64 * 1024
 TEXT = "text/plain"
 
 

@@ -42,10 +42,6 @@ class PodSource(Protocol):
         """Return the path of that instance's log; None if there is no such instance."""
         ...
 
-    def node_log_directory(self) -> Path:
-        """Return the directory of all pods' logs."""
-        ...
-
     def probe_counts(self) -> Mapping[ProbeLabels, int]:
         """Return the number of probes of the node's pods, by labels."""
         ...
@@ -95,9 +91,6 @@ class PodView:
         if container.log_path:
             return Path(container.log_path)
         return self._directories.container_log(pod, container_name, container.attempt)
-
-    def node_log_directory(self) -> Path:
-        return self._directories.logs
 
     def probe_counts(self) -> Mapping[ProbeLabels, int]:
         return dict(self._prober.counts())

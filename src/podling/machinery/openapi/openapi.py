@@ -228,11 +228,6 @@ def v3_index() -> Mapping[str, str]:
     return found
 
 
-def v3_root() -> dict[str, Any]:
-    """Return the document of ``/openapi/v3``."""
-    return {"paths": {path: {"serverRelativeURL": url} for path, url in v3_index().items()}}
-
-
 @cache
 def _content_hash(group: str, version: str) -> str:
     """Names a document's content without building it: everything that it is made from."""

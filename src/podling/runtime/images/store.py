@@ -134,12 +134,6 @@ class ImageStore:
         self._holds[holder] = hold
         return self._content(record)
 
-    def held_layers(self, holder: str) -> tuple[Path, ...]:
-        """The layers that ``holder`` holds, lowest first; empty if it holds none."""
-        self._loaded()
-        hold = self._holds.get(holder)
-        return tuple(self._layer(layer) for layer in hold.layers) if hold else ()
-
     async def release(self, holder: str) -> None:
         """Give up what ``holder`` holds, also as ``<holder>-<anything>``; layers of an image removed
         meanwhile go with the last hold."""

@@ -43,7 +43,6 @@ class Life:
         self.stdin_once = stdin_once
         self.exited = asyncio.Event()
         self.listeners: list[Listener] = []
-        self.start_killed = asyncio.Event()
         self.starting = False
         self._report = report
         self._timers: dict[int, asyncio.TimerHandle] = {}

@@ -69,9 +69,6 @@ class OnePod:
     def log_path(self, pod: Pod, container_name: str, previous: bool = False) -> Path | None:
         return None
 
-    def node_log_directory(self) -> Path:
-        return Path("/nowhere")
-
     def probe_counts(self) -> Mapping[ProbeLabels, int]:
         return {}
 

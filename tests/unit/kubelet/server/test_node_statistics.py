@@ -48,9 +48,6 @@ class Source:
     def log_path(self, pod: Pod, container_name: str, previous: bool = False) -> Path | None:
         return None
 
-    def node_log_directory(self) -> Path:
-        return Path("/logs")
-
     def probe_counts(self) -> Mapping[ProbeLabels, int]:
         return PROBES
 
