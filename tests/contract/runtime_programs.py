@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.runtime.base import Mount, RuntimeFailure
@@ -121,13 +121,13 @@ class ProgramsContract:
         sandbox = await harness.pod(annotations={"kept": "yes"})
         running = await harness.run(sandbox, SLEEPER)
         await harness.ended(await harness.run(sandbox, exiting(4), name="done"))
-        before = {item.id: asdict(item) for item in await harness.runtime.list_containers()}
+        before = {item.id: structs.asdict(item) for item in await harness.runtime.list_containers()}
         await harness.runtime.close()
 
         harness.runtime = harness.again()
         await harness.runtime.start()
         assert await harness.runtime.list_sandboxes() == (sandbox,)
-        after = {item.id: asdict(item) for item in await harness.runtime.list_containers()}
+        after = {item.id: structs.asdict(item) for item in await harness.runtime.list_containers()}
         assert after.keys() == before.keys()
         for container_id, was in before.items():
             assert {key: item for key, item in after[container_id].items() if item != was[key]} == {}

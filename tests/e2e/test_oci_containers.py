@@ -8,10 +8,10 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from podling.runtime.base import (
     ContainerState,

@@ -6,8 +6,10 @@ they must not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Pod
 from podling.kubelet.labels import container_annotations

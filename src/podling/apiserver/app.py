@@ -11,10 +11,10 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from aiohttp import web
+from msgspec import Struct, field
 
 from podling import clock
 from podling.apiserver.aggregation.backend import AGGREGATOR, UNAVAILABLE
@@ -63,8 +63,7 @@ CONNECTIONS = {
 STREAMS = ("log", "exec", "attach", "portforward", "proxy")
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(Struct, frozen=True):
     """Where and how to serve.
 
     ``client_ca`` signs client certificates; without ``certificate`` the server speaks plain HTTP, which is

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling import clock
 from podling.api.core_v1 import (
@@ -56,8 +55,7 @@ CRITICAL = {
 """The descriptions of the system's priority classes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """Where pods reach the server: the Service's cluster address, and the address and port behind it.
 
     An empty ``address`` (or a loopback one, which no pod could reach) leaves the Service without endpoints.

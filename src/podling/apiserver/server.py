@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Binding, ComponentStatus, Namespace, Service
 from podling.apiserver.admission.base import Chain, Plugin

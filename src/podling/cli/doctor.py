@@ -6,10 +6,10 @@ import os
 import platform
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from podling.cli.options import data_directory_option
 from podling.cluster.directory import DataDirectory
@@ -19,8 +19,7 @@ LOW_DISK_BYTES = 2_000_000_000
 SYSTEM_PATH = os.pathsep.join(("/usr/sbin", "/sbin"))
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One line of the report: ``mark`` is ``ok``, ``note`` (works, but ...) or ``missing``."""
 
     mark: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -47,8 +46,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     evidence: tuple[Source, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """All that is known: the pod, its events oldest first, its node if it has one, and the time.
 
     ``nodes`` are the cluster's, where a pod waits for one of them.

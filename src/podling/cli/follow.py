@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from msgspec import Struct
+
 from podling import clock
 from podling.api.core_v1 import Event, Pod
 from podling.apiserver.kinds.pod.pod_table import status_word
@@ -38,8 +40,7 @@ class Verdict(Enum):
     FAILED = "Failed"
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """Pods that a manifest brings about: one by name, or ``count`` by their labels."""
 
     namespace: str

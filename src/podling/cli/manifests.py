@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.cli.options import Failure
 from podling.client.base import Client, PatchType
@@ -26,8 +25,7 @@ from podling.machinery.errors import ApiError, is_already_exists
 Plain = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """One object as its author wrote it (``plain``) and as the API reads it (``obj``)."""
 
     plain: Plain

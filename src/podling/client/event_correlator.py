@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic, NamedTuple, TypeVar
 
+from msgspec import Struct
+
 from podling.api.core_v1 import ObjectReference
 
 CACHE_SIZE_MAX = 4096
@@ -25,8 +27,7 @@ SPAM_REFILL_SECONDS = 300.0
 COMBINED_PREFIX = "(combined from similar events): "
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
+class Happening(Struct, frozen=True):
     """An event that a component reports about an object, before correlation."""
 
     about: ObjectReference
@@ -46,8 +47,7 @@ class Identity(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(Struct, frozen=True):
     """Write a new event, and pass its name to ``Correlator.created``."""
 
     identity: Identity
@@ -57,8 +57,7 @@ class Create:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """Raise the count of the event ``name``; if it is gone, do ``instead``."""
 
     name: str
@@ -66,8 +65,7 @@ class Update:
     instead: Create
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Struct, frozen=True):
     """The object's allowance is used up."""
 
 

@@ -7,23 +7,22 @@ that is always empty nor a list that succeeds before a watch that fails can turn
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 BACKOFF_SECONDS_INITIAL = 0.8
 BACKOFF_SECONDS_MAX = 30.0
 """client-go's reflector: 800 ms doubling to 30 s, with jitter of the delay's own size."""
 
 
-@dataclass(frozen=True, slots=True)
-class NeedList:
+class NeedList(Struct, frozen=True):
     """Nothing usable is held, or its revision is too old to be watched from."""
 
     failures: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
+class Watching(Struct, frozen=True):
     """The copy is complete as of ``revision``; ``progressed`` since it was listed."""
 
     revision: str
@@ -34,28 +33,24 @@ class Watching:
 State = NeedList | Watching
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     revision: str
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEnded:
+class WatchEnded(Struct, frozen=True):
     """The watch ended without an error, having brought the copy to ``revision``."""
 
     revision: str
 
 
-@dataclass(frozen=True, slots=True)
-class WatchFailed:
+class WatchFailed(Struct, frozen=True):
     """The watch ended with an error, having brought the copy to ``revision``."""
 
     revision: str
     expired: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ListFailed:
+class ListFailed(Struct, frozen=True):
     pass
 
 

@@ -33,8 +33,7 @@ SYSTEM = User("system:apiserver", ("system:masters", "system:authenticated"))
 """The server itself and the components it trusts as itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The object or collection of a request. An empty ``name`` means the collection; an empty ``namespace``
     means all namespaces or a cluster-scoped kind."""
 
@@ -44,8 +43,7 @@ class Target:
     subresource: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListOptions(Struct, frozen=True):
     """Options of list, watch and deletecollection; empty and zero mean not given (k8s.io meta/v1)."""
 
     label_selector: str = ""
@@ -73,8 +71,7 @@ class WriteOptions(Struct, frozen=True):
     warnings: list[str] = []
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """A patch as plain data, and its type."""
 
     type: PatchType

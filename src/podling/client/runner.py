@@ -21,6 +21,8 @@ import logging
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
+from msgspec import Struct
+
 from podling.client.base import Key, Unreachable
 from podling.client.workqueue import QueueClosed, WorkQueue
 from podling.machinery.errors import ApiError, is_conflict
@@ -32,15 +34,13 @@ CONFLICT_RETRY_SECONDS = 0.01
 """Long enough for the winning write to reach our informer, short enough not to be noticed."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequeueAfter:
+class RequeueAfter(Struct, frozen=True):
     """All done for now; look again in ``seconds``, or when something changes before."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class AwaitChange:
+class AwaitChange(Struct, frozen=True):
     """All done; look again when something changes."""
 
 
@@ -59,16 +59,14 @@ class Reconciler(Protocol):
     async def reconcile(self, key: Key) -> RequeueAfter | AwaitChange: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Retry:
+class _Retry(Struct, frozen=True):
     """After a failure: in ``seconds``, or with ``backoff`` no sooner than the key's back-off ends."""
 
     seconds: float
     backoff: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _GiveUp:
+class _GiveUp(Struct, frozen=True):
     pass
 
 

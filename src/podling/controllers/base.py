@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
+
+from msgspec import Struct
 
 from podling.client.base import ApiObject, Client, Key, key_of
 from podling.client.events import EventRecorder
@@ -18,8 +19,7 @@ from podling.controllers.status_writes import write_status
 T = TypeVar("T", bound=ApiObject)
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerContext:
+class ControllerContext(Struct, frozen=True):
     """The parts that controllers share.
 
     ``recorder`` gives the event recorder of a component, by the name in its events.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, assert_never
 
-from msgspec import structs, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.core_v1 import ObjectReference
@@ -45,20 +45,17 @@ class Standing(Enum):
     """It exists until its dependents are gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(Struct, frozen=True):
     """It has an owner, and no reference to a lost one."""
 
 
-@dataclass(frozen=True, slots=True)
-class DropReferences:
+class DropReferences(Struct, frozen=True):
     """It has an owner; the references to these others are of no use."""
 
     uids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     """It has no owner any more."""
 
     propagation: str

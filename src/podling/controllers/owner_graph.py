@@ -6,7 +6,7 @@ the server itself before it deletes an object for an owner that is absent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.client.base import ApiObject, Key
@@ -17,8 +17,7 @@ FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One object, by its metadata."""
 
     resource: Resource

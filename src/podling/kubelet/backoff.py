@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
+from msgspec import Struct
 
 from podling.api.core_v1 import Container, Pod
 
@@ -23,16 +23,14 @@ RESET_AFTER = timedelta(seconds=600)
 """A container that ran longer than this since its entry was last used starts over."""
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffPolicy:
+class BackoffPolicy(Struct, frozen=True):
     """Seconds of the first delay and of the longest one."""
 
     initial_seconds: float = 10.0
     max_seconds: float = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class BackoffEntry:
+class BackoffEntry(Struct, frozen=True):
     """The delay in force for one key, and when it was set."""
 
     seconds: float

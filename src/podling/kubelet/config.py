@@ -6,14 +6,14 @@ Only supported fields are here, so none is ignored. Durations are seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from podling.api.core_v1 import Taint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletConfig:
+class KubeletConfig(Struct, frozen=True, kw_only=True):
     """The configuration of one kubelet. Defaults are Kubernetes' unless stated otherwise."""
 
     # The node as it registers itself.

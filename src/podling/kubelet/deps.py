@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Pod
 from podling.client.base import Client
@@ -22,8 +23,7 @@ class Recorder(Protocol):
     ) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletDeps:
+class KubeletDeps(Struct, frozen=True):
     """A kubelet's collaborators. The creator of the runtime starts and closes it."""
 
     client: Client

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Pod
 from podling.files.trees import remove_tree
 
 
-@dataclass(frozen=True, slots=True)
-class Directories:
+class Directories(Struct, frozen=True):
     """The kubelet's directories under ``root``."""
 
     root: Path

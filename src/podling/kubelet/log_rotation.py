@@ -13,9 +13,10 @@ import logging
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from podling import clock
 from podling.kubelet import labels
@@ -31,8 +32,7 @@ UNFINISHED = ".tmp"
 TIME = "%Y%m%d-%H%M%S"
 
 
-@dataclass(frozen=True, slots=True)
-class RotationPlan:
+class RotationPlan(Struct, frozen=True):
     """File names: those to delete, those to compress, and the new name of the current log."""
 
     delete: tuple[str, ...]

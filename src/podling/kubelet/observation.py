@@ -8,7 +8,8 @@ readers that keep one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.runtime.base import Container, ContainerState, Runtime, Sandbox
 
@@ -16,8 +17,7 @@ Fingerprint = frozenset[tuple[str, str]]
 """Ids of sandboxes and containers with their states, without order."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodObservation:
+class PodObservation(Struct, frozen=True):
     """A pod's sandboxes and containers, newest first."""
 
     pod_uid: str

@@ -9,15 +9,15 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 BLOCK = re.compile(rb"-----BEGIN ([^-\n]*)-----\s(.*?)-----END \1-----", re.DOTALL)
 REQUEST = b"CERTIFICATE REQUEST"
 NOT_A_REQUEST = "PEM block type must be CERTIFICATE REQUEST"
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """The names that a request wants in its certificate."""
 
     common_name: str = ""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from types import MappingProxyType
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Struct
 
 from podling.machinery.durations import seconds_of
 
@@ -36,8 +37,7 @@ class ScheduleError(ValueError):
     """The text is no schedule, or no time zone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """A parsed schedule: either every so many seconds, or the five fields."""
 
     every_seconds: int = 0

@@ -10,8 +10,10 @@ all others when they are taken as a number: sums of exact amounts must not overf
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.machinery.text_cache import cached_by_text
 
@@ -43,8 +45,7 @@ class Format(Enum):
     DECIMAL_EXPONENT = "DecimalExponent"
 
 
-@dataclass(frozen=True, slots=True, order=False)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """An exact amount: a whole number of billionths. Compares by amount in any format."""
 
     nano: int

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from podling.machinery import fields, names
 
@@ -33,8 +34,7 @@ class Operator(Enum):
 _integer = re.compile(r"[-+]?[0-9]+").fullmatch
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """One condition on one label. Make checked ones with ``requirement``."""
 
     key: str

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
+from msgspec import Struct
+
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 READ_WRITE = ("get", "patch", "update")
 CREATE = ("create",)
@@ -19,8 +21,7 @@ PROXY = ("create", "delete", "get", "patch", "update")
 CONNECT = ("create", "get")
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(Struct, frozen=True):
     """A part of an object with a path of its own. Its body is ``kind`` of ``group`` and ``version``,
     which may differ from the parent's (``Scale`` of ``autoscaling/v1``)."""
 

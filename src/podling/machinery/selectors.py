@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.api import core_v1, meta_v1
 from podling.machinery import fields
@@ -49,8 +50,7 @@ _API_OPERATORS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(Struct, frozen=True):
     """All of its requirements must hold; without any it selects everything, unless ``never``."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -242,8 +242,7 @@ class _LabelParser:
                 raise SelectorError(f"found '{literal}', expected: ',' or ')'")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldTerm:
+class FieldTerm(Struct, frozen=True):
     field: str
     value: str
     equal: bool = True
@@ -252,8 +251,7 @@ class FieldTerm:
         return f"{self.field}{'=' if self.equal else '!='}{_escape(self.value)}"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(Struct, frozen=True):
     """All of its terms must hold; without any it selects everything."""
 
     terms: tuple[FieldTerm, ...] = ()

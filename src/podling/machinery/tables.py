@@ -6,9 +6,10 @@ by ``apiserver.http.representations``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from podling.machinery import fields
 from podling.machinery.errors import bad_request
@@ -18,8 +19,7 @@ UNKNOWN = "<unknown>"
 NONE = "<none>"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column. Priority 0 is always shown, higher ones only in the wide output."""
 
     name: str

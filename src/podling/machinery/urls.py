@@ -7,8 +7,10 @@ not be is not. Clients compare, so it is changed in the same way.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -24,8 +26,7 @@ _VALID_PATH = re.compile(r"[A-Za-z0-9$&+,/:;=@\-_.~!'()*\[\]%]*")
 _VALID_FRAGMENT = re.compile(r"[A-Za-z0-9$&+,/:;=@\-_.~?!'()*\[\]%]*")
 
 
-@dataclass(frozen=True, slots=True)
-class GoUrl:
+class GoUrl(Struct, frozen=True):
     """A URL in parts. ``path`` is decoded; ``raw_path`` is how it was written, if that is another way."""
 
     scheme: str = ""

@@ -13,7 +13,8 @@ import os
 import socket
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 RTM_NEWLINK = 16
 RTM_DELLINK = 17
@@ -73,8 +74,7 @@ _ROUTE = struct.Struct("=BBBBBBBBI")
 _NEIGHBOUR = struct.Struct("=BxxxiHBB")
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One request, ready but for its sequence number."""
 
     kind: int
@@ -109,8 +109,7 @@ def add_bridge(name: str, address: bytes, mtu: int) -> Message:
     return Message(RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body + _number(_IFLA_MTU, mtu) + kind, name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Veth:
+class Veth(Struct, frozen=True, kw_only=True):
     """A pair of connected interfaces: one here as a port of a bridge, up, and its peer in a namespace,
     which the kernel lets nobody bring up before both exist."""
 

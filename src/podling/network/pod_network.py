@@ -20,9 +20,10 @@ import hashlib
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
+
+from msgspec import Struct
 
 from podling import clock
 from podling.files import locks
@@ -44,8 +45,7 @@ _LOCK_SECONDS = 10.0
 _LOCK_RETRY_SECONDS = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """What this node's things on the machine are called; interface names have at most 15 characters."""
 
     bridge: str

@@ -6,9 +6,10 @@ import asyncio
 import logging
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from podling.files.trees import remove_tree
 from podling.kubelet.directories import Directories
@@ -28,8 +29,7 @@ STATE = Path("/run/podling")
 """The directory of state that a reboot may delete: namespaces, mounts, sockets."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePlan:
+class NodePlan(Struct, frozen=True, kw_only=True):
     """The configuration of one node.
 
     ``index`` counts the nodes of the process from 0; ``cluster_id`` distinguishes clusters on one machine.

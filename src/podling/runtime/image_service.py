@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
+
+class Credentials(Struct, frozen=True, kw_only=True):
     """How to log in to an image's registry; the kubelet tries them in order."""
 
     username: str = ""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct, field
 
 
 class ContainerState(Enum):
@@ -16,8 +18,7 @@ class ContainerState(Enum):
     UNKNOWN = "UNKNOWN"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortMapping:
+class PortMapping(Struct, frozen=True, kw_only=True):
     """A port of the pod that is also reachable on the node."""
 
     container_port: int
@@ -26,8 +27,7 @@ class PortMapping:
     host_ip: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamespaceOptions:
+class NamespaceOptions(Struct, frozen=True, kw_only=True):
     """Which namespaces the pod shares with the node, and whether its containers share one PID space."""
 
     host_network: bool = False
@@ -36,8 +36,7 @@ class NamespaceOptions:
     share_processes: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinuxResources:
+class LinuxResources(Struct, frozen=True, kw_only=True):
     """cgroup limits; ``None`` means not limited (or: not changed, in ``update_resources``).
 
     Shares are on cgroup v1's scale (2 to 262144), memory is in bytes, quota and period in
@@ -57,8 +56,7 @@ class LinuxResources:
     unified: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxSpec:
+class SandboxSpec(Struct, frozen=True, kw_only=True):
     """A pod's environment as the kubelet wants it."""
 
     pod_uid: str
@@ -79,8 +77,7 @@ class SandboxSpec:
     annotations: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sandbox:
+class Sandbox(Struct, frozen=True, kw_only=True):
     """A pod's environment as it is."""
 
     id: str
@@ -125,8 +122,7 @@ class MountPropagation(Enum):
     BIDIRECTIONAL = "Bidirectional"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
+class Mount(Struct, frozen=True, kw_only=True):
     """A path of the node that the container sees at ``container_path``, or an image's files.
 
     With ``image`` (the id of an image that is here), ``host_path`` is not used: the container sees the
@@ -144,8 +140,7 @@ class Mount:
     propagation: MountPropagation = MountPropagation.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Security:
+class Security(Struct, frozen=True, kw_only=True):
     """A container's privileges, already decided by the kubelet from pod and container.
 
     ``user`` is ``UID`` or a name of the image's ``/etc/passwd``, empty for the image's own;
@@ -166,8 +161,7 @@ class Security:
     readonly_paths: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerSpec:
+class ContainerSpec(Struct, frozen=True, kw_only=True):
     """One container as the kubelet wants it: everything expanded, nothing left to look up."""
 
     name: str
@@ -198,8 +192,7 @@ class ContainerSpec:
     annotations: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class Container(Struct, frozen=True, kw_only=True):
     """One container as it is. Times are ``None`` until they happened; exit fields until it exited."""
 
     id: str
@@ -241,8 +234,7 @@ class ContainerEventType(Enum):
     SANDBOX_STOPPED = "SANDBOX_STOPPED"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerEvent:
+class ContainerEvent(Struct, frozen=True, kw_only=True):
     """Something happened to a container (or, without ``container_id``, to a sandbox)."""
 
     type: ContainerEventType
@@ -267,8 +259,7 @@ class Streams:
     resizes: AsyncIterator[tuple[int, int]] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerStats:
+class ContainerStats(Struct, frozen=True, kw_only=True):
     """A container's use of the machine at one moment."""
 
     container_id: str
@@ -280,8 +271,7 @@ class ContainerStats:
     writable_layer_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeStatus:
+class RuntimeStatus(Struct, frozen=True, kw_only=True):
     """Whether pods can be run now. Messages say what is missing, for the node's Ready condition."""
 
     name: str
@@ -292,8 +282,7 @@ class RuntimeStatus:
     network_message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeAnswer:
+class ProbeAnswer(Struct, frozen=True):
     """What a probe over the network found."""
 
     success: bool

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct
 
 from podling.scheduler import messages
 from podling.scheduler.cache import Cache
@@ -37,16 +38,14 @@ def _unheard(point: str, status: str) -> None:
     """Nobody measures."""
 
 
-@dataclass(frozen=True, slots=True)
-class Nominated:
+class Nominated(Struct, frozen=True):
     """A pod that waits for room on the node ``row``."""
 
     facts: PodFacts
     row: int
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """The pod goes to ``node``."""
 
     node: str

@@ -12,12 +12,12 @@ helps if the plugin would now accept the node, or could after a preemption.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from enum import Flag, auto
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from podling.scheduler.cache import Cache
 from podling.scheduler.labelcolumns import Mask, Rows
@@ -70,8 +70,7 @@ class PodEvent(Flag):
     DELETED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class PodChange:
+class PodChange(Struct, frozen=True):
     """``facts``: the pod after it or, for a change of labels asked separately, before it."""
 
     event: PodEvent

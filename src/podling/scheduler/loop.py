@@ -12,9 +12,10 @@ Nothing is polled: the loop sleeps until a change or until a back-off ends.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from functools import partial
+
+from msgspec import structs
 
 from podling import clock, ids
 from podling.api.core_v1 import Node, Pod
@@ -220,7 +221,7 @@ class SchedulingLoop:
             return
         text = f'running Bind plugin "{default_binder.NAME}": {error}'
         logger.warning("%s/%s: %s", waiting.facts.namespace, waiting.facts.name, text)
-        self._failed(dataclasses.replace(waiting, facts=facts_of(latest)), text, started)
+        self._failed(structs.replace(waiting, facts=facts_of(latest)), text, started)
 
     def _failed(self, waiting: Waiting, text: str, started: float) -> None:
         """Something other than the lack of a node went wrong: tell, and try again after a back-off."""
@@ -327,7 +328,7 @@ class SchedulingLoop:
             self.cache.add_pod(facts, node)
             self._changed(placed_pod_event(before, facts), facts, node, before)
         else:
-            placed.facts = dataclasses.replace(placed.facts, pod=pod)
+            placed.facts = structs.replace(placed.facts, pod=pod)
 
     def _pod_deleted(self, pod: Pod) -> None:
         uid = pod.metadata.uid or ""

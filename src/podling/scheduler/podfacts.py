@@ -10,9 +10,8 @@ Upstream: ``pkg/scheduler/framework/types.go``, ``component-helpers/resource/hel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from podling.api.core_v1 import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements
 from podling.machinery.pods import condition, is_sidecar, pod_requests
@@ -27,15 +26,13 @@ UNSET_MEMORY = str(200 * 1024 * 1024)
 ANY_ADDRESS = "0.0.0.0"
 
 
-@dataclass(frozen=True, slots=True)
-class HostPort:
+class HostPort(Struct, frozen=True):
     protocol: str
     port: int
     address: str
 
 
-@dataclass(frozen=True, slots=True)
-class Affinities:
+class Affinities(Struct, frozen=True):
     """Affinity to other pods; empty for most."""
 
     required: tuple[Term, ...] = ()
@@ -47,8 +44,7 @@ class Affinities:
 NO_AFFINITIES = Affinities()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PodFacts:
+class PodFacts(Struct, frozen=True, eq=False):
     """``requests`` decide whether a pod fits; ``scored`` (CPU, memory) how full it makes a node look."""
 
     pod: Pod

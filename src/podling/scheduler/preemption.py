@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Pod
 from podling.api.policy_v1 import PodDisruptionBudget
@@ -32,8 +33,7 @@ CANDIDATES_MIN = 100
 _LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Victims:
+class Victims(Struct, frozen=True):
     """Who has to go from ``node``, most important first; ``violations``: how many a budget protects."""
 
     node: str
@@ -41,8 +41,7 @@ class Victims:
     violations: int
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Nobody is preempted; the text is what the pod's message ends with.
 
     ``keeps_nomination``: the pod did not get as far as losing the node that it is nominated to.
@@ -55,8 +54,7 @@ class Refusal:
     rejected_by: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """Everything the decision looks at. ``offset`` draws where among the nodes the search starts."""
 
     pod: PodFacts

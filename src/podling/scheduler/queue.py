@@ -20,8 +20,10 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from enum import Enum
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from podling.scheduler.plugins.priority_sort import sort_key
 from podling.scheduler.podfacts import PodFacts
@@ -56,8 +58,7 @@ _QUEUES = {
 """The queue that Kubernetes counts a pod of each place in."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Waiting:
+class Waiting(Struct, frozen=True, eq=False):
     """A pod and what it went through so far.
 
     ``since``: when it last came into the queue, which orders equals and starts its back-off.

@@ -6,9 +6,10 @@ gives both. Nothing is written that is there already.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from podling import clock
 from podling.api.core_v1 import Pod
@@ -26,8 +27,7 @@ SCHEDULER_ERROR = "SchedulerError"
 _WORKERS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What to say of the pod ``uid``. ``reason`` empty: only the nomination. ``nominated``: the node,
     empty for none, None to leave it as it is."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.api import meta_v1
 from podling.api.core_v1 import PodAffinityTerm, WeightedPodAffinityTerm
@@ -15,8 +16,7 @@ def selector_of(selector: meta_v1.LabelSelector | None) -> LabelSelector:
     return readable_selector(selector) or NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """``namespaces`` by name, or by ``namespace_selector`` over their labels (unless that is NOTHING)."""
 
     selector: LabelSelector

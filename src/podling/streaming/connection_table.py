@@ -8,9 +8,10 @@ and everything else.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 TRIES = 64
 """Connections looked at to find an idle one."""
@@ -33,8 +34,7 @@ class Connection(Protocol):
 C = TypeVar("C", bound=Connection)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How many connections one listener may have. An idle one costs about 50 kB.
 
     Attributes:

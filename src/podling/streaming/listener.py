@@ -15,10 +15,10 @@ import logging
 import socket
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
+from msgspec import Struct
 
 from podling import clock
 from podling.rlimits import open_files
@@ -40,8 +40,7 @@ REPORT_SECONDS = 60.0
 OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     """How long a client may take, in seconds.
 
     Attributes:

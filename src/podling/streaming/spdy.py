@@ -12,8 +12,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 VERSION: Final = 3
 SYN_STREAM, SYN_REPLY, RST_STREAM, PING, GOAWAY, HEADERS = 1, 2, 3, 6, 7, 8
@@ -55,15 +56,13 @@ class SpdyError(ConnectionError):
     """The peer violates SPDY/3.1, or sends more than anything needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(Struct, frozen=True):
     stream: int
     content: bytes
     fin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SynStream:
+class SynStream(Struct, frozen=True):
     """The peer opens a stream."""
 
     stream: int
@@ -71,8 +70,7 @@ class SynStream:
     fin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SynReply:
+class SynReply(Struct, frozen=True):
     """A stream is accepted."""
 
     stream: int
@@ -80,19 +78,16 @@ class SynReply:
     fin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reset:
+class Reset(Struct, frozen=True):
     stream: int
     status: int = CANCEL
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(Struct, frozen=True):
     id: int
 
 
-@dataclass(frozen=True, slots=True)
-class GoAway:
+class GoAway(Struct, frozen=True):
     last_stream: int = 0
     status: int = 0
 

@@ -11,6 +11,8 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 MESSAGE_MAX: Final = 32 << 20
 CONTROL_MAX: Final = 125
@@ -30,8 +32,7 @@ class WebSocketError(ConnectionError):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Some bytes of a message, in order; an empty message is one empty part."""
 
     data: bytes
@@ -39,13 +40,11 @@ class Part:
     last: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(Struct, frozen=True):
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(Struct, frozen=True):
     """The peer sends nothing more."""
 
     code: int = NORMAL

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from podling.api.core_v1 import ConfigMap, Container, PodSpec, PodTemplate, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta

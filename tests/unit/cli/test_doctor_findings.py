@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from podling.cli.doctor import OPTIONAL, Finding, diagnose, disk_space
 from podling.runtime.oci.detect import CgroupMode, Facts, choose

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podling import clock
 from podling.api.core_v1 import Node
@@ -257,19 +258,19 @@ def lose_web(found: tuple[Container, ...]) -> tuple[Container, ...]:
 
 
 def double(found: tuple[Container, ...]) -> tuple[Container, ...]:
-    twins = [replace(one, id=f"{one.id[:-1]}x") for one in found if one.image == "web:1"]
+    twins = [structs.replace(one, id=f"{one.id[:-1]}x") for one in found if one.image == "web:1"]
     return (*found, *twins)
 
 
 def undying(found: tuple[Container, ...]) -> tuple[Container, ...]:
     return tuple(
-        replace(one, state=RUNNING, exit_code=None, finished_at=None) if one.image == "web:1" else one
+        structs.replace(one, state=RUNNING, exit_code=None, finished_at=None) if one.image == "web:1" else one
         for one in found
     )
 
 
 def no_exit_codes(found: tuple[Container, ...]) -> tuple[Container, ...]:
-    return tuple(replace(one, exit_code=None, reason="") for one in found)
+    return tuple(structs.replace(one, exit_code=None, reason="") for one in found)
 
 
 WEB = [{"name": "app", "image": "web:1"}]

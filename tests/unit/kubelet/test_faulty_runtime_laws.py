@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from podling.api.core_v1 import Pod
 from podling.runtime.base import Container, ContainerState, RuntimeFailure
@@ -35,7 +36,9 @@ def confuse(found: Any) -> Any:
     if not isinstance(found, tuple):
         return found
     return tuple(
-        replace(one, state=ContainerState.RUNNING, finished_at=None) if isinstance(one, Container) else one
+        structs.replace(one, state=ContainerState.RUNNING, finished_at=None)
+        if isinstance(one, Container)
+        else one
         for one in found
     )
 

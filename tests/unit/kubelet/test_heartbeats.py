@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from podling import clock
 from podling.api.coordination_v1 import Lease

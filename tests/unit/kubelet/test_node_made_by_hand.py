@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Node, NodeSpec, Taint
 from podling.api.meta_v1 import ObjectMeta

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Node, NodeStatus, Pod
 from podling.client.base import PatchType

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from podling import clock
 from podling.api.core_v1 import Pod

@@ -7,8 +7,9 @@ Upstream: ``VersionedAttributes`` in ``apiserver/pkg/admission/conversion.go``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podling.apiserver.admission.base import Request, Server
 from podling.apiserver.kinds.common.views import shown_form, stored_form
@@ -17,8 +18,7 @@ from podling.machinery.encoding.custom import CustomObject
 from podling.machinery.scheme import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """The request as a rule about ``resource`` sees it; None for an object that there is not."""
 
     resource: Resource

@@ -10,10 +10,9 @@ Upstream: ``apiserver/pkg/admission/plugin/policy/mutating``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api.admissionregistration_v1 import (
     MutatingAdmissionPolicy,
@@ -34,8 +33,7 @@ from podling.machinery.scheme import Resource
 INVALID = "Invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class _Invocation:
+class _Invocation(Struct, frozen=True):
     """One policy that is about a request, through one binding and with one parameter."""
 
     policy: MutatingAdmissionPolicy
@@ -50,8 +48,7 @@ class _Invocation:
         return *named, metadata.get("namespace"), metadata.get("name")
 
 
-@dataclass(frozen=True, slots=True)
-class _Objection:
+class _Objection(Struct, frozen=True):
     """Why a policy could not act."""
 
     policy: MutatingAdmissionPolicy

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podling.api.core_v1 import PodSpec, SecurityContext
 from podling.apiserver.kinds.pod.pod_scope import AnyContainer
@@ -38,8 +39,7 @@ RESTRICTED_SOURCES = frozenset({
 """Volume sources that a restricted pod may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     reason: str
     detail: str
 

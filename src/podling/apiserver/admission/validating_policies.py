@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api.admissionregistration_v1 import (
     AuditAnnotation,
@@ -40,8 +39,7 @@ MAX_MESSAGE_BYTES = 5 * 1024
 MAX_ANNOTATION = 10 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
+class _Decision(Struct, frozen=True):
     """One thing that a policy has against a request. ``always``: whatever the binding's actions are."""
 
     message: str
@@ -49,8 +47,7 @@ class _Decision:
     always: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Judging:
+class _Judging(Struct, frozen=True):
     """One policy about one request, with one parameter."""
 
     policy: ValidatingAdmissionPolicy

@@ -9,11 +9,10 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from podling.api.meta_v1 import Status
 from podling.apiserver.admission.base import Request
@@ -29,8 +28,7 @@ JSON_PATCH = "JSONPatch"
 _KNOWN = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What a webhook decided."""
 
     allowed: bool

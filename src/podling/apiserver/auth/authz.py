@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import html
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.apiserver.auth.component_roles import NODE_RULES
 from podling.apiserver.auth.node_authorizer import NodeAuthorizer, node_of
@@ -30,8 +31,7 @@ WRITES_BEHIND = 256
 """After so many writes what is followed is looked at, even if nobody asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     allowed: bool
     reason: str = ""
 

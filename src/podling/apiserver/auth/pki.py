@@ -12,10 +12,11 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from podling import clock, ids
 
@@ -43,8 +44,7 @@ SERVER_NAMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPair:
+class KeyPair(Struct, frozen=True):
     """Where a certificate and its private key are (PEM)."""
 
     certificate: Path

@@ -10,8 +10,9 @@ Upstream counterpart: ``plugin/pkg/auth/authorizer/rbac`` and ``component-helper
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podling.api.rbac_v1 import ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, Subject
 from podling.apiserver.registry.objects import object_of
@@ -28,8 +29,7 @@ KEPT_LENGTH_MAX = 2048
 Binding = ClusterRoleBinding | RoleBinding
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(Struct, frozen=True):
     """What is asked for: a verb on a resource, or on a path when ``path`` is set."""
 
     verb: str

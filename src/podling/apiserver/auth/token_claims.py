@@ -6,9 +6,11 @@ Upstream counterpart: ``pkg/serviceaccount/claims.go``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Node, ServiceAccount
 from podling.apiserver.auth.issuer import ISSUER
@@ -28,8 +30,7 @@ EXTENDED = timedelta(days=365)
 """How long such tokens hold all the same: for programs that read theirs only once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(Struct, frozen=True):
     """A token whose signature is good: who it names, until when, and what must still exist."""
 
     user: User

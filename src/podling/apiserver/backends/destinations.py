@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Pod, Service
 from podling.api.discovery_v1 import Endpoint, EndpointSlice
@@ -21,8 +22,7 @@ PodNamed = Callable[[str], Pod | None]
 """Finds a pod of the service's namespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
+class Destination(Struct, frozen=True):
     """A name in a proxy URL, taken apart."""
 
     scheme: str

@@ -10,10 +10,11 @@ import base64
 import json
 import os
 import ssl
-from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Protocol
+
+from msgspec import Struct
 
 from podling import ids
 from podling.api.core_v1 import Service
@@ -59,8 +60,7 @@ class ClientConfig(Protocol):
     def service(self) -> ServiceReference | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where a webhook is. ``shown``: what messages call it; ``host``: whom its certificate must name."""
 
     url: str

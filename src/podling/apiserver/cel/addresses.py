@@ -5,9 +5,10 @@ Source: ``k8s.io/apiserver/pkg/cel/library`` (``urls.go``, ``ip.go``, ``cidr.go`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from urllib.parse import parse_qs
+
+from msgspec import Struct
 
 from podling.apiserver.cel import netip
 from podling.apiserver.cel.functions import Function, add
@@ -18,8 +19,7 @@ Address = IPv4Address | IPv6Address
 URL, IP, CIDR = "kubernetes.URL", "net.IP", "net.CIDR"
 
 
-@dataclass(frozen=True, slots=True)
-class Cidr:
+class Cidr(Struct, frozen=True):
     """An address and how many of its bits are the network's."""
 
     address: Address

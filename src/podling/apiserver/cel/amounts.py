@@ -6,8 +6,9 @@ Source: ``k8s.io/apiserver/pkg/cel/library`` (``quantity.go``, ``semverlib.go``)
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podling.apiserver.cel.addresses import works
 from podling.apiserver.cel.functions import INT_MAX, add
@@ -49,8 +50,7 @@ def _add_quantities() -> None:
     add("sub", QUANTITY, "int", QUANTITY, lambda left, right: left - quantity.of(right))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Version:
+class Version(Struct, frozen=True, order=True):
     """A semantic version; what it was built from is not part of it."""
 
     major: int

@@ -8,8 +8,10 @@ looked up again when the expression is asked. Upstream: ``cel-go`` ``checker``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct, structs
 
 from podling.apiserver.cel import (
     library,  # noqa: F401 -- adds its functions
@@ -58,8 +60,7 @@ _TYPE_NAMES = frozenset({
 _LOGIC = frozenset({"_&&_", "_||_", "!_", "_?_:_"})
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(Struct, frozen=True):
     """A compiled node. ``cost``: what evaluating it costs at most, in cel-go's units."""
 
     type: Type
@@ -67,8 +68,7 @@ class Typed:
     cost: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     text: str
     at: int
 
@@ -268,7 +268,7 @@ class Compiler:
         """An item as its list counts it: what an optional one holds."""
         if not optional or item.type.name != "optional":
             return item
-        return replace(item, type=item.type.inner[0])
+        return structs.replace(item, type=item.type.inner[0])
 
     def _map(self, node: MapOf, names: Names) -> Typed:
         keys = [self.compile(key, names) for key, _ in node.entries]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podling.apiserver.cel.types import Type
 from podling.apiserver.cel.values import is_container
@@ -52,8 +53,7 @@ def repeated(least: int) -> int:
     return REQUEST // (least + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """What a call costs beside its arguments, and how large its result is, if that is known."""
 
     cost: int = 1

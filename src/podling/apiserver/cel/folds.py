@@ -6,15 +6,15 @@ Source: ``google/cel-go`` (``parser/macro.go``, ``ext/comprehensions.go``, ``ext
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podling.apiserver.cel.lists import in_order
 from podling.apiserver.cel.runs import Failure, Read, Run, Scope, read_as, spend, truth
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """What a macro goes over, one scope for each step."""
 
     over: Run

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from podling.apiserver.cel.formatting import to_string
 from podling.apiserver.cel.types import Type, type_named
@@ -23,8 +24,7 @@ LONGEST = timedelta(microseconds=2**63 // 1000)
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Overload:
+class Overload(Struct, frozen=True):
     """One way to call a function: the types of its arguments (a method's target first), and its result's."""
 
     method: bool

@@ -6,7 +6,8 @@ Source: ``k8s.io/apiserver/pkg/cel/library/format.go``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.apiserver.cel.functions import add
 from podling.apiserver.cel.values import Optional, is_of_kind
@@ -18,8 +19,7 @@ FORMAT = "kubernetes.NamedFormat"
 Check = Callable[[str], list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """A format that texts may have; ``check`` says what is wrong with one."""
 
     name: str

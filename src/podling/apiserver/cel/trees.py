@@ -7,8 +7,9 @@ at its sign, a call at its parenthesis.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 DEPTH_MAX = 250
 """How deep expressions may be nested (cel-go's limit)."""
@@ -16,21 +17,18 @@ _FLAT = frozenset({"_&&_", "_||_", "!_", "-_"})
 """Operators that do not count as nesting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Struct, frozen=True):
     value: Any
     type: str
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     name: str
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(Struct, frozen=True):
     """``operand.field``; as the argument of ``has`` only asked whether it is there."""
 
     operand: Node
@@ -40,16 +38,14 @@ class Select:
     asked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     operand: Node
     key: Node
     at: int
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A function, a method (with a target) or an operator (named ``_+_``)."""
 
     function: str
@@ -58,8 +54,7 @@ class Call:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     """``optional``: where the items are that are optionals, left out if they hold nothing (``[?a]``)."""
 
     items: tuple[Node, ...]
@@ -67,16 +62,14 @@ class ListOf:
     optional: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(Struct, frozen=True):
     entries: tuple[tuple[Node, Node], ...]
     at: int
     optional: frozenset[int] = frozenset()
     """As for lists: ``{?'a': b}``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Make:
+class Make(Struct, frozen=True):
     """``Object.spec{replicas: 3}``: a value of a named type. Fields: name, value, and whether the value is an
     optional, without which the field is not there (``?replicas:``)."""
 
@@ -85,8 +78,7 @@ class Make:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Struct, frozen=True):
     """A macro that goes over a list or a map: ``all``, ``exists``, ``exists_one``, ``map``, ``filter``,
     ``sortBy``, ``transformList``, ``transformMap``, ``transformMapEntry``; or over what an optional may hold:
     ``optMap``, ``optFlatMap``."""

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from msgspec import Struct
+
 
 @dataclass(frozen=True, slots=True)
 class Type:
@@ -39,8 +41,7 @@ class Type:
         return len(self.name) == 1
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A field of an object: its name in the data and its type."""
 
     key: str

@@ -7,9 +7,10 @@ Values are plain: ``int``, ``float``, ``str``, ``bool``, ``bytes``, ``list``, ``
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from podling.machinery.encoding.plain import equal
 
@@ -18,8 +19,7 @@ class Unsigned(int):
     """A number of the type ``uint``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Optional:
+class Optional(Struct, frozen=True):
     """A value that may not be there."""
 
     held: Any = None

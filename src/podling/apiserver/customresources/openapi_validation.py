@@ -7,8 +7,9 @@ Upstream: ``ValidateCustomResourceDefinitionOpenAPISchema`` in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from podling.apiserver.customresources.rule_validation import RuleCosts, RulePlace, plain_errors
 from podling.apiserver.customresources.structural import (

@@ -15,9 +15,13 @@ import json
 import logging
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.apiserver.customresources import values
 from podling.apiserver.customresources.field_paths import resolved
@@ -138,12 +142,11 @@ def _node(schema: Schema, *, root: bool = False) -> _Node | None:
     return _Node(schema, rules, properties, items, values)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What rules find wrong: ``errors``, and what is put up with because it was as wrong before."""
 
-    errors: list[FieldError] = field(default_factory=list)
-    kept: list[FieldError] = field(default_factory=list)
+    errors: list[FieldError] = msgspec.field(default_factory=list)
+    kept: list[FieldError] = msgspec.field(default_factory=list)
 
 
 class SchemaRules:
@@ -179,8 +182,7 @@ def default_rule_errors(where: Path, default: Any, schema: Schema) -> list[Field
     return []
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """A value with what it was before, and what tells whether it changed: the nearest value around it, or it
     itself, that can be compared with what it was."""
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.apiserver.customresources import go_names
 from podling.apiserver.customresources.field_paths import resolved
@@ -39,8 +41,7 @@ _ADVICE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RulePlace:
+class RulePlace(Struct, frozen=True):
     """Where in a schema a node is."""
 
     path: Path

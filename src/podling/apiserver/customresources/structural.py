@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from podling.machinery.encoding.custom import DEDUCED, HEAD
 from podling.machinery.encoding.shapes import Kind, Shape
@@ -28,8 +29,7 @@ MAP_TYPE = "x-kubernetes-map-type"
 RULES = "x-kubernetes-validations"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Default:
+class Default(Struct, frozen=True, eq=False):
     """A default: its value, its size in bytes of JSON, and whether null may stand in its place."""
 
     value: Any

@@ -7,8 +7,9 @@ clauses that can be served the one that is wanted most wins, of several the firs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from podling.machinery import errors
 from podling.machinery.encoding.custom import CustomResource
@@ -32,8 +33,7 @@ class Form(Enum):
     METADATA_LIST = "PartialObjectMetadataList"
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What the answer shall look like."""
 
     form: Form = Form.OBJECT

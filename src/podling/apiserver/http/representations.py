@@ -8,7 +8,6 @@ requests get their turn in between and nobody has to hold the whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -47,8 +46,7 @@ class _Metadata(Struct, frozen=True, kw_only=True):
     metadata: ObjectMeta = msgspec.field(default_factory=lambda: ObjectMeta())
 
 
-@dataclass(frozen=True, slots=True)
-class Renderer:
+class Renderer(Struct, frozen=True):
     """Makes answers about one kind. ``include_object``: None, Metadata or Object, for tables."""
 
     resource: Resource

@@ -11,7 +11,8 @@ authorisation knows (``get``, ``list``, ``watch``, ``create``, ``update``, ``pat
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.client.requests import Target
 from podling.machinery import errors
@@ -24,8 +25,7 @@ CONNECTS = ("exec", "attach", "portforward", "proxy")
 """Subresources that open a connection: whoever does so needs ``create``, whatever the method says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """A path that names a resource. ``tail`` is what follows a proxy subresource."""
 
     target: Target

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from podling import clock, ids
 from podling.apiserver.http import options as request_options

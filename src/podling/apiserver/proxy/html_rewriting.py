@@ -11,10 +11,11 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from html.entities import html5
 from typing import Final
+
+from msgspec import Struct
 
 LINKS: Final = {
     "a": ("href",),
@@ -60,8 +61,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", 
 _KEY_END, _VALUE_START, _UNQUOTED_END = re.compile("[=>]"), re.compile(f"[^{_WS}]"), re.compile(f"[{_WS}>]")
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(Struct, frozen=True):
     """The end of untouched text: ``pattern``, and the length of an incomplete match that is waited for."""
 
     pattern: re.Pattern[str]

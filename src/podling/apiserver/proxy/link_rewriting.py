@@ -7,8 +7,10 @@ redirects would leave the proxy. Source: ``apimachinery/pkg/util/proxy/transport
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from urllib.parse import quote_from_bytes
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.machinery import urls
 from podling.machinery.urls import GoUrl, join
@@ -24,8 +26,7 @@ CORS = frozenset(
 """Headers by which a proxied server would allow something in the API server's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """The rewriting of links in one answer.
 
     Attributes:

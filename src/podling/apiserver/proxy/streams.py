@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import quote
 
 import aiohttp
 import msgspec
 from aiohttp import web
+from msgspec.structs import replace
 from yarl import URL
 
 from podling.api.core_v1 import Node, Pod

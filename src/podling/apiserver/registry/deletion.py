@@ -7,12 +7,11 @@ come nearer. The rules are those of ``rest.BeforeDelete`` and of the generic reg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling import clock
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta
@@ -33,8 +32,7 @@ class Outcome(Enum):
     REMOVE = "remove"
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(Struct, frozen=True):
     outcome: Outcome
     object: Any
 

@@ -8,11 +8,11 @@ Upstream counterpart: ``pkg/registry/core/pod/storage/eviction.go``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from podling import clock, ids
 from podling.api.core_v1 import Pod, PodCondition
@@ -49,8 +49,7 @@ class Way(Enum):
     UNHEALTHY = "the pod does not count as healthy, so its going costs nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     way: Way
     budget: PodDisruptionBudget | None = None
     """The budget afterwards, when it is to be spent."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import Struct
@@ -54,8 +53,7 @@ class _Token(Struct, frozen=True, kw_only=True):
     start: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Struct, frozen=True):
     """The answer to a list, still as entries of the store."""
 
     entries: tuple[Entry, ...]

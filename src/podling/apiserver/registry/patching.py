@@ -6,11 +6,11 @@ are found by the same check.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from podling import clock
 from podling.apiserver.kinds.common.base import View

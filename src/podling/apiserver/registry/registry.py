@@ -9,10 +9,10 @@ object, has a handler of its own.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from podling import clock
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status

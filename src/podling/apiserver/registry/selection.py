@@ -6,8 +6,9 @@ A selector over a field that the kind does not know is refused, never ignored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podling.apiserver.kinds.common.base import KindRules
 from podling.client.requests import ListOptions
@@ -18,8 +19,7 @@ NAME = "metadata.name"
 NAMESPACE = "metadata.namespace"
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What matches. ``everything`` is true when nothing has to be looked at to know."""
 
     labels: LabelSelector

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api.meta_v1 import StatusCause
 from podling.apiserver.registry.objects import problem
@@ -44,8 +43,7 @@ class _AnyObject(msgspec.Struct):
     api_version: str = msgspec.field(name="apiVersion")
 
 
-@dataclass(frozen=True, slots=True)
-class Undecodable:
+class Undecodable(Struct, frozen=True):
     """A value that is not an object of its kind, and why."""
 
     entry: Entry

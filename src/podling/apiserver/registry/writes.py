@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ParamSpec
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from podling import clock, ids
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status, StatusDetails
@@ -49,8 +48,7 @@ Change = Callable[[Any], Any]
 """From the stored object to the wanted one; may raise ``ApiError``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """What kind of write is under way: passed down instead of seven arguments."""
 
     target: Target

@@ -6,10 +6,9 @@ Upstream: ``pkg/controller/certificates/{approver,signer,cleaner}`` and ``pkg/ap
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api.certificates_v1 import CertificateSigningRequest, CertificateSigningRequestCondition
 from podling.machinery.certificates import Wanted, pem_of
@@ -28,8 +27,7 @@ DENIED_KEPT = timedelta(hours=1)
 PENDING_KEPT = timedelta(hours=24)
 
 
-@dataclass(frozen=True, slots=True)
-class Recognized:
+class Recognized(Struct, frozen=True):
     """A request that is approved if who made it may create this subresource of requests."""
 
     subresource: str

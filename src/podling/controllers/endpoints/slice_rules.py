@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from msgspec import structs
+import msgspec
+from msgspec import Struct, structs
 
 from podling.api.discovery_v1 import Endpoint, EndpointPort, EndpointSlice
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
@@ -24,15 +25,14 @@ Identity = tuple[tuple[str, ...], str]
 """An endpoint's addresses and the UID of its pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The owner of slices: the name, labels and owner reference of new ones."""
 
     name: str
     namespace: str
     reference: OwnerReference
     labels: dict[str, str]
-    annotations: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 Desired = dict[Group, dict[Identity, Endpoint]]

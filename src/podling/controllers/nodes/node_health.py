@@ -9,10 +9,10 @@ Upstream: ``tryUpdateNodeHealth`` in ``pkg/controller/nodelifecycle``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import Node, NodeCondition
@@ -25,8 +25,7 @@ STARTUP_GRACE = timedelta(seconds=60)
 WATCHED_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """A node's heartbeat and lease as last seen, and the time of their last change on our clock."""
 
     uid: str

@@ -12,11 +12,11 @@ Upstream: ``pkg/controller/nodelifecycle/node_lifecycle_controller.go``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from podling import clock
 from podling.api.coordination_v1 import Lease

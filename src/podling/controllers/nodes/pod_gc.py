@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
+
+from msgspec import Struct
 
 from podling import clock
 from podling.api.core_v1 import Node, Pod
@@ -70,8 +71,7 @@ def never_bound(pods: Iterable[Pod]) -> list[Pod]:
     return [pod for pod in pods if pod.metadata.deletion_timestamp and not pod.spec.node_name]
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """Nodes that pods name and that do not exist: since when, and which of them for long enough."""
 
     since: Mapping[str, datetime]

@@ -10,9 +10,10 @@ swapped for another moves it. Upstream: ``pkg/controller/tainteviction``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar, assert_never
+
+from msgspec import Struct
 
 from podling import clock
 from podling.api.core_v1 import Node, Pod, Taint
@@ -29,13 +30,11 @@ REASON = "DeletionByTaintManager"
 MESSAGE = "Taint manager: deleting due to NoExecute taint"
 
 
-@dataclass(frozen=True, slots=True)
-class Stay:
+class Stay(Struct, frozen=True):
     """The pod may stay; a deadline it had is void."""
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Struct, frozen=True):
     """The pod must be gone at ``at``."""
 
     at: datetime

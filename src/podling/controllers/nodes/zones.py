@@ -13,6 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+import msgspec
+from msgspec import Struct
+
 from podling.api.core_v1 import Node
 
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-disruption"
@@ -25,8 +28,7 @@ class ZoneState(Enum):
     FULL = "FullDisruption"
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """Nodes per second that may be tainted, and when that changes (kube-controller-manager's defaults)."""
 
     normal: float = 0.1
@@ -72,8 +74,7 @@ def rate_of(state: ZoneState, size: int, rates: Rates) -> float:
     return rates.normal
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The consequences of the zones' states.
 
     ``rates`` holds the zones with a new rate; ``stop`` removes all NoExecute taints, ``resume`` counts every
@@ -81,7 +82,7 @@ class Verdict:
     """
 
     states: Mapping[str, ZoneState]
-    rates: Mapping[str, float] = field(default_factory=dict)
+    rates: Mapping[str, float] = msgspec.field(default_factory=dict)
     stop: bool = False
     resume: bool = False
 

@@ -6,8 +6,9 @@ Upstream: ``pkg/controller/cronjob/utils.go``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from podling.api.batch_v1 import CronJob, Job, JobCondition
 from podling.api.core_v1 import ObjectReference
@@ -21,8 +22,7 @@ MISSED_MAX = 100
 SECOND = timedelta(seconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """The last run that should have begun, None if none; ``missed`` counts those that did not."""
 
     time: datetime | None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api.apps_v1 import DaemonSet, DaemonSetStatus
 from podling.api.core_v1 import (
@@ -90,8 +90,7 @@ def node_of(pod: Pod) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Belongs:
+class Belongs(Struct, frozen=True):
     """The verdict on a node: it should run the pod, and an existing pod may stay."""
 
     run: bool

@@ -7,10 +7,9 @@ Upstream: ``rolling.go``, ``sync.go`` and ``util/deployment_util.go`` in ``pkg/c
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api.apps_v1 import Deployment, ReplicaSet
 from podling.api.core_v1 import Pod, PodTemplateSpec
@@ -36,8 +35,7 @@ _NOT_COPIED = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """Give ``replica_set`` this size."""
 
     replica_set: ReplicaSet

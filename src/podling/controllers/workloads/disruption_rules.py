@@ -15,10 +15,9 @@ that still exists then counts again. Upstream: ``pkg/controller/disruption``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import Condition
@@ -32,8 +31,7 @@ DELETION_TIMEOUT = timedelta(minutes=2)
 CONDITION = "DisruptionAllowed"
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
+class Expectation(Struct, frozen=True):
     """The expected number of pods, and the desired number of healthy ones."""
 
     pods: int
@@ -60,8 +58,7 @@ def expectation(budget: PodDisruptionBudget, pods: int, scale: int) -> Expectati
     return Expectation(pods, spec.min_available or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Promised:
+class Promised(Struct, frozen=True):
     """The evictions that may still be kept, those that were not, and when to look again."""
 
     pods: dict[str, datetime]

@@ -11,11 +11,11 @@ has ended and is counted, ``Complete`` or ``Failed``. Upstream: ``pkg/controller
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from podling import clock
 from podling.api.batch_v1 import Job, JobCondition, JobStatus, UncountedTerminatedPods

@@ -14,6 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import msgspec
+from msgspec import Struct
+
 from podling.api.batch_v1 import Job, UncountedTerminatedPods
 from podling.api.core_v1 import Pod
 from podling.controllers.workloads.job_failures import FAIL_INDEX, FAIL_JOB, IGNORE, match
@@ -55,8 +58,7 @@ def tracked(pod: Pod) -> bool:
     return FINALIZER in pod.metadata.finalizers
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """The counts after this step, and the pods that need their finalizer no more."""
 
     succeeded: int
@@ -70,7 +72,7 @@ class Account:
     fail_job: str = ""
     """Why the pod failure policy fails the job; empty if it does not."""
 
-    later: Later = field(default_factory=lambda: Later())
+    later: Later = msgspec.field(default_factory=lambda: Later())
 
     @property
     def all_succeeded(self) -> int:
@@ -90,14 +92,13 @@ class Account:
         return self.failed_indexes | self.later.failed_indexes
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(Struct, frozen=True):
     """Ended pods that a later step takes in. What to run next depends on them already."""
 
     succeeded: int = 0
     failed: int = 0
-    completed_indexes: Indexes = field(default_factory=Indexes)
-    failed_indexes: Indexes = field(default_factory=Indexes)
+    completed_indexes: Indexes = msgspec.field(default_factory=Indexes)
+    failed_indexes: Indexes = msgspec.field(default_factory=Indexes)
 
     @property
     def is_empty(self) -> bool:

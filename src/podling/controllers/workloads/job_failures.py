@@ -5,7 +5,7 @@ Upstream: ``pkg/controller/job/pod_failure_policy.go``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from podling.api.batch_v1 import (
     PodFailurePolicy,
@@ -20,8 +20,7 @@ IGNORE = "Ignore"
 COUNT = "Count"
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """The first rule that matches a failed pod; ``message``: the reason, for FailJob."""
 
     action: str = COUNT

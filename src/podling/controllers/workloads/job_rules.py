@@ -6,8 +6,9 @@ Upstream: ``pkg/controller/job/job_controller.go`` and ``backoff_utils.go``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from podling.api.batch_v1 import Job
 from podling.api.core_v1 import Pod
@@ -25,8 +26,7 @@ BACKOFF_SECONDS_INITIAL = 10.0
 BACKOFF_SECONDS_MAX = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """Pods to create (with their indexes, for an Indexed job) and to delete now; ``wait`` seconds before
     more can be created."""
 
@@ -89,8 +89,7 @@ def _to_remove(job: Job, ordered: Sequence[Pod], accounted: Account, surplus: in
 # When to stop
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The reason why a Job is over, and whether it succeeded."""
 
     succeeded: bool
@@ -173,8 +172,7 @@ def completion(job: Job, accounted: Account, active: int) -> Verdict | None:
 # Back-off
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(Struct, frozen=True):
     """Failures in a row since the last success, and when the last one was."""
 
     failures: int = 0

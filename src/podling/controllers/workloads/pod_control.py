@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Pod, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta
@@ -36,8 +37,7 @@ def pod_from_template(template: PodTemplateSpec, owner: ApiObject) -> Pod:
     return Pod(metadata=metadata, spec=template.spec)
 
 
-@dataclass(frozen=True, slots=True)
-class PodControl:
+class PodControl(Struct, frozen=True):
     """The pods of one controller. Failures are recorded as events and raised."""
 
     client: Client

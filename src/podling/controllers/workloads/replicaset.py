@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Generic, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling import clock
 from podling.api.apps_v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetStatus
@@ -54,8 +53,7 @@ def desired(replica_set: ReplicaSet) -> int:
     return replica_set.spec.replicas if replica_set.spec.replicas is not None else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(Struct, frozen=True):
     """A replica set's pods: ``replicas`` are the active ones, the next three are among them."""
 
     replicas: int

@@ -12,8 +12,9 @@ Upstream: ``stateful_set_control.go`` in ``pkg/controller/statefulset``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from podling.api.apps_v1 import ControllerRevision
 from podling.api.core_v1 import Pod
@@ -36,27 +37,23 @@ BURST = 500
 """The number of pods that one run creates, deletes or changes at most (upstream: ``MaxBatchSize``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(Struct, frozen=True):
     ordinal: int
     revision: ControllerRevision
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class Relabel:
+class Relabel(Struct, frozen=True):
     """Gives a pod the labels of its ordinal."""
 
     pod: Pod
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateClaims:
+class UpdateClaims(Struct, frozen=True):
     """Creates the missing claims of a pod, and gives its claims the owners that the retention policy says."""
 
     pod: Pod

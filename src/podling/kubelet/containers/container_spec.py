@@ -7,8 +7,9 @@ and Kubernetes' message.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from podling.api.core_v1 import Container, Pod
 from podling.client.base import Unreachable
@@ -30,8 +31,7 @@ from podling.runtime.image_service import Image
 CONFIG_ERROR = "CreateContainerConfigError"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
+class NodeFacts(Struct, frozen=True):
     """The facts about their node that containers may see."""
 
     host_ips: tuple[str, ...] = ()
@@ -40,8 +40,7 @@ class NodeFacts:
     memory_capacity: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """One instance of a pod's container that is to be created."""
 
     pod: Pod

@@ -9,7 +9,9 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Pod, PodDNSConfig
 from podling.kubelet.config import KubeletConfig
@@ -20,8 +22,7 @@ SEARCHES_LENGTH_MAX = 2048
 DEFAULT_OPTIONS = ("ndots:5",)
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvConf:
+class ResolvConf(Struct, frozen=True):
     """The content of a ``resolv.conf``."""
 
     nameservers: tuple[str, ...] = ()
@@ -64,8 +65,7 @@ def effective_policy(pod: Pod) -> str:
     return "ClusterFirst" if policy == "ClusterFirstWithHostNet" else policy
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Struct, frozen=True):
     """A pod's resolver configuration, and the warning events about it as (reason, message)."""
 
     conf: ResolvConf

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from podling.api.core_v1 import (
     ConfigMap,
@@ -31,8 +32,7 @@ from podling.kubelet.pod_spec import find_container
 from podling.kubelet.references import References
 
 
-@dataclass(frozen=True, slots=True)
-class EnvFacts:
+class EnvFacts(Struct, frozen=True):
     """Sources of values other than the API: addresses, the node, services, directories of volumes."""
 
     host_ips: tuple[str, ...] = ()

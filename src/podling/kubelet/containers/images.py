@@ -9,8 +9,9 @@ reason (``pkg/kubelet/images``).
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from podling import clock
 from podling.api.core_v1 import Container, Pod
@@ -35,8 +36,7 @@ class ImageUnavailable(StartFailure):
         self.retry_at = retry_at
 
 
-@dataclass(frozen=True, slots=True)
-class _Failed:
+class _Failed(Struct, frozen=True):
     entry: BackoffEntry
     message: str
 
@@ -52,8 +52,7 @@ def pull_policy(image: str, stated: str | None) -> str:
     return stated or ("Always" if with_default_tag(image).endswith(":latest") else "IfNotPresent")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """An image that a pod needs. ``path`` is the field that its events name; empty: the whole pod."""
 
     reference: str

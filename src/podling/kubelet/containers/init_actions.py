@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from msgspec import Struct
+
 from podling.api.core_v1 import Container, Pod
 from podling.kubelet.labels import hash_changed
 from podling.kubelet.observation import PodObservation
@@ -33,8 +35,7 @@ class KillReason(Enum):
     POD = "pod"
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
+class Kill(Struct, frozen=True):
     """One container to kill; ``message`` is the text of its ``Killing`` event."""
 
     container_id: str
@@ -43,8 +44,7 @@ class Kill:
     reason: KillReason
 
 
-@dataclass(frozen=True, slots=True)
-class InitPlan:
+class InitPlan(Struct, frozen=True):
     """``failed``: the pod cannot be initialised any more. ``initialized``: regular containers may run."""
 
     initialized: bool

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling import clock
 from podling.api.core_v1 import Container, Pod, PodSpec
@@ -88,8 +89,7 @@ class TerminationOrder:
             self._gone[name].set()
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """One container to kill. An empty ``message`` stands for the default one."""
 
     container: Observed

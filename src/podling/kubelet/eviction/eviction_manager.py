@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
+
+from msgspec import Struct
 
 from podling import clock
 from podling.api.core_v1 import Node, Pod, PodCondition
@@ -50,8 +51,7 @@ CLEANUP_SECONDS = 30.0
 HARD_GRACE_SECONDS = 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """A threshold that calls for an eviction, with the observation."""
 
     threshold: Threshold

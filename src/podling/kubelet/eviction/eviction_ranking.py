@@ -6,7 +6,8 @@ Pure: pods and their use are arguments (``pkg/kubelet/eviction/helpers.go``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Container, Pod
 from podling.kubelet.node.node_pressure import RESOURCE_OF, Observation, Threshold
@@ -22,8 +23,7 @@ MEASURED = ("memory", "ephemeral-storage")
 """The resources whose use the message lists by container."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerUse:
+class ContainerUse(Struct, frozen=True):
     """The use of one container: bytes of memory, bytes on disk (layer and logs), processes."""
 
     name: str
@@ -32,8 +32,7 @@ class ContainerUse:
     processes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PodUse:
+class PodUse(Struct, frozen=True):
     """A pod with the use of its containers and of its local volumes.
 
     Without ``containers`` nothing of the pod was measured.

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from podling import clock
 from podling.api.core_v1 import Node, Pod
@@ -36,8 +37,7 @@ class GCFailure(Exception):
     """Images were not removed as needed. The text is for the node's event."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImageTimes:
+class ImageTimes(Struct, frozen=True):
     """Times of an image. ``None``: before the kubelet started, or never."""
 
     detected: datetime | None = None

@@ -8,8 +8,9 @@ evicted at once, even if the node has free space (``pkg/kubelet/eviction`` local
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from podling.api.core_v1 import Pod
 from podling.files.trees import TreeMeter
@@ -19,8 +20,7 @@ from podling.machinery.quantity import value
 STORAGE = "ephemeral-storage"
 
 
-@dataclass(frozen=True, slots=True)
-class StorageUse:
+class StorageUse(Struct, frozen=True):
     """A pod's bytes on disk: by container (layer and logs), by volume, and in managed files."""
 
     containers: Mapping[str, int] = field(default_factory=dict)

@@ -6,14 +6,14 @@ import os
 import platform
 import shutil
 import socket
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from podling.runtime.platform import architecture
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Struct, frozen=True, kw_only=True):
     """Facts about the node's machine. Sizes are bytes."""
 
     cpus: int = 1

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from podling.api.core_v1 import Pod, Taint
 from podling.machinery.pods import BEST_EFFORT, is_critical, qos_class_of
@@ -44,8 +45,7 @@ RESOURCE_OF = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """One signal: the available amount, and the capacity."""
 
     available: int
@@ -55,8 +55,7 @@ class Observation:
 Observations = Mapping[str, Observation]
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """``amount`` is a quantity or a percentage; ``grace`` is None for a hard threshold."""
 
     signal: str
@@ -93,8 +92,7 @@ def thresholds(
     return tuple(threshold for threshold in found if threshold.amount not in ("0", "0%", "100%"))
 
 
-@dataclass(frozen=True, slots=True)
-class Pressure:
+class Pressure(Struct, frozen=True):
     """The state that one observation of the node passes to the next.
 
     ``met_since`` holds the time since when each threshold is met without a break, ``last_seen`` the last time

@@ -7,10 +7,9 @@ the conditions are Kubernetes' (``pkg/kubelet/nodestatus/setters.go``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api.core_v1 import (
     ContainerImage,
@@ -59,8 +58,7 @@ DEFAULT_LABELS = frozenset(
 """The labels that the kubelet corrects on a node that was registered before (``updateDefaultLabels``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHealth:
+class NodeHealth(Struct, frozen=True):
     """The facts from which the node's conditions are decided. Pressures are those that hold now."""
 
     runtime: RuntimeStatus | None = None

@@ -13,9 +13,11 @@ Pure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Container, Pod
 from podling.kubelet.backoff import BackoffEntry, BackoffView, waits_until
@@ -34,8 +36,7 @@ from podling.runtime.base import Container as Observed
 from podling.runtime.base import ContainerState
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """A container that has to wait before it may start again."""
 
     container: Container
@@ -44,8 +45,7 @@ class Held:
     """The length of the back-off, as messages show it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodPlan:
+class PodPlan(Struct, frozen=True):
     """The actions for one pod, in the order of the fields.
 
     ``kill_pod`` kills every container and sandbox; ``create_sandbox`` then makes a new one with number

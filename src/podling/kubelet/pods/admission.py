@@ -8,7 +8,8 @@ that does not fit is failed, not moved: its controller creates another. Only the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Node, NodeSelectorTerm, Pod
 from podling.kubelet.config import KubeletConfig
@@ -38,13 +39,11 @@ SAFE_SYSCTLS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """The node will admit the pod when the pods that it preempts have ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Occupant:
+class Occupant(Struct, frozen=True):
     """The claim of one pod on its node: resources, and (protocol, address, number) of host ports."""
 
     requests: Mapping[str, Quantity]

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from podling import clock, ids
 from podling.api.core_v1 import Container, Pod, PodStatus
@@ -46,8 +47,7 @@ def error_retry(now: datetime) -> datetime:
     return now + timedelta(seconds=ids.uniform(ERROR_BACKOFF_SECONDS, 1.5 * ERROR_BACKOFF_SECONDS))
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Struct, frozen=True):
     """The input of one sync of a pod. ``progress`` is called when there is news to report."""
 
     pod: Pod

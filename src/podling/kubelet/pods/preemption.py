@@ -7,7 +7,8 @@ larger requests. A pod is not chosen if the others suffice (``pkg/kubelet/preemp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Node, Pod, PodCondition
 from podling.kubelet.pods.admission import Occupant, shortage
@@ -33,8 +34,7 @@ PREEMPTED = Verdict(
 """The verdict on a preempted pod."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One of the node's pods, with its claim on the node."""
 
     pod: Pod

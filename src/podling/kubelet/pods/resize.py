@@ -12,9 +12,8 @@ The allocation needs no file of its own: after a restart it is read from the pod
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api.core_v1 import Container, Node, Pod, PodSpec, ResourceRequirements
 from podling.kubelet.config import KubeletConfig
@@ -75,8 +74,7 @@ def allocation_from_status(pod: Pod) -> Allocation:
     return {**desired_resources(pod.spec), **reported}
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Struct, frozen=True):
     """A resize that is not granted: ``Deferred`` or ``Infeasible``, and why."""
 
     reason: str
@@ -95,8 +93,7 @@ def resize_refusal(pod: Pod, node: Node, others: Sequence[Occupant]) -> Pending 
     return Pending(DEFERRED, short[1]) if short is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """New limits for one running container."""
 
     name: str
@@ -108,8 +105,7 @@ class Update:
     """The new memory limit, if it is smaller than the one before."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResizePlan:
+class ResizePlan(Struct, frozen=True):
     """``restart``: containers that must restart to change; ``updates``: the other changes in order."""
 
     restart: tuple[str, ...] = ()

@@ -6,10 +6,11 @@ freed resources. One that cannot be applied now (memory use above the new limit)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Pod, PodCondition
 from podling.kubelet.deps import KubeletDeps
@@ -34,8 +35,7 @@ from podling.runtime.failures import RuntimeFailure
 RETRY = timedelta(minutes=3)
 
 
-@dataclass(frozen=True, slots=True)
-class Resize:
+class Resize(Struct, frozen=True):
     """The progress of one pod's resize. ``error`` says why the grant could not be applied yet."""
 
     allocation: Allocation

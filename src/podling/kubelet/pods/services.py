@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Pod
 from podling.kubelet.backoff import BackoffPolicy
@@ -24,8 +25,7 @@ from podling.kubelet.status.status_manager import StatusManager
 from podling.kubelet.volumes.manager import VolumeManager
 
 
-@dataclass(frozen=True, slots=True)
-class PodServices:
+class PodServices(Struct, frozen=True):
     """The shared parts of one kubelet."""
 
     deps: KubeletDeps

@@ -9,8 +9,10 @@ moment the termination began, so repeated or resumed attempts do not restart it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Pod
 from podling.kubelet.status.phase import TERMINAL_PHASES
@@ -21,13 +23,11 @@ ORPHAN_GRACE_SECONDS = 1
 """The grace period of a pod that is gone from the API."""
 
 
-@dataclass(frozen=True, slots=True)
-class Syncing:
+class Syncing(Struct, frozen=True):
     """The pod is to run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terminating:
+class Terminating(Struct, frozen=True):
     """The pod's containers are to end, ``grace`` seconds after ``since`` at the latest."""
 
     since: datetime
@@ -36,15 +36,13 @@ class Terminating:
     """The pod is gone from the API: no status is reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terminated:
+class Terminated(Struct, frozen=True):
     """No container of the pod runs; its volumes and other holdings are being released."""
 
     gone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """Only logs and ended containers are left on the node, until the pod is gone from the API."""
 
     gone: bool = False
@@ -53,8 +51,7 @@ class Finished:
 State = Syncing | Terminating | Terminated | Finished
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """Everything that can demand the pod's end."""
 
     verdict: Verdict | None = None

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass, replace
 from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Container, HTTPGetAction
 from podling.kubelet.ports import resolve_port
@@ -19,8 +21,7 @@ BODY_BYTES_MAX = 10 * 1024
 REDIRECTS_MAX = 10
 
 
-@dataclass(frozen=True, slots=True)
-class HTTPRequest:
+class HTTPRequest(Struct, frozen=True):
     """The target and headers of a request. ``headers`` holds all but those left out on purpose."""
 
     scheme: str
@@ -45,8 +46,7 @@ class HTTPRequest:
         return replace(self, scheme="http", headers=kept)
 
 
-@dataclass(frozen=True, slots=True)
-class HTTPAnswer:
+class HTTPAnswer(Struct, frozen=True):
     """A response. A redirect is one only if it was not followed: to another host, or without a target."""
 
     status: int

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.api.core_v1 import Container, ExecAction, GRPCAction, HTTPGetAction, Probe, TCPSocketAction
 from podling.kubelet.expansion import expand
@@ -30,8 +31,7 @@ class ProbeError(Exception):
     """The probe could not be made."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The result of a probe. ``warning``: it counts as success, but an event reports it."""
 
     success: bool
@@ -39,8 +39,7 @@ class Answer:
     warning: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The container that is probed."""
 
     container: Container

@@ -7,8 +7,10 @@ or has started, and the probe rests until there is a new container (``pkg/kubele
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Container, Probe
 from podling.kubelet.status.probe_view import ProbeResult
@@ -29,8 +31,7 @@ INITIAL_RESULT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
+class Thresholds(Struct, frozen=True):
     """A probe's numbers with their defaults filled in; durations in seconds."""
 
     initial_delay: int
@@ -56,8 +57,7 @@ def probe_of(container: Container, kind: ProbeKind) -> Probe | None:
     return container.liveness_probe if kind is ProbeKind.LIVENESS else container.readiness_probe
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeState:
+class ProbeState(Struct, frozen=True):
     """``result`` is the verdict in force; ``run`` counts how often ``last`` came in a row."""
 
     kind: ProbeKind

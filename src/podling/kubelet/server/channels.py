@@ -10,10 +10,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from podling.api.meta_v1 import Status, StatusCause, StatusDetails
 from podling.machinery.encoding.status_json import status_json
@@ -35,8 +35,7 @@ SMALL_MAX: Final = 1024
 NON_ZERO_EXIT: Final = "NonZeroExitCode"
 
 
-@dataclass(frozen=True, slots=True)
-class Channels:
+class Channels(Struct, frozen=True):
     """One version of the protocol."""
 
     name: str

@@ -11,9 +11,10 @@ following a log ends with its container; the next attempt is another log.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from msgspec import Struct
 
 from podling import clock
 
@@ -21,8 +22,7 @@ BLOCK = 64 * 1024
 PARTIAL = b"P"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
+class LogOptions(Struct, frozen=True, kw_only=True):
     """``PodLogOptions`` as they apply to one log; None and empty mean not given."""
 
     follow: bool = False
@@ -50,8 +50,7 @@ class LogSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One line of a CRI log."""
 
     time: bytes

@@ -11,8 +11,9 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podling.api.meta_v1 import Status
 from podling.cancellation import cancel_and_settle, run_to_end
@@ -39,8 +40,7 @@ Run = Callable[[Streams], Awaitable[Status]]
 """Runs the command with its streams; returns its status. Raises ``RuntimeFailure``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamOptions:
+class StreamOptions(Struct, frozen=True, kw_only=True):
     """The streams that the client requests. With a terminal there is no separate stderr."""
 
     stdin: bool = False

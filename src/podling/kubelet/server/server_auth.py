@@ -8,8 +8,9 @@ administrators. Texts and attributes are those of ``pkg/kubelet/server/server.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 MASTERS = "system:masters"
 API_SERVER = "kube-apiserver-kubelet-client"
@@ -23,8 +24,7 @@ FINE_GRAINED = (
 VERBS = {"POST": "create", "GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """The user and groups of a client certificate."""
 
     name: str

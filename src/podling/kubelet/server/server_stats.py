@@ -8,10 +8,10 @@ it is absent the first time. Shapes and names: ``k8s.io/kubelet/pkg/apis/stats/v
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
+from msgspec import Struct
 
 from podling.kubelet.pods.pod_source import PodSource
 from podling.runtime.base import Container, ContainerStats, Sandbox
@@ -74,8 +74,7 @@ class Summary(msgspec.Struct):
     pods: list[PodUse]
 
 
-@dataclass(frozen=True, slots=True)
-class UsageSnapshot:
+class UsageSnapshot(Struct, frozen=True):
     """All running containers with their use at one moment."""
 
     running: tuple[tuple[Sandbox, Container, ContainerStats], ...]

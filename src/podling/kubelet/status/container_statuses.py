@@ -9,9 +9,8 @@ started; this is shown as the waiting state (``kubelet_pods.go`` convertToAPICon
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from podling.api.core_v1 import (
     Container,
@@ -44,16 +43,14 @@ REMOVED_IN_PLACE = "The container is removed because RestartAllContainers in pla
 VANISHED = "The container could not be located when the pod was deleted.  The container used to be Running"
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingReason:
+class WaitingReason(Struct, frozen=True):
     """The reason why a container does not run, and its message."""
 
     reason: str
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerFacts:
+class ContainerFacts(Struct, frozen=True):
     """The input of statuses besides spec, runtime and probes.
 
     ``waiting`` is by container name, ``messages`` (termination messages) by container id. ``prefix``

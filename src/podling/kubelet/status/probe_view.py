@@ -7,8 +7,9 @@ entry means that there is no verdict (yet).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from podling.api.core_v1 import Container
 
@@ -19,8 +20,7 @@ class ProbeResult(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeView:
+class ProbeView(Struct, frozen=True):
     """Results that passed their thresholds, by container id."""
 
     startup: Mapping[str, ProbeResult] = field(default_factory=dict)

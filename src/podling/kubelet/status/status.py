@@ -8,10 +8,9 @@ invariant kept here: a pod that was Succeeded or Failed stays so
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api.core_v1 import ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodStatus
 from podling.clock import seconds_precision
@@ -27,8 +26,7 @@ from podling.machinery.pods import is_static, qos_class
 from podling.runtime.base import ContainerState as RuntimeState
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """A decision about the whole pod that overrides its phase: rejected, evicted, past its deadline."""
 
     reason: str
@@ -38,8 +36,7 @@ class Verdict:
     """A ``DisruptionTarget`` to be reported with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodFacts:
+class PodFacts(Struct, frozen=True):
     """The input of a status besides spec, runtime and probes.
 
     ``terminal``: nothing of the pod will be started again. ``volumes_ready``: all volumes are set up.

@@ -11,8 +11,9 @@ import os
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from podling import clock, ids
 from podling.files.trees import remove_tree, walk
@@ -24,8 +25,7 @@ DATA = "..data"
 _NEW = "..data_tmp"
 
 
-@dataclass(frozen=True, slots=True)
-class FileProjection:
+class FileProjection(Struct, frozen=True):
     """One file: its bytes and permission bits, and the user that owns it (None: the kubelet's)."""
 
     data: bytes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from podling.api.core_v1 import Pod, Volume
 from podling.kubelet.deps import KubeletDeps
@@ -13,16 +14,14 @@ from podling.kubelet.directories import Directories
 from podling.kubelet.references import References
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeFacts:
+class VolumeFacts(Struct, frozen=True):
     """Facts for volume files that no API object holds: addresses and the node's resources."""
 
     host_ips: tuple[str, ...] = ()
     allocatable: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeTools:
+class VolumeTools(Struct, frozen=True):
     """The collaborators of every plugin."""
 
     deps: KubeletDeps
@@ -35,8 +34,7 @@ class VolumeTools:
         return self.deps.config.write_files
 
 
-@dataclass(frozen=True, slots=True)
-class Mounted:
+class Mounted(Struct, frozen=True):
     """A volume that is set up. ``read_only`` overrides the mounts."""
 
     path: Path

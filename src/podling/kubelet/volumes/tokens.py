@@ -6,8 +6,9 @@ over, or after a day (``pkg/kubelet/token/token_manager.go``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from podling import clock, ids
 from podling.api.authentication_v1 import BoundObjectReference, TokenRequest, TokenRequestSpec
@@ -21,8 +22,7 @@ MAX_JITTER_SECONDS = 10.0
 DEFAULT_SECONDS = 3600
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     token: str
     renew_at: datetime
 

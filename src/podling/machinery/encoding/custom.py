@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition, CustomResourceDefinitionVersion
 from podling.api.meta_v1 import ListMeta, ObjectMeta
@@ -209,7 +209,7 @@ def stored_resource(definition: CustomResourceDefinition) -> CustomResource:
 
 def _deduced() -> Shape:
     shape = Shape(Kind.MAP)
-    object.__setattr__(shape, "element", shape)  # a map of such maps, or of anything that has no parts
+    structs.force_setattr(shape, "element", shape)  # a map of such maps, or of anything that has no parts
     return shape
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
+from msgspec import Struct
 
 from podling.api import markers
 
@@ -38,8 +38,7 @@ class Kind(Enum):
     ANY = "any"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class Shape(Struct, frozen=True, eq=False):
     """One field, list item or map value."""
 
     kind: Kind

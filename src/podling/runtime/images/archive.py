@@ -16,9 +16,10 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
+
+from msgspec import Struct
 
 from podling.files.space import Space
 from podling.runtime.base import ImageFailure
@@ -40,8 +41,7 @@ _LINKS_MAX = 40
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """One image of an archive."""
 
     configuration: bytes
@@ -101,8 +101,7 @@ def _as_plain_tar(path: Path, scratch: Path) -> Iterator[Path]:
             yield Path(copy.name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(Struct, frozen=True):
     offset: int
     entry: Entry
 

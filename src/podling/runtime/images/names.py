@@ -7,7 +7,8 @@ its own. The grammar and its messages are distribution's reference package's.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.runtime.base import ImageFailure
 
@@ -25,8 +26,7 @@ _DIGEST = re.compile(r"sha256:[a-f0-9]{64}|sha512:[a-f0-9]{128}")
 _ID = re.compile(r"(?:sha256:)?([a-f0-9]{64})")
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A parsed image name. ``tag`` and ``digest`` are empty where not given."""
 
     domain: str

@@ -7,7 +7,6 @@ are in place. What is on disk but in no record is a leftover of an interrupted p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import Struct
@@ -48,8 +47,7 @@ class Hold(Struct, frozen=True, kw_only=True):
     layers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageContent:
+class ImageContent(Struct, frozen=True, kw_only=True):
     """What a runtime needs to run an image: ``layers`` are read-only directories, lowest first."""
 
     id: str

@@ -9,7 +9,8 @@ none: it reads a header of any announced size and follows chains of headers by r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from podling.runtime.failures import ImageFailure
 from podling.runtime.images.compression import Source
@@ -41,8 +42,7 @@ TRAILER_BYTES_MAX = 64 << 20
 _CHUNK = 1 << 18
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One file, directory or link of an archive."""
 
     name: str

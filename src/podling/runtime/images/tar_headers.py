@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.machinery.digits import is_number
 from podling.runtime.failures import ImageFailure
@@ -32,8 +35,7 @@ Extent = tuple[int, int]
 """Offset and length."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class Header(Struct, frozen=True, kw_only=True):
     """One block, with what special headers said of it."""
 
     name: str

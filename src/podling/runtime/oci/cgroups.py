@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.runtime.base import LinuxResources
 from podling.runtime.oci.detect import CGROUP_ROOT, CgroupMode
@@ -22,8 +24,7 @@ _UNLIMITED_V1 = 1 << 60
 _CREATE_TRIES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """What a cgroup uses now."""
 
     cpu_nanoseconds: int = 0
@@ -40,9 +41,9 @@ def weight(shares: int) -> int:
 def merged(before: LinuxResources, change: LinuxResources) -> LinuxResources:
     """The limits in force after ``change``: what it does not give stays."""
     given = {
-        item.name: getattr(change, item.name)
-        for item in fields(change)
-        if getattr(change, item.name) not in (None, "", {})
+        name: getattr(change, name)
+        for name in change.__struct_fields__
+        if getattr(change, name) not in (None, "", {})
     }
     return replace(before, **given)
 

@@ -16,7 +16,8 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.runtime.base import RuntimeFailure
 from podling.runtime.oci.threads import in_thread
@@ -27,8 +28,7 @@ DEADLINE_SECONDS = 60.0
 UNIFIED = "/sys/fs/cgroup/unified"
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """How a command ended."""
 
     code: int

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from podling.runtime.failures import DeadlineExceeded, RuntimeFailure
 from podling.runtime.oci import commands, processes
@@ -33,8 +33,7 @@ class _Answer(msgspec.Struct):
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Monitored:
+class Monitored(Struct, frozen=True, kw_only=True):
     """One container as conmon has to know it."""
 
     id: str

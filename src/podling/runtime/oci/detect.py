@@ -15,9 +15,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 NEEDED_CONTROLLERS = frozenset({"cpu", "memory", "pids"})
@@ -31,8 +32,7 @@ class CgroupMode(Enum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     """What the choice depends on. Programs are absolute paths, empty where not found."""
 
     root: bool
@@ -48,8 +48,7 @@ class Facts:
     nsenter: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class Engine(Struct, frozen=True, kw_only=True):
     """The programs to use and how."""
 
     name: str
@@ -61,8 +60,7 @@ class Engine:
     nsenter: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     """``engine`` is None when containers cannot be run here; ``why`` says so, one line a cause."""
 
     engine: Engine | None

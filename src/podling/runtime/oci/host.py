@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from podling.runtime.base import PodNetwork
 from podling.runtime.feed import Feeds
@@ -18,8 +19,7 @@ from podling.runtime.oci.sealed import SealedProgram
 from podling.runtime.oci.warm_up import WarmUp
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(Struct, frozen=True, kw_only=True):
     """One cluster's corner of this machine."""
 
     engine: Engine

@@ -7,13 +7,13 @@ mount its path is on is *shared* with others; asking for it on one that is not w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podling.runtime.base import Mount, MountPropagation, RuntimeFailure
 
 
-@dataclass(frozen=True, slots=True)
-class MountPoint:
+class MountPoint(Struct, frozen=True):
     """One line of the kernel's table."""
 
     path: str

@@ -10,10 +10,11 @@ import logging
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.files.copies import copy_tree
 from podling.rlimits import inherited_open_files
@@ -36,8 +37,7 @@ from podling.runtime.platform import architecture
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """What preparing found out and the record keeps."""
 
     image_ref: str

@@ -7,15 +7,15 @@ import select
 import signal
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _TRIES = 10
 _END_SECONDS = 0.5
 """How long the kernel gets for one killed process, in each try."""
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """One process at one moment."""
 
     pid: int

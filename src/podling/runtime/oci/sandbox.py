@@ -11,8 +11,9 @@ import errno
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from podling.runtime.base import NamespaceOptions, RuntimeFailure
 from podling.runtime.oci import linux
@@ -25,8 +26,7 @@ _FLAGS = {"net": linux.CLONE_NEWNET, "ipc": linux.CLONE_NEWIPC, "uts": linux.CLO
 OCI_TYPES = {"net": "network", "ipc": "ipc", "uts": "uts", "pid": "pid"}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a sandbox's pinned namespaces and its shared files are (under the runtime's state)."""
 
     root: Path

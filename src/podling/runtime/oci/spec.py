@@ -8,9 +8,11 @@ What containers see by default follows the OCI runtime specification and the CRI
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from podling.runtime.base import (
     ContainerSpec,
@@ -48,8 +50,7 @@ _DEVICES_ALLOWED: tuple[tuple[str, int | None, int | None, str], ...] = (
 """Making any device node, and using null, random, full, tty, zero, urandom, console, pts and ptmx."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class Device(Struct, frozen=True, kw_only=True):
     """A device node of the machine, for privileged containers."""
 
     path: str
@@ -61,8 +62,7 @@ class Device:
     gid: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
+class Inputs(Struct, frozen=True, kw_only=True):
     """Everything the configuration is made from."""
 
     spec: ContainerSpec

@@ -8,14 +8,13 @@ they do not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from podling.runtime.base import RuntimeFailure, Security
 from podling.runtime.user_ids import id_number, is_number
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """A resolved identity; ``groups`` are the supplemental ones with the primary group, sorted."""
 
     uid: int
@@ -23,8 +22,7 @@ class User:
     groups: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     name: str
     uid: int
     gid: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from podling.files.beneath import make_directory_beneath, opened_beneath, path_of
 from podling.rlimits import inherited_open_files

@@ -6,14 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 NANOSECONDS = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessFigures:
+class ProcessFigures(Struct, frozen=True):
     """One process: its parent, CPU time in nanoseconds, resident memory in bytes."""
 
     parent: int

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from podling.runtime.base import (
     ContainerSpec,
@@ -30,8 +31,7 @@ INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
 """What a process gets from Podling's own environment; all else stays hidden from it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Whom Podling runs as, and so whom it can run processes as."""
 
     uid: int
@@ -42,8 +42,7 @@ class Identity:
         return self.uid == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
+class Defaults(Struct, frozen=True):
     """What the image says, where its configuration is known."""
 
     entrypoint: tuple[str, ...] = ()

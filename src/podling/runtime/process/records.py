@@ -14,12 +14,12 @@ Files are replaced whole; what is half written is never seen.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from podling.runtime.base import Container, ContainerState, Sandbox
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from signal import SIGKILL
+
+from msgspec.structs import replace
 
 from podling import clock
 from podling.runtime.base import Container, ContainerEventType, ContainerState

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 import podling
 from podling import clock, ids
@@ -265,7 +266,7 @@ class SimRuntime:
         known = life.container.resources or LinuxResources()
         changed = {
             name: value
-            for name in LinuxResources.__dataclass_fields__
+            for name in LinuxResources.__struct_fields__
             if (value := getattr(resources, name)) not in (None, "", {})
         }
         life.container = replace(life.container, resources=replace(known, **changed))

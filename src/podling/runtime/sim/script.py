@@ -19,11 +19,11 @@ An unknown field is an error, shown as the failure to create the container.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct, field
 
 from podling.runtime.base import RuntimeFailure
 
@@ -196,8 +196,7 @@ class ImageScript(Script, frozen=True, kw_only=True):
 T = TypeVar("T", bound=Script)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Struct, frozen=True, kw_only=True):
     """Scripts by pattern (``*`` and ``?``, case counts); the first matching pattern wins.
 
     ``containers`` is keyed by ``namespace/pod/container``, ``pods`` by ``namespace/pod``, ``images`` by

@@ -11,10 +11,10 @@ otherwise, the pod's node selector and affinity would allow, whatever their tain
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from podling.api.core_v1 import TopologySpreadConstraint
 from podling.machinery.selectors import LabelSelector
@@ -46,8 +46,7 @@ ZONE = "topology.kubernetes.io/zone"
 Counts = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class _Constraint:
+class _Constraint(Struct, frozen=True):
     topology_key: str
     max_skew: int
     selector: LabelSelector

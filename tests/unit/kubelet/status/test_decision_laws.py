@@ -7,7 +7,6 @@ the sandbox or the whole machine fails. After each the kubelet's decisions are t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from msgspec.structs import replace
 
 from podling.api.core_v1 import Container, ContainerStatus, Pod, PodStatus
 from podling.apiserver.kinds.pod.pod_status_update import validate_status_update

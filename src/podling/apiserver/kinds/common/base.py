@@ -10,7 +10,6 @@ Upstream counterpart: the ``strategy.go`` files under ``pkg/registry`` with ``pk
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -50,8 +49,7 @@ class RowCondition(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """A subresource that reads and writes part of its object as another kind: ``scale``."""
 
     body: type[Any]
@@ -70,8 +68,7 @@ class View:
     """The rules for tables of the body; None for name and age only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """A subresource that is only created and thereby changes its object: ``pods/binding``."""
 
     body: type[Any]

@@ -7,10 +7,9 @@ Pure. Core and ``events.k8s.io`` events, and both versions of autoscalers, are s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podling.api import core_v1, events_v1
 from podling.apiserver.kinds.common.autoscaler_views import v1_from_v2, v2_from_v1
@@ -18,8 +17,7 @@ from podling.machinery.encoding.custom import CustomObject, CustomResource
 from podling.machinery.scheme import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class _Conversion:
+class _Conversion(Struct, frozen=True):
     inward: Callable[[Any], Any]
     outward: Callable[[Any], Any]
 

@@ -9,8 +9,9 @@ Upstream: ``pkg/apis/admissionregistration/validation/validation.go``, ``v1/defa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from podling.api.admissionregistration_v1 import (
     MutatingWebhook,
@@ -48,8 +49,7 @@ Configuration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration
 W = TypeVar("W", MutatingWebhook, ValidatingWebhook)
 
 
-@dataclass(frozen=True, slots=True)
-class Strictness:
+class Strictness(Struct, frozen=True):
     """The rules that apply to an update; for a new object all do."""
 
     recognized_versions: bool = True
