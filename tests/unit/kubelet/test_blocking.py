@@ -6,22 +6,13 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podling import clock
-from podling.api.core_v1 import FileKeySelector
 from podling.kubelet import blocking as module
-from podling.kubelet import labels
 from podling.kubelet.blocking import blocking, blocking_for_pod
-from podling.kubelet.containers.env_file import read_env_file
-from podling.kubelet.containers.messages import termination_message
-from podling.kubelet.failures import MissingReference
-from podling.runtime.base import Container, ContainerState
-from podling.runtime.process.runtime import ProcessRuntime
-from podling.sim.loop import EPOCH
 
 POOL_SIZE = min(32, (os.cpu_count() or 1) + 4)
 
@@ -61,63 +52,5 @@ def test_failures_reach_the_caller() -> None:
     async def story() -> None:
         with pytest.raises(ZeroDivisionError):
             await blocking_for_pod("pod", lambda: 1 // 0)
-
-    run(story())
-
-
-@pytest.fixture
-def volume(tmp_path: Path) -> Path:
-    folder = tmp_path / "volume"
-    folder.mkdir()
-    (tmp_path / "outside").write_text("A=secret\n")
-    (folder / "good").write_text("A=1\n")
-    (folder / "inside").symlink_to("good")
-    (folder / "link").symlink_to("../outside")
-    (folder / "absolute").symlink_to(tmp_path / "outside")
-    (folder / "up").symlink_to("..")
-    (folder / "directory").mkdir()
-    (folder / "device").symlink_to("/dev/zero")
-    os.mkfifo(folder / "pipe")
-    return folder
-
-
-@pytest.mark.parametrize("path", ["good", "inside"])
-def test_env_file_is_read(volume: Path, path: str) -> None:
-    selector = FileKeySelector(key="A", path=path, volume_name="v")
-
-    async def story() -> None:
-        assert await read_env_file("pod", volume, selector) == "1"
-
-    run(story())
-
-
-@pytest.mark.parametrize(
-    "path", ["pipe", "link", "absolute", "up/outside", "../outside", "directory", "device", "missing"]
-)
-def test_env_file_is_a_regular_file_of_the_volume(volume: Path, path: str) -> None:
-    selector = FileKeySelector(key="A", path=path, volume_name="v")
-
-    async def story() -> None:
-        with pytest.raises(MissingReference, match="couldn't parse env file"):
-            await read_env_file("pod", volume, selector)
-
-    run(story())
-
-
-@pytest.mark.parametrize(("path", "text"), [("good", "A=1\n"), ("inside", ""), ("pipe", ""), ("device", "")])
-def test_termination_message_is_a_regular_file(volume: Path, path: str, text: str) -> None:
-    ended = Container(
-        id="c",
-        name="app",
-        sandbox_id="s",
-        attempt=0,
-        created_at=EPOCH,
-        state=ContainerState.EXITED,
-        labels={labels.POD_UID: "pod"},
-        annotations={labels.TERMINATION_MESSAGE_HOST_PATH: str(volume / path)},
-    )
-
-    async def story() -> None:
-        assert await termination_message(ProcessRuntime(volume), ended) == text
 
     run(story())

@@ -1,4 +1,4 @@
-"""Volumes follow their sources within the sync period, whatever else keeps the pod's worker busy."""
+"""Volumes of ConfigMaps and Secrets follow their sources, however busy their pod is."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ async def test_projected_sources_share_a_directory(node: SimNode) -> None:
     assert (path / "uid").read_text() == (await node.get()).metadata.uid
 
 
-async def test_an_empty_dir_outlives_its_containers_but_not_its_pod(node: SimNode) -> None:
+async def test_empty_dir_lasts_as_long_as_its_pod(node: SimNode) -> None:
     container = {
         "name": "app",
         "image": "app:1",
@@ -209,7 +209,7 @@ async def test_host_paths_are_checked(node: SimNode, tmp_path: Path, kind: str, 
     assert any(why.format(path=path) in told for told in await node.events())
 
 
-async def test_host_paths_are_made_where_the_type_says_so(node: SimNode, tmp_path: Path) -> None:
+async def test_host_paths_are_created_if_the_type_allows(node: SimNode, tmp_path: Path) -> None:
     path = tmp_path / "made" / "here"
     await node.create(with_volume({"hostPath": {"path": str(path), "type": "DirectoryOrCreate"}}))
     await node.pass_time(1)
@@ -220,7 +220,7 @@ async def test_host_paths_are_made_where_the_type_says_so(node: SimNode, tmp_pat
 
 
 @pytest.mark.parametrize("kind", [None, ""])
-async def test_host_path_without_a_type_is_made_a_directory(
+async def test_host_path_without_a_type_becomes_a_directory(
     node: SimNode, tmp_path: Path, kind: str | None
 ) -> None:
     path = tmp_path / "made" / "here"
@@ -248,7 +248,7 @@ async def test_host_path_without_a_type_leaves_what_is_there(node: SimNode, tmp_
     assert path.read_text() == "kept"
 
 
-async def test_host_path_that_cannot_be_made_is_told(node: SimNode, tmp_path: Path) -> None:
+async def test_failed_host_path_is_an_event(node: SimNode, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     await node.create(with_volume({"hostPath": {"path": str(tmp_path / "file" / "below")}}))
     await node.pass_time(1)
@@ -310,7 +310,7 @@ async def test_termination_messages_have_limits(
     assert status.state.terminated.message == shown
 
 
-async def test_the_log_stands_in_for_a_missing_message(node: SimNode) -> None:
+async def test_log_replaces_a_missing_termination_message(node: SimNode) -> None:
     life = {
         "logs": [{"text": "first"}, {"text": "last words", "after": 1}],
         "runs": [{"seconds": 5, "exitCode": 1}],
@@ -323,7 +323,7 @@ async def test_the_log_stands_in_for_a_missing_message(node: SimNode) -> None:
     assert status.state.terminated.message == "first\nlast words\n"
 
 
-async def test_an_environment_with_missing_references_is_told(node: SimNode) -> None:
+async def test_missing_references_of_variables_are_events(node: SimNode) -> None:
     env = [{"name": "KEY", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "key"}}}]
     await node.create(pod(containers=[{"name": "app", "image": "app:1", "env": env}]))
     await node.pass_time(1)

@@ -1,4 +1,4 @@
-"""Stories of images: pulled once, pulled late, never found, never to be pulled."""
+"""Image pulls: policies as tables, and pulls on a simulated node."""
 
 from __future__ import annotations
 
@@ -13,9 +13,35 @@ from podling import clock
 from podling.api.core_v1 import Event, Pod, Secret
 from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.containers.images import pull_policy, with_default_tag
 from podling.runtime.sim import ImageScript, PullFailure, Scenario
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import SimNode, pod, sim_node
+
+
+@pytest.mark.parametrize(
+    ("image", "stated", "policy"),
+    [
+        ("app", "", "Always"),
+        ("app:latest", "", "Always"),
+        ("app:1", "", "IfNotPresent"),
+        ("host:5000/app", "", "Always"),
+        ("app@sha256:abc", "", "IfNotPresent"),
+        ("app", "Never", "Never"),
+    ],
+)
+def test_pull_policy_follows_the_tag(image: str, stated: str, policy: str) -> None:
+    assert pull_policy(image, stated or None) == policy
+
+
+def test_default_tag_is_latest() -> None:
+    assert [with_default_tag(i) for i in ("a", "a:1", "h:5/a", "a@sha256:0")] == [
+        "a:latest",
+        "a:1",
+        "h:5/a:latest",
+        "a@sha256:0",
+    ]
+
 
 IMAGES = {
     "docker.io/library/slow:1": ImageScript(pull_seconds=20),
@@ -42,7 +68,7 @@ async def waiting(node: SimNode, name: str = "web") -> str:
     return (status.state.waiting.reason or "") if status.state.waiting is not None else "not waiting"
 
 
-async def test_an_image_that_is_here_is_not_pulled(node: SimNode) -> None:
+async def test_present_image_is_not_pulled(node: SimNode) -> None:
     await node.create(with_image("web", "here:1"))
     await node.pass_time(1)
     assert (await node.get()).status.phase == "Running"
@@ -52,7 +78,7 @@ async def test_an_image_that_is_here_is_not_pulled(node: SimNode) -> None:
     )
 
 
-async def test_a_pod_is_seen_creating_its_container_while_its_image_comes(node: SimNode) -> None:
+async def test_pod_shows_container_creating_during_the_pull(node: SimNode) -> None:
     await node.create(with_image("web", "slow:1"))
     await node.pass_time(10)
     found = await node.get()
@@ -105,7 +131,7 @@ async def test_images_may_be_pulled_in_parallel(
 @pytest.mark.parametrize(
     ("failures", "seconds"), [(1, 10), (2, 30), (3, 70), (4, 150), (5, 310), (6, 610), (7, 910)]
 )
-async def test_each_pull_waits_twice_as_long_as_the_one_before(
+async def test_each_pull_waits_twice_as_long(
     cluster: ControlPlane, tmp_path: Path, failures: int, seconds: int
 ) -> None:
     script = ImageScript(failures=(PullFailure(message="registry is down"),) * failures)
@@ -135,7 +161,7 @@ async def test_a_missing_image_backs_off(node: SimNode) -> None:
     assert 'BackOff: Back-off pulling image "nowhere:1"' in told
 
 
-async def test_a_registry_that_recovers_is_asked_again(node: SimNode) -> None:
+async def test_pull_is_retried_after_the_registry_recovers(node: SimNode) -> None:
     await node.create(with_image("web", "flaky:1"))
     await node.pass_time(5)
     assert await waiting(node) == "ImagePullBackOff"
@@ -150,7 +176,9 @@ async def test_a_registry_that_recovers_is_asked_again(node: SimNode) -> None:
         ("UPPER CASE", "IfNotPresent", "InvalidImageName"),
     ],
 )
-async def test_images_that_cannot_be_had(node: SimNode, image: str, policy: str, reason: str) -> None:
+async def test_unavailable_images_show_their_reason(
+    node: SimNode, image: str, policy: str, reason: str
+) -> None:
     await node.create(with_image("web", image, imagePullPolicy=policy))
     await node.pass_time(2)
     assert await waiting(node) == reason
@@ -163,7 +191,7 @@ async def test_images_that_cannot_be_had(node: SimNode, image: str, policy: str,
         ("named:1", "image has non-numeric user (www), cannot verify user is non-root"),
     ],
 )
-async def test_non_root_is_held_against_the_image(node: SimNode, image: str, message: str) -> None:
+async def test_run_as_non_root_is_checked_against_the_image(node: SimNode, image: str, message: str) -> None:
     await node.create(with_image("web", image, securityContext={"runAsNonRoot": True}))
     await node.pass_time(2)
     assert await waiting(node) == "CreateContainerConfigError"
@@ -172,7 +200,7 @@ async def test_non_root_is_held_against_the_image(node: SimNode, image: str, mes
     assert message in (status.state.waiting.message or "")
 
 
-async def test_a_missing_pull_secret_is_told_but_not_fatal(node: SimNode) -> None:
+async def test_missing_pull_secret_is_an_event_and_not_fatal(node: SimNode) -> None:
     login = {"auths": {"docker.io": {"auth": base64.b64encode(b"me:secret").decode()}}}
     data = {".dockerconfigjson": base64.b64encode(json.dumps(login).encode()).decode()}
     secret = Secret(

@@ -1,4 +1,4 @@
-"""Stories of init containers and sidecars: who starts when, who waits for whom, who goes last."""
+"""Init containers and sidecars on a simulated node: order, restarts, ends."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def test_a_failing_init_container_fails_a_pod_that_never_restarts(node: Si
 NO_PROGRAM = {"startError": 'exec: "prepare": executable file not found in $PATH'}
 
 
-async def test_one_that_cannot_be_started_is_tried_again_with_back_off(node: SimNode) -> None:
+async def test_unstartable_init_container_is_retried_with_back_off(node: SimNode) -> None:
     """As one that fails: at once, then 10 s, 20 s and 40 s after the last try."""
     await node.create(pod(initContainers=[init("setup")], scripts={"setup": NO_PROGRAM}))
     tries = []
@@ -84,7 +84,7 @@ async def test_one_that_cannot_be_started_is_tried_again_with_back_off(node: Sim
     assert (found.status.phase, states(found)["app"]) == ("Pending", "PodInitializing")
 
 
-async def test_one_that_cannot_be_started_fails_a_pod_that_never_restarts(
+async def test_unstartable_init_container_fails_a_pod_that_never_restarts(
     node: SimNode,
 ) -> None:
     await node.create(
@@ -97,7 +97,7 @@ async def test_one_that_cannot_be_started_fails_a_pod_that_never_restarts(
     assert setup_of(found).restart_count == 0
 
 
-async def test_a_sidecar_lets_the_next_go_once_it_has_started(node: SimNode) -> None:
+async def test_next_container_starts_once_a_sidecar_has_started(node: SimNode) -> None:
     startup = {"httpGet": {"port": 80}, "periodSeconds": 1, "failureThreshold": 30}
     lives = {"proxy": {"probes": [{"success": False}, {"after": 8}]}}
     await node.create(pod(initContainers=[sidecar("proxy", startupProbe=startup)], scripts=lives))
@@ -127,7 +127,7 @@ async def test_sidecars_end_with_the_last_regular_container(node: SimNode) -> No
     assert states(found) == {"proxy": "exit 143", "app": "exit 0"}
 
 
-async def test_sidecars_go_after_the_others_and_in_reverse(node: SimNode) -> None:
+async def test_sidecars_end_last_in_reverse_order(node: SimNode) -> None:
     slow = {"stopSeconds": 2, "stopExitCode": 0}
     lives = {"app": slow, "first": slow, "second": slow}
     await node.create(pod(initContainers=[sidecar("first"), sidecar("second")], scripts=lives))

@@ -1,0 +1,120 @@
+"""Cgroup values of containers and pods, as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podling.api.core_v1 import Pod, PodSpec
+from podling.kubelet.config import KubeletConfig
+from podling.kubelet.resources import (
+    cgroup_parent,
+    container_resources,
+    cpu_quota,
+    cpu_shares,
+    oom_score_adj,
+    pod_resources,
+)
+
+CONFIG = KubeletConfig(cluster_dns=("10.96.0.10",))
+
+
+GIB = 1 << 30
+
+
+def container(**resources: Any) -> dict[str, Any]:
+    return {"name": "app", "resources": resources}
+
+
+def pod(*containers: dict[str, Any], name: str = "web", **spec: Any) -> Pod:
+    plain = {
+        "metadata": {"name": name, "namespace": "ns", "uid": "u-1"},
+        "spec": {"containers": containers or [{"name": "app"}], **spec},
+    }
+    return msgspec.convert(plain, Pod)
+
+
+def spec(*containers: dict[str, Any], **more: Any) -> PodSpec:
+    return pod(*containers, **more).spec
+
+
+SMALL = {"cpu": "500m", "memory": "1Gi"}
+
+
+@pytest.mark.parametrize(("milli", "shares"), [(0, 2), (1, 2), (100, 102), (1000, 1024), (10**6, 262144)])
+def test_cpu_shares_follow_milli_cpu(milli: int, shares: int) -> None:
+    assert cpu_shares(milli) == shares
+
+
+@pytest.mark.parametrize(("milli", "quota"), [(0, None), (1, 1000), (500, 50000), (2000, 200000)])
+def test_cpu_quota_has_a_minimum(milli: int, quota: int | None) -> None:
+    assert cpu_quota(milli, 100000) == quota
+
+
+def test_container_limits_become_cgroup_values() -> None:
+    subject = spec(container(requests={"cpu": "250m"}, limits={"cpu": "1", "memory": "64Mi"}))
+    found = container_resources(subject, subject.containers[0], CONFIG, 8 * GIB)
+    assert (found.cpu_shares, found.cpu_quota, found.cpu_period) == (256, 100000, 100000)
+    assert (found.memory_limit, found.memory_swap_limit) == (64 << 20, 64 << 20)
+
+
+@pytest.mark.parametrize(("single", "unified"), [(False, {"memory.oom.group": "1"}), (True, {})])
+def test_single_process_oom_kill_spares_the_container(single: bool, unified: dict[str, str]) -> None:
+    subject = spec(container(limits={"memory": "64Mi"}))
+    config = KubeletConfig(single_process_oom_kill=single)
+    assert container_resources(subject, subject.containers[0], config, 8 * GIB).unified == unified
+
+
+def test_container_without_limits_has_the_pods() -> None:
+    subject = spec(container(), resources={"limits": {"memory": "1Gi"}})
+    assert container_resources(subject, subject.containers[0], CONFIG, 8 * GIB).memory_limit == GIB
+
+
+@pytest.mark.parametrize(
+    ("containers", "adj"),
+    [
+        ([container(requests=SMALL, limits=SMALL)], -997),
+        ([container()], 1000),
+        ([container(requests={"memory": "4Gi"})], 500),
+        ([container(requests={"memory": "1"})], 999),
+        ([container(requests={"memory": "8Gi"})], 3),
+    ],
+)
+def test_oom_score_follows_qos_class_and_request(containers: list[dict[str, Any]], adj: int) -> None:
+    subject = spec(*containers)
+    assert oom_score_adj(subject, subject.containers[0], 8 * GIB) == adj
+
+
+@pytest.mark.parametrize(
+    ("resources", "parent"),
+    [
+        (container(requests=SMALL, limits=SMALL), "/podling/podu-1"),
+        (container(requests=SMALL), "/podling/burstable/podu-1"),
+        (container(), "/podling/besteffort/podu-1"),
+    ],
+)
+def test_pod_cgroup_lies_below_its_qos_class(resources: dict[str, Any], parent: str) -> None:
+    assert cgroup_parent(pod(resources), CONFIG) == parent
+
+
+def test_pod_cgroup_is_limited_only_if_all_containers_are() -> None:
+    limited = container(requests=SMALL, limits={"cpu": "1", "memory": "2Gi"})
+    whole = pod_resources(spec(limited), CONFIG)
+    assert (whole.cpu_shares, whole.cpu_quota, whole.memory_limit) == (512, 100000, 2 * GIB)
+    half = pod_resources(spec(limited, {"name": "other"}), CONFIG)
+    assert (half.cpu_quota, half.memory_limit) == (None, None)
+
+
+def test_init_containers_count_in_the_pod_cgroup() -> None:
+    """The largest one counts; one without a limit leaves the whole pod without."""
+    app = container(requests=SMALL, limits={"cpu": "1", "memory": "1Gi"})
+    large = {
+        "name": "setup",
+        "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "4", "memory": "3Gi"}},
+    }
+    whole = pod_resources(spec(app, initContainers=[large]), CONFIG)
+    assert (whole.cpu_shares, whole.cpu_quota, whole.memory_limit) == (2048, 400000, 3 * GIB)
+    open_ended = pod_resources(spec(app, initContainers=[{"name": "setup"}]), CONFIG)
+    assert (open_ended.cpu_quota, open_ended.memory_limit) == (None, None)

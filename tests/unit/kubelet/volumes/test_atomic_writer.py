@@ -1,0 +1,114 @@
+"""The atomic writer: publishing, replacing and refusing files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podling.files.trees import remove_tree
+from podling.kubelet.volumes.atomic_writer import FileProjection, InvalidPath, check_path, write_payload
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="changes owners")
+
+
+def files(**texts: str) -> dict[str, FileProjection]:
+    return {name.replace("__", "/"): FileProjection(text.encode()) for name, text in texts.items()}
+
+
+def shown(directory: Path) -> dict[str, str]:
+    """What a reader sees: every file by its visible path."""
+    found = {}
+    for name in sorted(os.listdir(directory)):
+        if name.startswith(".."):
+            continue
+        for path in [directory / name, *sorted((directory / name).rglob("*"))]:
+            if path.is_file():
+                found[str(path.relative_to(directory))] = path.read_text()
+    return found
+
+
+def test_files_are_published_and_replaced_together(tmp_path: Path) -> None:
+    assert write_payload(tmp_path, files(a="1", deep__b="2"))
+    assert shown(tmp_path) == {"a": "1", "deep/b": "2"}
+    before = os.readlink(tmp_path / "..data")
+    assert write_payload(tmp_path, files(a="3", c="4"))
+    assert shown(tmp_path) == {"a": "3", "c": "4"}
+    assert os.readlink(tmp_path / "..data") != before
+    assert not (tmp_path / before).exists()
+
+
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Path]:
+    """A directory for trees that are too deep for others to remove."""
+    place = tmp_path / "deep"
+    place.mkdir()
+    yield place
+    remove_tree(place)
+
+
+def test_deep_paths_are_published(deep: Path) -> None:
+    path = "d/" * 1200 + "file"
+    assert write_payload(deep, {path: FileProjection(b"1")})
+    assert not write_payload(deep, {path: FileProjection(b"1")})
+    assert (deep / path).read_bytes() == b"1"
+    assert write_payload(deep, {"other": FileProjection(b"1")})
+
+
+@root_only
+def test_deep_paths_are_given_to_a_group(deep: Path) -> None:
+    path = "d/" * 1200 + "file"
+    write_payload(deep, {path: FileProjection(b"1")}, group=1234)
+    assert (deep / path).parent.stat().st_gid == 1234
+
+
+@pytest.mark.parametrize(
+    "paths", [("a\0b",), ("x" * 5000,), ("x" * 300,), ("a", "a/b"), ("d/" * 2030 + "file",), ("..",), (".",)]
+)
+def test_invalid_paths_are_refused_and_leave_nothing(deep: Path, paths: tuple[str, ...]) -> None:
+    with pytest.raises((InvalidPath, OSError)):
+        write_payload(deep, {path: FileProjection(b"1") for path in paths})
+    assert os.listdir(deep) == []
+
+
+def test_unchanged_files_are_left_alone(tmp_path: Path) -> None:
+    write_payload(tmp_path, files(a="1"))
+    before = os.readlink(tmp_path / "..data")
+    assert not write_payload(tmp_path, files(a="1"))
+    assert os.readlink(tmp_path / "..data") == before
+
+
+def test_changed_mode_is_published(tmp_path: Path) -> None:
+    write_payload(tmp_path, files(a="1"))
+    assert write_payload(tmp_path, {"a": FileProjection(b"1", 0o600)})
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["a", "b", "d/x", "d/y"]), st.text(max_size=3)), max_size=4))
+@settings(deadline=None)  # it writes files
+def test_last_payload_replaces_any_earlier_one(payloads: list[dict[str, str]]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        for payload in payloads:
+            given_files = {path: FileProjection(text.encode()) for path, text in payload.items()}
+            write_payload(Path(name), given_files)
+            seen = {path: (Path(name) / path).read_bytes().decode() for path in payload}
+            assert seen == payload
+            assert set(shown(Path(name))) == set(payload)
+
+
+@pytest.mark.parametrize("path", ["", "/abs", "../up", "a/../../b", "..data", "..hidden/x"])
+def test_paths_out_of_the_volume_are_refused(path: str) -> None:
+    with pytest.raises(InvalidPath):
+        check_path(path)
+
+
+@root_only
+def test_group_owns_the_published_files(tmp_path: Path) -> None:
+    write_payload(tmp_path, {"a": FileProjection(b"1", 0o400)}, group=1234)
+    status = (tmp_path / "a").stat()
+    assert (status.st_gid, status.st_mode & 0o777) == (1234, 0o440)
