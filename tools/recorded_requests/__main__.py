@@ -29,8 +29,9 @@ def main() -> None:
 @click.option(
     "--checkout", type=click.Path(path_type=Path, exists=True), required=True, help="Has its own .venv."
 )
+@click.option("--every", default=1, show_default=True, help="Send only every n-th of the changed bodies.")
 @click.argument("recording", type=RECORDING)
-def record(checkout: Path, recording: Path) -> None:
+def record(checkout: Path, recording: Path, every: int) -> None:
     """Start the API server of a checkout, send the scenario and write every answer to RECORDING."""
     checkout = checkout.resolve()
     begun = clock.now()
@@ -40,8 +41,8 @@ def record(checkout: Path, recording: Path) -> None:
         writing(recording) as writer,
     ):
         recorder = Recorder(server, writer)
-        play(recorder)
-        generated = [f"{server.host}:{server.port}", f'"{server.port}"', folder]
+        play(recorder, every)
+        generated = [f"{server.host}:{server.port}", str(server.port), folder]
         writer.finish(About(commit_of(checkout), begun, generated, dict(recorder.covered)))
     for group, count in recorder.covered.items():
         click.echo(f"{count:6}  {group}")

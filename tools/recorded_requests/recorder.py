@@ -105,10 +105,10 @@ class Recorder:
             connection.close()
         raise TimeoutError(f"{path}/{name} did not reach its state")
 
-    def names(self, path: str) -> list[str]:
-        """Return the names of all objects of a collection; records nothing."""
-        found = _exchange(self._connections[True], Entry("", "GET", path)).json()
-        return [each["metadata"]["name"] for each in found["items"]]
+    def objects(self, path: str) -> list[Json]:
+        """Return all objects of a collection; records nothing."""
+        found: list[Json] = _exchange(self._connections[True], Entry("", "GET", path)).json()["items"]
+        return found
 
     def wait_for_flow_control(self) -> None:
         """Send requests until answers name their priority level, which nothing else tells; records nothing.

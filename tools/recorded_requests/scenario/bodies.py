@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
 
 from tools.recorded_requests.recorder import Json, Recorder
 from tools.recorded_requests.scenario.kinds import Kind
@@ -11,40 +13,54 @@ from tools.recorded_requests.scenario.variants import added_fields, changed_fiel
 DRY_RUN = {"dryRun": "All", "fieldValidation": "Strict"}
 
 
-def send_creations(recorder: Recorder, kind: Kind, schemas: Mapping[str, Json]) -> None:
-    """Create the object of a kind with one change at a time."""
-    recorder.group("bodies to create")
-    for label, body in _bodies(kind.body(), kind, schemas):
-        recorder.send(f"{kind.title} {label}", "POST", kind.collection, body, query=DRY_RUN)
+@dataclass(frozen=True)
+class Bodies:
+    """The changed bodies of the kinds of one group and version.
 
+    Args:
+        schemas: those of its OpenAPI document.
+        every: send only every n-th body.
+    """
 
-def send_updates(recorder: Recorder, kind: Kind, schemas: Mapping[str, Json]) -> None:
-    """Update the stored object of a kind with one change at a time; it must be stored."""
-    recorder.group("bodies to update")
-    stored = recorder.send(f"{kind.title} stored", "GET", kind.path).json()
-    stored["metadata"].pop("managedFields", None)
-    for label, body in _bodies(stored, kind, schemas):
-        recorder.send(f"{kind.title} {label}", "PUT", kind.path, body, query=DRY_RUN)
+    schemas: Mapping[str, Json]
+    every: int = 1
 
+    def send_creations(self, recorder: Recorder, kind: Kind) -> None:
+        """Create the object of a kind with one change at a time."""
+        recorder.group("bodies to create")
+        for label, body in self._changed(kind.body(), kind):
+            recorder.send(f"{kind.title} {label}", "POST", kind.collection, body, query=DRY_RUN)
 
-def send_status_updates(recorder: Recorder, kind: Kind, schemas: Mapping[str, Json]) -> None:
-    """Update the status of the stored object with one field at a time."""
-    if not any(name == "status" for name, _ in kind.subresources):
-        return
-    recorder.group("bodies to update status")
-    stored = recorder.send(f"{kind.title} stored", "GET", kind.path).json()
-    stored["metadata"].pop("managedFields", None)
-    stored.setdefault("status", {})
-    for label, body in _bodies(stored, kind, schemas):
-        if "status." in label:
+    def send_updates(self, recorder: Recorder, kind: Kind) -> None:
+        """Update the stored object of a kind with one change at a time; it must be stored."""
+        recorder.group("bodies to update")
+        for label, body in self._changed(_stored(recorder, kind), kind):
+            recorder.send(f"{kind.title} {label}", "PUT", kind.path, body, query=DRY_RUN)
+
+    def send_status_updates(self, recorder: Recorder, kind: Kind) -> None:
+        """Update the status of the stored object with one change at a time."""
+        if not any(name == "status" for name, _ in kind.subresources):
+            return
+        recorder.group("bodies to update status")
+        stored = {"status": {}, **_stored(recorder, kind)}
+        for label, body in self._changed(stored, kind, "status."):
             recorder.send(f"{kind.title} {label}", "PUT", f"{kind.path}/status", body, query=DRY_RUN)
 
+    def _changed(self, valid: Json, kind: Kind, part: str = "") -> Iterator[tuple[str, Json]]:
+        """Yield the bodies whose label names the part."""
+        return islice((each for each in self._all(valid, kind) if part in each[0]), 0, None, self.every)
 
-def _bodies(valid: Json, kind: Kind, schemas: Mapping[str, Json]) -> Iterable[tuple[str, Json]]:
-    yield from changed_fields(valid)
-    schema = schema_of(kind, schemas)
-    if schema is not None:
-        yield from added_fields(valid, schema, schemas)
+    def _all(self, valid: Json, kind: Kind) -> Iterator[tuple[str, Json]]:
+        yield from changed_fields(valid)
+        schema = schema_of(kind, self.schemas)
+        if schema is not None:
+            yield from added_fields(valid, schema, self.schemas)
+
+
+def _stored(recorder: Recorder, kind: Kind) -> Json:
+    stored: Json = recorder.send(f"{kind.title} stored", "GET", kind.path).json()
+    stored["metadata"].pop("managedFields", None)
+    return stored
 
 
 def schema_of(kind: Kind, schemas: Mapping[str, Json]) -> Json | None:

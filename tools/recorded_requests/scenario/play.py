@@ -20,8 +20,8 @@ from tools.recorded_requests.scenario.preparation import prepare
 from tools.recorded_requests.scenario.variants import added_fields
 
 
-def play(recorder: Recorder) -> None:
-    """Send all requests of the scenario."""
+def play(recorder: Recorder, every: int = 1) -> None:
+    """Send the requests of the scenario; of the bodies with one change, every n-th."""
     prepare(recorder)
     custom_resources.define(recorder)
     recorder.group("discovery")
@@ -30,7 +30,7 @@ def play(recorder: Recorder) -> None:
     pages.send_pages(recorder)
     for kind in kinds:
         if kind.stored():
-            _live(recorder, kind, schemas.get(kind.group_version, {}))
+            _live(recorder, kind, bodies.Bodies(schemas.get(kind.group_version, {}), every))
             recorder.send_watches()
         else:
             _send_without_storing(recorder, kind, schemas.get(kind.group_version, {}))
@@ -44,16 +44,16 @@ def play(recorder: Recorder) -> None:
     recorder.send("at the end", "GET", "/metrics")
 
 
-def _live(recorder: Recorder, kind: Kind, schemas: Mapping[str, Json]) -> None:
+def _live(recorder: Recorder, kind: Kind, changed: bodies.Bodies) -> None:
     """Lead the object of a kind through its life."""
     recorder.group("list")
     before = recorder.send(f"{kind.title} before", "GET", kind.everywhere).json()
-    bodies.send_creations(recorder, kind, schemas)
+    changed.send_creations(recorder, kind)
     lifecycle.create(recorder, kind)
     lifecycle.read(recorder, kind)
     lifecycle.list_all(recorder, kind)
-    bodies.send_updates(recorder, kind, schemas)
-    bodies.send_status_updates(recorder, kind, schemas)
+    changed.send_updates(recorder, kind)
+    changed.send_status_updates(recorder, kind)
     lifecycle.update(recorder, kind)
     lifecycle.patch(recorder, kind)
     subresources.send_all(recorder, kind)

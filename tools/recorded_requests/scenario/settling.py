@@ -16,8 +16,8 @@ def wait_until_started(recorder: Recorder) -> None:
     """Wait until the server has written what it writes at its start."""
     recorder.wait_for_flow_control()
     for path, condition in ((API_SERVICES, "Available"), (FLOW_SCHEMAS, "Dangling")):
-        for name in recorder.names(path):
-            recorder.wait(path, name, has_condition(condition))
+        for each in recorder.objects(path):
+            recorder.wait(path, each["metadata"]["name"], has_condition(condition))
 
 
 def wait_until_settled(recorder: Recorder, kind: Kind, name: str) -> None:
@@ -33,10 +33,7 @@ def wait_until_gone(recorder: Recorder, kind: Kind, name: str) -> None:
     """Wait until a deleted object is gone, for kinds that the server's own loops finalize."""
     if kind.collection == DEFINITIONS:
         recorder.wait(DEFINITIONS, name, lambda obj: obj is None)
-        group = name.partition(".")[2]
-        for service in recorder.names(API_SERVICES):
-            if service.endswith("." + group):
-                recorder.wait(API_SERVICES, service, lambda obj: obj is None)
+        _wait_until_services_are_gone(recorder, name.partition(".")[2])
 
 
 def wait_until_served(recorder: Recorder, definition: str) -> None:
@@ -45,9 +42,24 @@ def wait_until_served(recorder: Recorder, definition: str) -> None:
     if found is None:
         return
     for version in found["spec"]["versions"]:
-        service = f"{version['name']}.{found['spec']['group']}"
         if version["served"]:
+            service = f"{version['name']}.{found['spec']['group']}"
             recorder.wait(API_SERVICES, service, has_condition("Available"))
+    _wait_until_services_are_gone(recorder, found["spec"]["group"])
+
+
+def _wait_until_services_are_gone(recorder: Recorder, group: str) -> None:
+    """Wait until no APIService of a group is left but those of versions that definitions serve."""
+    served = {
+        f"{version['name']}.{definition['spec']['group']}"
+        for definition in recorder.objects(DEFINITIONS)
+        for version in definition["spec"]["versions"]
+        if version["served"]
+    }
+    for each in recorder.objects(API_SERVICES):
+        name = each["metadata"]["name"]
+        if each["spec"]["group"] == group and name not in served:
+            recorder.wait(API_SERVICES, name, lambda obj: obj is None)
 
 
 def has_condition(kind: str) -> Callable[[Json | None], bool]:
