@@ -23,6 +23,7 @@ PAIRED = {
     "pem": r"-----BEGIN [A-Z ]+-----[^-]+-----END [A-Z ]+-----",
     "pem64": r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]+",
     "token": r"eyJhbGci[\w-]+\.[\w-]+\.[\w-]+",
+    "fingerprint": r"(?<=X509SHA256=)[0-9a-f]{64}",
     "uid": r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b",
     "audit": r"(?<=audit-id: )[0-9a-f-]+",
     "revision": r"""(?:(?<=resourceVersion":")|(?<=resourceVersion": ")|(?<=resourceVersion: ")"""

@@ -58,7 +58,7 @@ def _wait_until_services_are_gone(recorder: Recorder, group: str) -> None:
     }
     for each in recorder.objects(API_SERVICES):
         name = each["metadata"]["name"]
-        if each["spec"]["group"] == group and name not in served:
+        if each["spec"].get("group") == group and name not in served:
             recorder.wait(API_SERVICES, name, lambda obj: obj is None)
 
 
