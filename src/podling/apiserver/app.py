@@ -11,7 +11,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from aiohttp import web
 from msgspec import Struct, field
@@ -23,7 +23,7 @@ from podling.apiserver.auth import impersonation, issuer
 from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
 from podling.apiserver.auth.authz import refusal
 from podling.apiserver.auth.pki import KeyPair
-from podling.apiserver.http.exchange import CACHE_CONTROL, Request
+from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, Request
 from podling.apiserver.http.health import Check
 from podling.apiserver.http.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
 from podling.apiserver.http.nonresource_handlers import Documents
@@ -39,6 +39,7 @@ from podling.client.requests import User
 from podling.machinery import errors
 from podling.machinery.encoding.jsonscan import TOO_DEEP
 from podling.machinery.errors import ApiError
+from podling.machinery.text_cache import LENGTH_MAX
 from podling.streaming.aiohttp_internals import HttpProcessingError
 from podling.streaming.connection_table import Limits
 from podling.streaming.listener import Listener, Timeouts
@@ -60,6 +61,8 @@ CONNECTIONS = {
     "max_line_size": MAX_LINE_BYTES,
     "max_field_size": MAX_LINE_BYTES,
 }
+ROUTES_MAX = 4096
+"""Meanings of requests remembered before remembering starts afresh."""
 STREAMS = ("log", "exec", "attach", "portforward", "proxy")
 
 
@@ -77,6 +80,14 @@ class Serving(Struct, frozen=True):
     checks: Mapping[str, Check] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     timeouts: Timeouts = field(default_factory=Timeouts)
+
+
+class _Route(NamedTuple):
+    """The meaning of a request for a resource."""
+
+    parsed: Parsed
+    verb: str
+    labels: Labels
 
 
 class HttpServer:
@@ -108,6 +119,8 @@ class HttpServer:
             request_factory=self._request,
             handler_cancellation=True,
         )
+        self._routes: dict[tuple[str, str], _Route] = {}
+        """The meaning of requests without a query, by method and path."""
         self._runner: web.ServerRunner | None = None
         self._stopping = False
         self.port = serving.port
@@ -157,8 +170,8 @@ class HttpServer:
                 request.writer.output_size = 0
             if "Upgrade" in request.headers:
                 request = with_bearer_token(request)
-            parsed = parse_path(request.path) or self._api.catalogue.parse_path(request.path)
-            if parsed is None:
+            route = self._routes.get((request.method, request.raw_path)) or self._route(request)
+            if route is None:
                 labels = self._begun(path_labels(request.method, request.path))
                 external = self._api.aggregation.find(request.path)
                 if external is None:
@@ -166,9 +179,8 @@ class HttpServer:
                 else:
                     response = await self._external(request, external)
             else:
-                verb = self._verb(request, parsed)
-                labels = self._begun(self._labels(request, verb, parsed))
-                response = await self._resource(request, parsed, verb)
+                labels = self._begun(route.labels)
+                response = await self._resource(request, route.parsed, route.verb)
         except ApiError as error:
             response = await reply_error(request, error)
         except web.HTTPRequestEntityTooLarge:
@@ -192,9 +204,27 @@ class HttpServer:
         if labels is None:  # refused before it was understood
             labels = self._begun(path_labels(request.method, request.path))
         self._metrics.end(labels, response.status, clock.monotonic() - started)
-        if isinstance(response, web.Response) and not response.prepared:
+        if type(response) is not Answer and isinstance(response, web.Response) and not response.prepared:
             await _send(request, response)
         return response
+
+    def _route(self, request: Request) -> _Route | None:
+        """Return the meaning of a request for a resource; None for other requests. Raises 405.
+
+        That of a path of a built-in resource is remembered: it is always the same.
+        """
+        parsed = built_in = parse_path(request.path)
+        if parsed is None:
+            parsed = self._api.catalogue.parse_path(request.path)
+        if parsed is None:
+            return None
+        verb, path = self._verb(request, parsed), request.raw_path
+        route = _Route(parsed, verb, self._labels(request, verb, parsed))
+        if built_in is not None and verb != "patch" and "?" not in path and len(path) <= LENGTH_MAX:
+            if len(self._routes) >= ROUTES_MAX:
+                self._routes.clear()
+            self._routes[request.method, path] = route
+        return route
 
     def _begun(self, labels: Labels) -> Labels:
         self._metrics.begin(labels)

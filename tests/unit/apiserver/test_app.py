@@ -158,3 +158,21 @@ async def test_large_bodies_do_not_hold_the_loop(line: str) -> None:
             answer = await exchange(port, *lines, body=b"- ab\n" * 40_000)
     assert code_of(answer) == 400
     assert calls.most < CALLS_MAX
+
+
+async def test_known_path_is_authorised_and_read_anew_for_each_request() -> None:
+    path, own = "/api/v1/namespaces/default/configmaps", f"Authorization: Bearer {TOKEN}"
+    async with serving(TOKEN) as (_, port):
+        codes = [
+            code_of(await exchange(port, f"{method} {path}{rest} HTTP/1.1", *lines))
+            for method, rest, lines in (
+                ("GET", "", (own,)),
+                ("GET", "", ()),
+                ("GET", "", (own,)),
+                ("POST", "", (own,)),
+                ("GET", "?watch=true&timeoutSeconds=nothing", (own,)),
+                ("PUT", "", (own,)),
+                ("PUT", "", (own,)),
+            )
+        ]
+    assert codes == [200, 403, 200, 400, 400, 405, 405]

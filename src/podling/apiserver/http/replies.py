@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from itertools import chain, islice
 
 import msgspec
@@ -83,11 +83,11 @@ async def reply(
     return response
 
 
-async def reply_object(
+def reply_object(
     request: Request, body: bytes, *, code: int = 200, media_type: str = JSON
-) -> web.StreamResponse:
+) -> Awaitable[web.StreamResponse]:
     """Answer with an object of the API. Its compact JSON ends with a newline (Go's ``json.Encoder``)."""
-    return await reply(request, body, code=code, media_type=media_type, end=NEWLINE)
+    return reply(request, body, code=code, media_type=media_type, end=NEWLINE)
 
 
 async def reply_text(request: Request, text: str, *, code: int) -> web.StreamResponse:

@@ -23,7 +23,7 @@ from podling.apiserver.http.resource_paths import Parsed
 from podling.apiserver.http.watch_handlers import WatchRequests
 from podling.apiserver.kinds.common.base import KindRules
 from podling.apiserver.registry import listing
-from podling.apiserver.registry.large_requests import BodyReader
+from podling.apiserver.registry.large_requests import LARGE_BYTES, BodyReader
 from podling.apiserver.registry.objects import entry_of
 from podling.apiserver.registry.patching import check_named
 from podling.apiserver.registry.registry import Registry
@@ -195,9 +195,12 @@ class ObjectRequests:
         """The object in the body of a request; what is wrong with it that is no error becomes warnings."""
         content_type = request.headers.get("Content-Type", JSON)
         data = await request.read()
-        body, found = await self._bodies.read(data, _object, content_type, kind, options.field_validation)
+        if len(data) < LARGE_BYTES:
+            body, found = _object(data, content_type, kind, options.field_validation)
+        else:
+            body, found = await self._bodies.read(data, _object, content_type, kind, options.field_validation)
+            await self._registry.turns.wait(len(data))
         options.warnings.extend(found)
-        await self._registry.turns.wait(len(data))
         return body
 
     async def _delete_body(self, request: Request) -> DeleteOptions | None:

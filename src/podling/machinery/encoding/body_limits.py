@@ -27,7 +27,11 @@ VALUES_OF_DEFINITIONS_MAX = 500_000
 
 def check_json(data: bytes, values_max: int) -> None:
     """Raise 413 for JSON with more values than ``values_max``."""
-    if _count(data) > values_max and _count_outside_strings(data, values_max) > values_max:
+    if (
+        len(data) > values_max
+        and _count(data) > values_max
+        and _count_outside_strings(data, values_max) > values_max
+    ):
         raise too_many(values_max)
 
 
