@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec import structs
@@ -53,6 +55,17 @@ REGISTERED_BY_HAND = KubeletConfig(
 )
 
 
+@asynccontextmanager
+async def kubelet_at_work(node: SimNode) -> AsyncIterator[None]:
+    """A kubelet that is not waited for: without its Node it never becomes ready."""
+    task = asyncio.create_task(Kubelet(node.deps).run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
 async def test_kubelet_that_does_not_register_waits_for_its_node(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
@@ -60,22 +73,17 @@ async def test_kubelet_that_does_not_register_waits_for_its_node(
     runtime = SimRuntime()
     await runtime.start()
     node = SimNode(cluster, runtime, REGISTERED_BY_HAND, tmp_path)
-    kubelet = Kubelet(node.deps)
-    task = asyncio.create_task(kubelet.run())
-    await cluster.advance(minutes=5)
-    assert (await cluster.client.list(Node)).items == ()
-    taints = (Taint(key="mine", effect="NoSchedule"),)
     labels = {**LABEL, "kubernetes.io/hostname": "chosen-by-hand"}
-    made = Node(
-        metadata=ObjectMeta(name=NODE, labels=labels), spec=NodeSpec(taints=taints, unschedulable=True)
-    )
-    created = await cluster.client.create(made)
-    await cluster.advance(minutes=1)
+    spec = NodeSpec(taints=(Taint(key="mine", effect="NoSchedule"),), unschedulable=True)
+    async with kubelet_at_work(node):
+        await cluster.advance(minutes=5)
+        assert (await cluster.client.list(Node)).items == ()
+    created = await cluster.client.create(Node(metadata=ObjectMeta(name=NODE, labels=labels), spec=spec))
+    async with kubelet_at_work(node):
+        await cluster.advance(minutes=1)
     found = await cluster.client.get(Node, NODE)
     assert (found.metadata.labels, found.spec) == (created.metadata.labels, created.spec)
     assert {held.type: held.status for held in found.status.conditions}["Ready"] == "True"
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
     await runtime.close()
 
 
