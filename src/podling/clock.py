@@ -1,4 +1,4 @@
-"""The only door to time.
+"""Time: the only module that reads clocks or waits.
 
 Time comes from the running event loop. A loop that keeps its own wall clock (the virtual-time
 loop of ``podling.sim``) offers ``wall_time()``; on any other loop, and outside of one, wall time is
@@ -23,11 +23,11 @@ class OwnTime(Protocol):
 
 
 _own_times = False
-"""True if this process has ever made such a loop: time is read so often that asking the loop is felt."""
+"""True once this process has made such a loop: time is read too often to query the loop each time."""
 
 
 def expect_own_time() -> None:
-    """A loop that keeps time itself is being made in this process: ask the running loop from now on."""
+    """Record that a loop with its own time exists in this process: query the running loop from now on."""
     global _own_times
     _own_times = True
 

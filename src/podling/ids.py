@@ -1,4 +1,4 @@
-"""The only door to randomness: identifiers, name suffixes, jitter and secrets.
+"""Randomness, only here: identifiers, name suffixes, jitter and secrets.
 
 A loop that owns a seeded generator (the virtual-time loop of ``podling.sim``) offers it as
 ``random_source``; elsewhere a generator of the process' own makes it, seeded by the operating system.

@@ -1,5 +1,5 @@
 """A whole cluster in one process: the control plane and its nodes, wired together.
 
-Here belong the data directory, the order in which things start and stop, and nothing that decides:
-every decision lives in the room it is about.
+Here belong the data directory and the order of starts and stops; decisions stand in the packages that they
+concern.
 """

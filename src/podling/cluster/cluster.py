@@ -1,8 +1,8 @@
 """The cluster: store, API server, scheduler, controllers and nodes, started in the order they need.
 
-The control plane's components speak to the API server in process; kubectl, other clients and (through
-the kubelets' own servers) log and exec streams use TLS. Stopping lets go of everything in the reverse
-order and leaves containers running: whoever wants those gone says ``podling down``.
+The control plane's components call the API server in process; kubectl, other clients and (through the
+kubelets' own servers) log and exec streams use TLS. Stopping closes everything in the reverse order and
+leaves containers running: ``podling down`` ends those.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from podling.store.sqlite import SqliteStore
 from podling.supervisor import Supervisor
 
 Progress = Callable[[str, str], None]
-"""Told each step that is done, with a detail for people."""
+"""Receives each finished step, with a detail for people."""
 
 LOOPBACK = "127.0.0.1"
 
 READY_SECONDS = 60.0
-"""How long ``up`` waits for its nodes to be Ready."""
+"""Seconds that ``up`` waits for its nodes to be Ready."""
 
 
 class StartFailure(Exception):
@@ -61,7 +61,7 @@ class Cluster:
     """One cluster over one data directory, in this process.
 
     Args:
-        progress: told what has started, as it starts.
+        progress: receives each component as it starts.
         set_aside: move stored values that cannot be decoded out of the store, instead of refusing to start.
     """
 
@@ -127,7 +127,7 @@ class Cluster:
         await asyncio.gather(*(node.ready() for node in self._nodes))
 
     async def run_until(self, stop: asyncio.Event) -> None:
-        """Run until told to stop. Raises what ended a component that should never end."""
+        """Run until stopped. Raises the error of a component that should never end."""
         stopped = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait([stopped, *self._running()], return_when=asyncio.FIRST_COMPLETED)
@@ -158,7 +158,7 @@ class Cluster:
 
     @property
     def name(self) -> str:
-        """What kubeconfig contexts call this cluster."""
+        """The name of this cluster in kubeconfig contexts."""
         return "podling" if self.directory.path.name == "podling" else f"podling-{self.directory.id}"
 
     async def _start_api(self) -> ApiServer:

@@ -31,7 +31,7 @@ class Collector(Protocol):
 
 
 class Observer(Protocol):
-    """Who shows people how the components are."""
+    """Shows people the state of the components."""
 
     def look_after(self, component: str, task: asyncio.Task[None]) -> None:
         """Watch the task that a component lives in."""

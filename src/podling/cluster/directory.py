@@ -32,7 +32,7 @@ LOCK_RETRY_TEXT = "stop it first ('podling down --data-dir {path}'), or name ano
 
 
 _OWN_FILES = ("store.db", "podling.", "lock", "cluster.json", "identity.json", "admin.kubeconfig")
-"""What the names of a cluster's files begin with."""
+"""The prefix of the names of a cluster's files."""
 
 _OWN_FOLDERS = frozenset({"pki", "images", "nodes", "volumes", "set-aside", "lost+found"})
 """Folders of a cluster, which may be file systems of their own, and what an empty file system holds."""
@@ -52,12 +52,12 @@ class DirectoryUnusable(Exception):
 
 
 class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cluster remembers between runs; command-line options override and replace it."""
+    """Settings that a cluster keeps between runs; command-line options override and replace them."""
 
     port: int = 0
     runtime: str = ""
     runtime_by_default: bool = False
-    """Nobody chose the runtime: it was the best that worked at the first start."""
+    """The runtime was not chosen by an option: it was the best that worked at the first start."""
     nodes: int = 1
     controllers: str = "*"
     """The controllers that run, as ``kube-controller-manager --controllers`` takes them."""
@@ -77,9 +77,9 @@ class DataDirectory:
 
     @property
     def id(self) -> str:
-        """Eight hexadecimal digits that tell this cluster from others on the same machine.
+        """Eight hexadecimal digits that distinguish this cluster from others on the same machine.
 
-        Means nothing in a copy until ``relocation.settle`` has given it one of its own.
+        It has no meaning in a copy until ``relocation.settle`` has given it one of its own.
         """
         recorded = self.identity()
         return recorded.id if recorded else hashlib.sha256(str(self.path).encode()).hexdigest()[:8]
@@ -254,7 +254,7 @@ class DataDirectory:
             with contextlib.suppress(OSError), open_private(pid_file, "wb") as file:
                 file.write(
                     f"{os.getpid()}\n".encode()
-                )  # a full disk must not keep the owner from making room
+                )  # a full disk must not keep the owner from freeing space
             try:
                 yield
             finally:
@@ -270,7 +270,7 @@ class DataDirectory:
             with (self.path / "lock").open("rb") as handle:
                 if locks.holder_of(handle.fileno()):
                     return self._holder(handle)
-                # Who holds it may not be found: only then is the lock tried, for a start could meet that.
+                # The holder may be unknown: only then try the lock, which a concurrent start could meet.
                 if self._recorded_pid():
                     try:
                         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -21,7 +21,7 @@ FILE = "identity.json"
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a directory is."""
+    """The place of a directory."""
 
     path: str
     device: int
@@ -35,7 +35,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``identity.json`` holds: an identity and the place it was last used at."""
+    """The contents of ``identity.json``: an identity, and the place where it was last used."""
 
     id: str
     place: Place
@@ -43,7 +43,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standing(StrEnum):
-    """How an identity and the directory that it is found in belong together."""
+    """The relation of an identity to the directory that contains it."""
 
     NEW = "new"
     SAME = "same"

@@ -33,9 +33,9 @@ def node_plans(directory: DataDirectory, settings: ClusterSettings) -> list[Node
 
 
 async def end_all_containers(directory: DataDirectory, grace_seconds: float) -> int:
-    """End whatever a cluster that no process runs has left running; returns how many pods that were.
+    """End the pods that a cluster without a process has left running. Return their number.
 
-    The nodes end theirs at the same time; what one cannot end keeps no other from it.
+    The nodes end their pods at the same time; a failure of one does not stop the others.
     A copy of a data directory has left nothing running: its records are of another cluster's containers.
     Raises ``RuntimeFailure`` or ``DirectoryUnusable``.
     """

@@ -1,8 +1,8 @@
-"""What must be done before a data directory is used at another place than last time.
+"""Steps before a data directory is used at another place than last time.
 
 A moved directory keeps its identity; its containers are ended, because mounts and logs of the running ones
-lead to the old place, and the pods start again. A copied directory gets an identity of its own, and forgets
-containers that it did not make. In both, volumes of claims are found at the new place.
+lead to the old place, and the pods start again. A copied directory gets an identity of its own, and drops the
+records of containers that it did not create. In both, volumes of claims are found at the new place.
 
 The identity is written last, so that a crash in between repeats all of it.
 """

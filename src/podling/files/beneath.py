@@ -91,7 +91,7 @@ def _without_links(top: int, names: Sequence[str]) -> int:
 
 
 def _deepest(top: int, part: str) -> tuple[list[str], list[str]]:
-    """What of ``part`` is there, as real names, and the names that are missing below it."""
+    """Return the existing part of ``part`` as real names, and the names that are missing below it."""
     names = [name for name in part.split("/") if name not in ("", ".")]
     if ".." in names:
         raise OSError(errno.EXDEV, "the path leaves its directory", part)

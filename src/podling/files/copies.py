@@ -21,9 +21,9 @@ _CHUNK = 1 << 18
 
 
 def copy_tree(source: int, target: Path) -> None:
-    """Copy what is in the open directory ``source`` to ``target``, which is made, owners and modes included.
+    """Copy the contents of the open directory ``source`` to the new ``target``, with owners and modes.
 
-    Nobody may change ``source`` meanwhile. Sockets, which mean nothing without their process, are left out.
+    ``source`` must not change meanwhile. Sockets, which mean nothing without their process, are left out.
     Raises ``OSError``, ``ENOSPC`` before the file system is full.
     """
     target.mkdir()

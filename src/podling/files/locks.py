@@ -1,6 +1,6 @@
-"""Who holds the lock of a file (``flock``), as the kernel lists it.
+"""Holders of file locks (``flock``), as the kernel lists them.
 
-The list is ``/proc/locks``. It says nothing about processes of other PID namespaces, and on file systems
+The list is ``/proc/locks``. It omits processes of other PID namespaces, and on file systems
 that show other device numbers than the kernel uses (btrfs, overlayfs) a holder is not found there.
 """
 

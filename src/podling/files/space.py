@@ -1,4 +1,4 @@
-"""Room on a file system for what others send: images and archives never take the last of it."""
+"""Free space for incoming data: images and archives never fill a file system."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Space:
         self._bytes = self._files = 0
 
     def take(self, size: int, files: int = 0) -> None:
-        """Announce ``size`` bytes and ``files`` new names. Raises ``OSError``, ``ENOSPC`` when there is no
-        room for them beside the reserve."""
+        """Announce ``size`` bytes and ``files`` new names. Raises ``OSError``, ``ENOSPC`` when they do not
+        fit beside the reserve."""
         self._bytes -= -(-size // _BLOCK) * _BLOCK + files * _BLOCK
         self._files -= files
         if self._bytes > 0 and self._files > 0:

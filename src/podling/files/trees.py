@@ -183,7 +183,7 @@ class TreeMeter:
 def remove_tree(path: Path) -> None:
     """Delete the directory ``path`` with everything below; nothing there is fine.
 
-    Whatever can be removed is removed, then the first ``OSError`` is raised: ``EBUSY`` where something is
+    All that can be removed is removed, then the first ``OSError`` is raised: ``EBUSY`` where something is
     mounted inside, which is never entered.
     """
     try:

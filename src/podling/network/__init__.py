@@ -1,6 +1,5 @@
-"""How packets reach pods: the pod network, services, and names.
+"""The pod network of a node: addresses, links, routes and address translation.
 
-What belongs here: addresses, links, routes, address translation and DNS on a node. What does not: which
-pod runs where, and what a Service selects (``podling.controllers`` writes that down as EndpointSlices).
+Not here: the pods of a node, and the endpoints of a Service (``podling.controllers`` keeps EndpointSlices).
 ``PodNetwork``, which ``pod_network.py`` implements, is defined by ``podling.runtime.base``.
 """

@@ -66,7 +66,7 @@ table ip {table} {{
 
 
 def _jumps(leases: list[Lease]) -> list[str]:
-    """One verdict map for each protocol and each address asked for, so their number costs nothing."""
+    """One verdict map for each protocol and each address, so their number costs nothing."""
     targets: dict[tuple[str, str], list[str]] = {}
     for lease in leases:
         for port in lease.ports:
@@ -102,7 +102,7 @@ def _meet(one: PortMapping, other: PortMapping) -> bool:
 
 
 def forward_rules(listing: str, bridge: str) -> list[list[str]]:
-    """What must be added to the machine's FORWARD chain (``listing`` is what ``iptables -S`` says of it).
+    """Return the rules to add to the machine's FORWARD chain (``listing``: its ``iptables -S``).
 
     Docker, among others, sets that chain's policy to drop. What one table drops no other can accept, so
     there, and only there, packets from and to the bridge are let through where they would be dropped.

@@ -1,7 +1,7 @@
-"""Which pod has which address: one small file a lease, so that addresses survive our own death.
+"""Leases of pod addresses: one small file each, so that addresses survive a restart.
 
-Pure choice of subnets and addresses, and the directory that remembers them. An address that was given
-back is used again as late as possible, since others may still think it is the old pod's.
+Pure choice of subnets and addresses, and the directory with the leases. A released address is used again as
+late as possible, since peers may still take it for the old pod's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def choose_subnet(pool: IPv4Network, prefix: int, taken: Iterable[IPv4Network]) 
 def choose_address(subnet: IPv4Network, leased: Collection[str], last: str) -> IPv4Address:
     """The next free address after ``last``, around the end. Raises ``RuntimeFailure`` when full.
 
-    The subnet's first address is the gateway's; its own and its broadcast address are nobody's.
+    The subnet's first address is the gateway's; its own and its broadcast address are never leased.
     """
     first = int(subnet.network_address) + 2
     count = subnet.num_addresses - 3
@@ -74,7 +74,7 @@ class Leases:
             try:
                 lease = msgspec.json.decode(file.read_bytes(), type=Lease)
             except msgspec.MsgspecError:
-                file.unlink()  # cut off while being written: nobody was told of it
+                file.unlink()  # cut off while being written: it was never handed out
                 continue
             self._by_sandbox[lease.sandbox_id] = lease
 

@@ -111,7 +111,7 @@ def add_bridge(name: str, address: bytes, mtu: int) -> Message:
 
 class Veth(Struct, frozen=True, kw_only=True):
     """A pair of connected interfaces: one here as a port of a bridge, up, and its peer in a namespace,
-    which the kernel lets nobody bring up before both exist."""
+    which the kernel does not bring up before both exist."""
 
     name: str
     bridge: int
@@ -179,7 +179,7 @@ def add_route(
 ) -> Message:
     """A route over ``gateway``, the default one unless a destination is given.
 
-    ``on_link``: the gateway is taken to be reachable on the interface, whatever its address says.
+    ``on_link``: the gateway counts as reachable on the interface, with any address.
     """
     family = socket.AF_INET if len(gateway) == 4 else socket.AF_INET6
     flags = _RTNH_F_ONLINK if on_link else 0
@@ -278,7 +278,7 @@ def _answers(data: bytes) -> Iterable[tuple[int, int]]:
 def index_of(name: str) -> int:
     """Return an interface's index in the calling thread's network namespace, 0 if there is none.
 
-    Raises ``OSError`` when that cannot be told, as without a free descriptor.
+    Raises ``OSError`` when it is unknown, as without a free descriptor.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as probe:
         try:

@@ -46,7 +46,7 @@ _LOCK_RETRY_SECONDS = 0.02
 
 
 class Names(Struct, frozen=True):
-    """What this node's things on the machine are called; interface names have at most 15 characters."""
+    """The names of this node's bridge, table and files; interface names have at most 15 characters."""
 
     bridge: str
     table: str
@@ -108,7 +108,7 @@ class BridgeNetwork:
     async def start(self) -> None:
         """Make the bridge, or find it again. The address translation follows in the background.
 
-        A machine where this fails keeps its reason for ``status`` and for whoever attaches.
+        When this fails, ``status`` and every ``attach`` report the reason.
         """
         try:
             await in_thread(self._load_leases)

@@ -1,9 +1,9 @@
-"""Which subnets the nodes of this machine have, also while their bridges are gone.
+"""The subnets of this machine's nodes, also while their bridges are missing.
 
-Routes tell which subnets are in use only as long as nobody deletes a bridge. A node that starts at such a
+Routes show the subnets in use only as long as the bridges exist. A node that starts at such a
 moment would take the subnet of another, whose repaired bridge then has the same route. So each node keeps
-a file with its subnet. The file counts while the node's own state is there: both are below /run, and what
-is left of a node that vanished hinders nobody.
+a file with its subnet. The file counts while the node's own state is there: both are below /run, and the
+remains of a vanished node block no other.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What the scheduler believes about nodes and the pods on them.
+"""The scheduler's view of nodes and the pods on them.
 
-Every node has a row; what plugins ask about all nodes at once lies in columns. Pods are counted on the
-node they are bound to, and from the moment of the decision on the node they are *assumed* to be bound to,
+Every node has a row; facts that plugins read for all nodes at once are columns. Pods are counted on the node
+they are bound to, and from the moment of the decision on the node they are *assumed* to be bound to,
 so that the next decision does not wait for the API.
 
-An assumed pod is confirmed by the informer, or forgotten when binding fails or the pod goes. It needs no
-expiry: the informer's relist reports every pod that is gone, whatever was missed in between (Kubernetes
+The informer confirms an assumed pod; it is removed when binding fails or the pod is deleted. It needs no
+expiry: the informer's relist reports every deleted pod, even after missed events (Kubernetes
 has long set its expiry to never, for the same reason). Pods may arrive before their node and outlive it:
 such a row has pods, is not ``present`` and is never offered.
 """

@@ -1,4 +1,4 @@
-"""What a change of a node or pod means to scheduling; most changes (heartbeats, statuses) mean nothing."""
+"""Changes of nodes and pods that matter to scheduling; most (heartbeats, statuses) do not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def counts_differently(old: Pod, new: Pod) -> bool:
 
 
 def placed_pod_event(old: PodFacts, new: PodFacts) -> PodEvent:
-    """What happened to a pod that has its node, as far as pods that wait may care."""
+    """Return the changes of a bound pod that may help waiting pods."""
     event = PodEvent(0)
     if old.labels != new.labels:
         event |= PodEvent.LABELS
@@ -50,7 +50,7 @@ def may_fit_now(old: Pod, new: Pod) -> bool:
 
 
 def _held(pod: Pod) -> list[tuple[object, ...]]:
-    """What the node holds for the containers, and whether a resize is refused."""
+    """Return the allocated resources of the containers, and whether a resize is refused."""
     statuses: tuple[ContainerStatus, ...] = (
         *pod.status.container_statuses,
         *pod.status.init_container_statuses,

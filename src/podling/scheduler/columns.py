@@ -14,15 +14,16 @@ import numpy.typing as npt
 Amounts = npt.NDArray[np.int64]
 
 AMOUNT_MAX = 2**56
-"""More than this is not told apart: so nothing that is computed from columns exceeds 64 bits. A pod that asks
-for so much fits nowhere, because no node has more than one less."""
+"""Larger amounts count as this one, so that sums over columns stay within 64 bits. A pod that requests so
+much
+fits nowhere, because no node has more than one less."""
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 FIXED = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
 class ResourceColumns:
-    """What the rows have (``allocatable``), what is taken of it, and how full they look (``scored``)."""
+    """Resources of the rows: ``allocatable``, requested, and counted for scores (``scored``)."""
 
     def __init__(self, capacity: int) -> None:
         self.index: dict[str, int] = {name: number for number, name in enumerate(FIXED)}

@@ -1,11 +1,11 @@
-"""Where a pod goes: candidates, filters, scores. One synchronous decision over one state of the cache. Pure.
+"""The choice of a pod's node: candidates, filters, scores, over one state of the cache. Pure.
 
-Filters run in order on the nodes that are left, each over all of them at once. All feasible nodes are
-scored: Kubernetes stops looking after a share of a large cluster to save time that columns do not take.
-Among equals the choice is drawn.
+Filters run in order on the remaining nodes, each over all of them at once. All feasible nodes are scored:
+Kubernetes stops after a share of a large cluster to save time that columns do not take. Among equal scores
+the choice is random.
 
-Nominated pods (those that preempted others and wait for their room) count on their nodes for pods of lower
-or equal priority; a node must also be right without them, because they may never come.
+Nominated pods (those that preempted others and wait for the capacity) count on their nodes for pods of lower
+or equal priority; a node must also be feasible without them, because they may never be bound.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Choose = Callable[[Sequence[int]], int]
 """Draws one of several equally good rows."""
 
 Ended = Callable[[str, str], None]
-"""Is told each extension point of Kubernetes' framework that has ended, and with which status."""
+"""Receives the end of each extension point of Kubernetes' framework, with its status."""
 
 PRE_FILTER, FILTER, SCORE = "PreFilter", "Filter", "Score"
 SUCCESS = "Success"
 
 
 def _unheard(point: str, status: str) -> None:
-    """Nobody measures."""
+    """Measures nothing."""
 
 
 class Nominated(Struct, frozen=True):
-    """A pod that waits for room on the node ``row``."""
+    """A pod that waits for capacity on the node ``row``."""
 
     facts: PodFacts
     row: int
@@ -89,7 +89,7 @@ def decide(
     own = pod.pod.status.nominated_node_name
     own_row = cache.row_of(own) if own else None
     if own_row is not None and own_row in rows:
-        # Room was made there for this very pod: it is asked first, and taken if it will do.
+        # Preemption freed capacity there for this pod: the node is tried first, and taken if feasible.
         preferred = feasible(pod, cache, plugins, np.array([own_row], np.intp), respected)
         ended(FILTER, SUCCESS)
         if len(preferred):

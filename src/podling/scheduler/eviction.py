@@ -1,4 +1,4 @@
-"""Carrying a preemption out: each victim is told why, then deleted with its own grace period."""
+"""Execution of a preemption: each victim gets the condition, then is deleted with its own grace period."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REASON = "PreemptionByScheduler"
 async def remove_victims(
     client: Client, recorder: EventRecorder, scheduler_name: str, preemptor: PodFacts, victims: Victims
 ) -> bool:
-    """Return whether every victim was asked to go, or is gone already."""
+    """Return whether every victim is being deleted, or is gone already."""
     done = True
     for victim in victims.pods:
         try:

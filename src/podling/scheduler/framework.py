@@ -1,12 +1,12 @@
-"""What a plugin is. Names, weights and messages are Kubernetes'; the shape is ours: all nodes at once.
+"""The interface of plugins. Names, weights and messages are Kubernetes'; ours take all nodes at once.
 
-A plugin has no state: its functions read the cache and the pod. A filter is given the rows that are still
-in question and says which of them it rejects and why; the first filter to reject a node gives the reason.
-A score is 0 to 100 per row, as if normalised already.
+A plugin has no state: its functions read the cache and the pod. A filter receives the rows that are still
+candidates and returns those that it rejects, with reasons; the first filter to reject a node gives the
+reason. A score is 0 to 100 per row, as if normalised already.
 
-When a pod could not be placed, changes in the cluster wake it only if a plugin that rejected it says that
-the change may help (Kubernetes' queueing hints). For nodes that question needs no rule of its own: a change
-helps if the plugin would now accept the node, or could after a preemption.
+When a pod could not be scheduled, changes in the cluster wake it only if a plugin that rejected it returns
+that the change may help (Kubernetes' queueing hints). For nodes this needs no rule of its own: a change helps
+if the plugin would now accept the node, or could after a preemption.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ALL = 2**31
 
 
 class Rejected(NamedTuple):
-    """``where`` the pod may not go (aligned with the rows asked about), and why.
+    """The rejected rows (``where``, aligned with the candidate rows), and the reason.
 
     ``unresolvable``: where removing pods could not change that, so preemption need not be tried.
     """
@@ -47,7 +47,7 @@ class Hopeless(Exception):
 
 
 class Aspect(Flag):
-    """What can change about a node."""
+    """An aspect of a node that can change."""
 
     NONE = 0
     ADDED = auto()
@@ -57,21 +57,21 @@ class Aspect(Flag):
     """Taints and ``spec.unschedulable``."""
     REMOVED = auto()
     ROOM = auto()
-    """A pod on it went, or asks for less, or waits for it no longer."""
+    """A pod on it was deleted, requests less, or is no longer nominated to it."""
 
 
 class PodEvent(Flag):
-    """What can happen to a pod that has a node."""
+    """An event of a bound pod."""
 
     ADDED = auto()
     LABELS = auto()
     SHRUNK = auto()
-    """It asks for less than before."""
+    """It requests less than before."""
     DELETED = auto()
 
 
 class PodChange(Struct, frozen=True):
-    """``facts``: the pod after it or, for a change of labels asked separately, before it."""
+    """``facts``: the pod after it or, for a change of labels checked separately, before it."""
 
     event: PodEvent
     facts: PodFacts
@@ -86,15 +86,15 @@ class Plugin:
     wakes_on_pods: ClassVar[PodEvent] = PodEvent(0)
 
     def candidates(self, pod: PodFacts, cache: Cache) -> Rows | None:
-        """The only rows worth asking about; None when that is all of them. Raises ``Hopeless``."""
+        """Return the only candidate rows; None for all. Raises ``Hopeless``."""
         return None
 
     def filter(self, pod: PodFacts, cache: Cache, rows: Rows) -> Sequence[Rejected]:
-        """Where the pod may not go. A node may be rejected for several reasons."""
+        """Return the rejected rows. A node may be rejected for several reasons."""
         return ()
 
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
-        """How good each row is, 0 to 100; None when the pod is no business of this plugin."""
+        """Return the score of each row, 0 to 100; None when the plugin does not concern the pod."""
         return None
 
     def wakes_for_pod(self, pod: PodFacts, change: PodChange, cache: Cache) -> bool:
@@ -103,7 +103,7 @@ class Plugin:
         return False
 
     def wakes_for_nodes(self, pod: PodFacts, rows: Rows, cache: Cache) -> int:
-        """How many pods like this may be helped by a change of these nodes in an aspect of ``wakes_on``.
+        """Return the number of pods like this that a change of these nodes (``wakes_on``) may help.
 
         ``ALL`` where the plugin accepts a node, and where it might after a preemption. A plugin that
         counts gives ``same_answer``, too.
@@ -119,7 +119,7 @@ class Plugin:
 
     @staticmethod
     def victims(pod: PodFacts, rows: Rows, cache: Cache) -> int:
-        """How many pods on these nodes it could preempt."""
+        """Return the number of pods on these nodes that it could preempt."""
         if pod.spec.preemption_policy == "Never":
             return 0
         others = (other for row in rows.tolist() for other in cache.pods_on(row))

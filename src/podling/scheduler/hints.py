@@ -1,13 +1,13 @@
-"""Whom a change may help: what happened is offered to the pods that wait for something to happen.
+"""Queueing hints: the unschedulable pods that a change in the cluster may help.
 
-Changes are collected between decisions, because many come together: a thousand nodes that join are one
-question to each pod that waits. Pods whose rejecting plugins do not care are not looked at, and pods that
-must get the same answer are asked once.
+Changes are collected between decisions, because many come together: a thousand joining nodes are one check
+for each waiting pod. Pods whose rejecting plugins ignore the change are skipped, and pods with the same
+result are checked once.
 
-Room is offered to as many as it has room for, the first in line; when they were tried and there is still
-room (they went elsewhere, or could not use it), to the next. Without that, each pod that ends would have
-thousands tried again in vain. An offer is closed when nobody is left whom it may help: so nobody is
-forgotten, and who was rejected after the change is not asked again.
+Free capacity wakes as many pods as it suffices for, the first in the queue; when they were tried and capacity
+remains (they were bound elsewhere, or could not use it), the next. Otherwise each pod that ends would retry
+thousands in vain. A change is dropped once it can help no further pod, so no pod is missed, and a pod that
+was rejected after the change is not tried again for it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Plugins = Mapping[str, Plugin]
 
 
 class Changes:
-    """What happened, until everyone it may help was tried."""
+    """A collected change, kept until every pod that it may help was tried."""
 
     def __init__(self, cache: Cache, plugins: Plugins) -> None:
         self._cache = cache
@@ -109,7 +109,7 @@ class _Offer:
     def label(self) -> str:
         """Return Kubernetes' label of the changes; of several kinds, that of the first.
 
-        Changes of pods come first: the room they leave is a change of the node, too.
+        Changes of pods come first: the capacity they free is a change of the node, too.
         """
         for event, label in _POD_EVENTS.items():
             if event in self._events:
@@ -136,7 +136,7 @@ class _Offer:
     def _helped(
         self, queue: SchedulingQueue, questions: _Questions, plugins: Plugins
     ) -> tuple[list[str], list[tuple[int, list[Waiting]]]]:
-        """Those to wake whatever the others do, and groups of whom only so many can be helped."""
+        """Return the pods to wake in any case, and groups of which only a limited number can be helped."""
         everyone: list[str] = []
         lines: dict[tuple[str, Hashable], tuple[int, list[Waiting]]] = {}
         for names, group in queue.unschedulable_by():
@@ -169,7 +169,7 @@ class _Offer:
 
 
 class _Questions:
-    """Asks plugins how many pods the changes may help, as things are now; the same question once."""
+    """Queries plugins for the number of pods that the changes may help now; equal queries run once."""
 
     def __init__(self, cache: Cache, rows: Mapping[Aspect, list[int]], pods: Sequence[PodChange]) -> None:
         self._cache = cache
@@ -198,7 +198,7 @@ class _Questions:
         total = 0
         for aspects, rows in self._rows.items():
             if aspects & plugin.wakes_on & Aspect.REMOVED:
-                # A node that has gone cannot be asked about; that it has gone is all there is to know.
+                # A deleted node cannot be checked; its deletion is the whole change.
                 return ALL
             if aspects & plugin.wakes_on:
                 total += plugin.wakes_for_nodes(pod, rows, self._cache)
@@ -206,6 +206,6 @@ class _Questions:
 
 
 def _turn(waiting: Waiting, now: float) -> tuple[bool, tuple[int, float, int]]:
-    """Whose turn it is: who need not back off first, then as in the queue."""
+    """Return the order of pods: those without back-off first, then as in the queue."""
     key = sort_key(waiting.facts.priority, waiting.since, waiting.arrival)
     return waiting.backoff_ends() > now, key

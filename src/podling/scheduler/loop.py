@@ -1,8 +1,8 @@
-"""The scheduler at work: informers keep the cache and the queue, one loop decides, tasks carry out.
+"""The scheduling loop: informers keep the cache and the queue, one loop decides, tasks carry out.
 
 Flow: a pending pod enters the queue; the loop takes the next, decides in one piece, and either assumes it on
-its node and binds it in a task of its own, or puts it back with the plugins that rejected it, reports why,
-and makes room where preemption can. Changes of nodes and pods are collected between decisions and then
+its node and binds it in a task of its own, or puts it back with the plugins that rejected it, reports the
+reason, and preempts pods where that helps. Changes of nodes and pods are collected between decisions and then
 offered once to the pods that wait for one.
 
 Guarantees: a pod is decided on by one decision at a time; what was decided counts at once in the next.
@@ -135,7 +135,7 @@ class SchedulingLoop:
         self._supervisor.run_once("scheduler/bind", work, f"{pod.namespace}/{pod.name}")
 
     def _turn_away(self, waiting: Waiting, diagnosis: Diagnosis, started: float) -> None:
-        """No node was right: make room if possible, tell, and let the pod wait."""
+        """Handle a pod without a feasible node: preempt if possible, report, and let the pod wait."""
         pod = waiting.facts
         preemption: Victims | Refusal = Refusal("")
         if diagnosis.total:
@@ -209,7 +209,7 @@ class SchedulingLoop:
         self._recorder.event(pod.pod, "Normal", "Scheduled", text)
 
     def _binding_failed(self, waiting: Waiting, node: str, error: Exception, started: float) -> None:
-        """The room is free again; the pod is tried once more, if it still wants a node."""
+        """Undo an assumed binding; the pod is tried again, if it still needs a node."""
         uid = waiting.uid
         placed = self.cache.pod(uid)
         self.cache.forget(uid)
@@ -224,7 +224,7 @@ class SchedulingLoop:
         self._failed(structs.replace(waiting, facts=facts_of(latest)), text, started)
 
     def _failed(self, waiting: Waiting, text: str, started: float) -> None:
-        """Something other than the lack of a node went wrong: tell, and try again after a back-off."""
+        """Handle an error other than the lack of a node: report it, and retry after a back-off."""
         self.metrics.attempted(ERROR, started)
         pod = waiting.facts.pod
         self.queue.fail(waiting, clock.monotonic())
@@ -233,10 +233,10 @@ class SchedulingLoop:
         self._wake.set()
 
     def _make_room(self, pod: PodFacts, victims: Victims) -> None:
-        """Nominate the pod, and start removing its victims; until all are asked it is not tried again."""
+        """Nominate the pod, and start removing its victims; until all are deleted it is not tried again."""
         for facts, node in tuple(self._nominations.values()):
             if node == victims.node and facts.priority < pod.priority:
-                # It waits for room that somebody more important takes: let it look elsewhere.
+                # A pod of higher priority takes the capacity that it waits for: let it try other nodes.
                 del self._nominations[facts.uid]
                 self._reporter.report(key_of(facts.pod), Report(facts.uid, nominated=""))
         self._nominations[pod.uid] = (pod, victims.node)
@@ -261,7 +261,7 @@ class SchedulingLoop:
         """Wake the pods that what happened since the last decision may have helped."""
         if not self._changes:
             return
-        # Whoever is nominated to a node keeps others away from it: any change there is theirs to judge.
+        # A nominated pod reserves its node: any change there concerns the pods that it keeps away.
         changed = self._changes.node_names
         for uid, (_, node) in tuple(self._nominations.items()):
             if node in changed:
@@ -319,7 +319,7 @@ class SchedulingLoop:
         placed = self.cache.pod(uid)
         if placed is None or placed.assumed:
             if placed is not None and self.cache.name_of(placed.row) != node:
-                self._note(self.cache.name_of(placed.row), Aspect.ROOM)  # somebody else was faster
+                self._note(self.cache.name_of(placed.row), Aspect.ROOM)  # another scheduler was faster
             facts = facts_of(pod)
             self.cache.add_pod(facts, node)
             self._changed(PodEvent.ADDED, facts, node)

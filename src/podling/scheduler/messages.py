@@ -1,4 +1,4 @@
-"""What people read about a pod that found no node. The texts are Kubernetes', letter for letter."""
+"""Messages about a pod without a feasible node, letter for letter as Kubernetes has them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the scheduler does, under the names of kube-scheduler's metrics.
+"""The scheduler's metrics, under the names of kube-scheduler's.
 
-An attempt costs a few readings of the clock and a few additions; everything that can be counted when it is
-asked for is counted then. Metrics of things that do not exist here (waiting for permission, batches, hints
-as functions, dynamic resources) are left out, and so is the time of single plugins.
+An attempt costs a few clock readings and a few additions; all else is counted when the metrics are read.
+Metrics of things that do not exist here (waiting for permission, batches, hints as functions, dynamic
+resources) are left out, and so is the time of single plugins.
 
 Source of names, labels, help texts and buckets: ``pkg/scheduler/metrics``.
 """
@@ -94,7 +94,7 @@ class SchedulerMetrics:
             found.observe(now - waiting.entered)
 
     def preempted(self, victims: int) -> None:
-        """Count an attempt to make room, and how many pods it takes if it can succeed."""
+        """Count an attempt to preempt, and the number of victims if it can succeed."""
         self._preemptions += 1
         if victims:
             self._victims.observe(victims)

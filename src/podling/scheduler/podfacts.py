@@ -1,8 +1,8 @@
-"""What scheduling needs to know of a pod, worked out once and not again for every node.
+"""The facts about a pod that scheduling needs, computed once and not for every node.
 
 Resources are plain numbers: CPU in thousandths, everything else in whole units, both rounded up. A pod
-that runs counts with the most of what it asks for, was allocated and was given (a resize in progress),
-unless the node said that the resize can never be.
+that runs counts with the maximum of its requests, its allocation and its actual resources (a resize in
+progress), unless the node found the resize infeasible.
 
 Upstream: ``pkg/scheduler/framework/types.go``, ``component-helpers/resource/helpers.go``.
 """
@@ -21,7 +21,7 @@ from podling.scheduler.terms import Term, read_preferred, read_required
 
 UNSET_CPU = "100m"
 UNSET_MEMORY = str(200 * 1024 * 1024)
-"""What a container that asks for nothing counts with when nodes are scored, so that it counts at all."""
+"""The requests with which a container without any counts when nodes are scored."""
 
 ANY_ADDRESS = "0.0.0.0"
 
@@ -104,7 +104,7 @@ def amounts(spec: PodSpec) -> dict[str, int]:
 
 
 def effective_spec(pod: Pod) -> PodSpec:
-    """The spec with what the node holds for the containers, where that differs from what is asked."""
+    """Return the spec with the allocated resources of containers, where they differ from the requests."""
     statuses = {
         status.name: status
         for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)

@@ -1,7 +1,7 @@
 """Pods that scheduling cannot tell apart, counted per node.
 
-Spreading and affinity ask "how many pods like these are where". Replicas of one workload have the same
-namespace, labels and terms, so a question is asked once per group instead of once per pod.
+Spreading and affinity count similar pods per node. Replicas of one workload have the same namespace, labels
+and terms, so a selector is evaluated once per group instead of once per pod.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class PodGroups:
 
 
 def counts_per_row(groups: Iterable[PodGroup], capacity: int) -> npt.NDArray[np.int64]:
-    """How many pods of these groups there are on each row."""
+    """Return the number of pods of these groups on each row."""
     counts = np.zeros(capacity, np.int64)
     for group in groups:
         length = len(group.rows)

@@ -1,9 +1,8 @@
-"""Making room: which pods of lower priority have to go so that a pod can run, and on which node. Pure.
+"""Preemption: the node, and its pods of lower priority, to evict so that a pod can run. Pure.
 
-Flow: nodes where removing pods could help are tried one by one: take away every pod of lower priority; if
-the pod fits then, give back as many as possible, those that a disruption budget protects first and the
-more important before the less. What could not be given back are the victims. Of the candidates the least
-harmful is picked.
+Flow: for each node where evictions could help, take away every pod of lower priority; if the pod fits then,
+put back as many as possible, those that a disruption budget protects first, then by importance. The rest
+are the victims. The candidate with the least harm is chosen.
 
 Guarantees: only pods of lower priority are victims; the cache is left as it was found.
 
@@ -34,7 +33,7 @@ _LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 
 
 class Victims(Struct, frozen=True):
-    """Who has to go from ``node``, most important first; ``violations``: how many a budget protects."""
+    """The victims on ``node``, most important first; ``violations``: the number that a budget protects."""
 
     node: str
     pods: tuple[PodFacts, ...]
@@ -42,11 +41,11 @@ class Victims(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """Nobody is preempted; the text is what the pod's message ends with.
+    """No pod is preempted; the pod's message ends with the text.
 
-    ``keeps_nomination``: the pod did not get as far as losing the node that it is nominated to.
-    ``rejected_by``: the plugins in whose eyes no preemption would have helped; the pod waits for a
-    change that they welcome, too.
+    ``keeps_nomination``: the pod keeps its nominated node.
+    ``rejected_by``: the plugins that would reject the pod even after preemption; the pod waits for a change
+    that they may accept, too.
     """
 
     message: str
@@ -66,7 +65,7 @@ class Attempt(Struct, frozen=True):
 
 
 def preempt(attempt: Attempt, diagnosis: Diagnosis) -> Victims | Refusal:
-    """Whom to remove for a pod that no node was right for, or why nobody."""
+    """Return the victims for a pod without a feasible node, or the reason for none."""
     refusal = _not_eligible(attempt, diagnosis)
     if refusal is not None:
         return refusal
@@ -99,7 +98,7 @@ def _not_eligible(attempt: Attempt, diagnosis: Diagnosis) -> Refusal | None:
     nominated = pod.pod.status.nominated_node_name
     row = cache.row_of(nominated) if nominated else None
     if row is None or row not in diagnosis.resolvable():
-        # Not nominated, or the room that is being made there would not help any more.
+        # Not nominated, or the capacity freed there would not help any more.
         return None
     for other in cache.pods_on(row):
         if other.terminating and other.priority < pod.priority and _was_preempted(other.pod):
@@ -138,7 +137,7 @@ def _candidates(
 
 
 def victims_on(attempt: Attempt, row: int) -> Victims | Diagnosis:
-    """Who has to go from this node, or why that does not help. Leaves the cache as it was."""
+    """Return the victims on this node, or the reason why evictions do not help. Restores the cache."""
     pod, cache = attempt.pod, attempt.cache
     node = cache.name_of(row)
     potential = sorted(

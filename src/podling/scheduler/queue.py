@@ -74,7 +74,7 @@ class Waiting(Struct, frozen=True, eq=False):
     errors: int = 0
     rejected_by: frozenset[str] = field(default=frozenset())
     attempts: int = 0
-    """How often it was tried before."""
+    """The number of earlier attempts."""
     entered: float | None = None
     """When it could first be tried; None: its gates are closed since it came."""
 
@@ -107,7 +107,7 @@ class SchedulingQueue:
         self._pushes = 0
         self.rejections = 0
         self.incoming: Counter[tuple[str, str]] = Counter()
-        """How many pods came into which queue by which event."""
+        """Return the number of pods that entered each queue, by event."""
 
     def __len__(self) -> int:
         return len(self._places)
@@ -217,7 +217,7 @@ class SchedulingQueue:
             self._move_on(waiting, now, event)
 
     def release(self, uid: str, now: float, *, retry: bool) -> None:
-        """What held this pod back is over. A pod that was rejected before waits on, unless ``retry``."""
+        """Release a pod that was held back. One that was rejected before keeps waiting, unless ``retry``."""
         found = self._places.get(uid)
         if found is None or found[0] is not Place.GATED or self._held(found[1].facts):
             return

@@ -1,7 +1,7 @@
-"""Telling the API about pods that found no node: the ``PodScheduled`` condition and the nomination.
+"""Reports about pods without a feasible node: the ``PodScheduled`` condition and the nomination.
 
-Only the newest report of a pod is worth writing, and one write per pod at a time, in order: a work queue
-gives both. Nothing is written that is there already.
+Only the newest report of a pod is written, one write per pod at a time, in order, by a work queue. A report
+that changes nothing is not written.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _WORKERS = 8
 
 
 class Report(Struct, frozen=True):
-    """What to say of the pod ``uid``. ``reason`` empty: only the nomination. ``nominated``: the node,
-    empty for none, None to leave it as it is."""
+    """The report about the pod ``uid``. ``reason`` empty: only the nomination. ``nominated``: the node,
+    empty for none, None to leave it unchanged."""
 
     uid: str
     reason: str = ""

@@ -19,7 +19,7 @@ DEFAULT_NAME = "default-scheduler"
 class Scheduler:
     """Places the pods whose ``spec.schedulerName`` is ``name``.
 
-    ``informers`` are shared with others and run by whoever made them.
+    ``informers`` are shared, and their creator runs them.
     """
 
     def __init__(self, client: Client, informers: InformerFactory, name: str = DEFAULT_NAME) -> None:
@@ -30,7 +30,7 @@ class Scheduler:
         self._loop: SchedulingLoop | None = None
 
     def collect(self) -> Iterator[Any]:
-        """What it did so far, as families of ``prometheus_client``; nothing before it runs."""
+        """Return its metrics as families of ``prometheus_client``; none before it runs."""
         return iter(()) if self._loop is None else self._loop.metrics.collect()
 
     async def run(self) -> None:

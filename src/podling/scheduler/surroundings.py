@@ -1,4 +1,4 @@
-"""What else the scheduler follows: labels of namespaces, and the selectors of services and workloads."""
+"""Other objects that the scheduler follows: labels of namespaces, selectors of services and workloads."""
 
 from __future__ import annotations
 

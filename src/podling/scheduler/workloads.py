@@ -1,7 +1,7 @@
-"""Which pods belong together though nothing in them says so: those one service or workload selects.
+"""Default selectors of pods: from the services and the workload that select them.
 
-Spreading by default asks for it. The selector of a pod is what all services that select it and its owning
-controller ask for, taken together. Upstream: ``pkg/scheduler/framework/plugins/helper/spread.go``.
+Default spreading uses them. The selector of a pod joins those of all services that select it and of its
+owning controller. Upstream: ``pkg/scheduler/framework/plugins/helper/spread.go``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Workloads:
         self._owners.pop(key, None)
 
     def selector_for(self, pod: PodFacts) -> LabelSelector | None:
-        """What the pod's kind has in common; None for a pod that stands alone."""
+        """Return the joint selector of the pod; None for a pod without service and owner."""
         requirements: list[Requirement] = []
         for service in self._services.get(pod.namespace, {}).values():
             if service.matches(pod.labels):

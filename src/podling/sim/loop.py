@@ -23,7 +23,7 @@ from podling import clock
 T = TypeVar("T")
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-"""Where virtual time starts unless told otherwise."""
+"""The default start of virtual time."""
 
 
 class Deadlock(RuntimeError):
@@ -31,7 +31,7 @@ class Deadlock(RuntimeError):
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """A selector that never blocks: instead of waiting it tells the loop how far to jump."""
+    """A selector that never blocks: instead of waiting it passes the loop the length of the jump."""
 
     jump: float = 0.0
 

@@ -25,7 +25,7 @@ Encode = Callable[[int], bytes]
 
 
 VALUE_BYTES_MAX = 1536 * 1024
-"""How large a key and its value may be: the default of etcd (``--max-request-bytes``)."""
+"""The largest size of a key and its value: the default of etcd (``--max-request-bytes``)."""
 
 
 class StoreError(Exception):
@@ -41,7 +41,7 @@ class Conflict(StoreError):
 
 
 class Compacted(StoreError):
-    """The asked revision is older than the history kept. ``oldest`` is the oldest usable one."""
+    """The requested revision is older than the history kept. ``oldest`` is the oldest usable one."""
 
     def __init__(self, revision: int, oldest: int) -> None:
         super().__init__(f"revision {revision} has been compacted, the oldest kept is {oldest}")
@@ -49,7 +49,7 @@ class Compacted(StoreError):
 
 
 class FutureRevision(StoreError):
-    """The asked revision has not happened yet."""
+    """The requested revision has not happened yet."""
 
     def __init__(self, revision: int, current: int) -> None:
         super().__init__(f"revision {revision} is in the future, the current one is {current}")
@@ -146,7 +146,7 @@ class Watch(Protocol):
 
     @property
     def behind(self) -> bool:
-        """True if ``ready`` has anything to give or to raise: cheap, for those who ask often."""
+        """True if ``ready`` has anything to return or to raise: cheap, for frequent calls."""
         ...
 
     @property
@@ -155,7 +155,7 @@ class Watch(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop watching. Whoever opened a watch closes it: it costs its writers until then."""
+        """Stop watching. The opener of a watch must close it: it costs writers until then."""
         ...
 
 
@@ -179,7 +179,7 @@ class Store(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """What the store takes on disk now; 0 for one without a disk."""
+        """Return the bytes of the store on disk now; 0 for one without a disk."""
         ...
 
     @property
@@ -202,7 +202,7 @@ class Store(Protocol):
     ) -> Page:
         """Entries under ``prefix`` in key order, strictly after the key ``after``.
 
-        ``revision`` asks for the state as of then (``None``: now). Raises ``Compacted`` or
+        ``revision``: the state as of then (``None``: now). Raises ``Compacted`` or
         ``FutureRevision``.
         """
         ...

@@ -23,7 +23,7 @@ class DiskThread:
 
     def __init__(self, name: str) -> None:
         self._queue: SimpleQueue[tuple[Work, Done] | None] = SimpleQueue()
-        # A process that ends without closing its store waits for nothing: nobody was told of what is queued.
+        # A process that ends without closing its store waits for nothing: no queued write was acknowledged.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -31,7 +31,7 @@ class DiskThread:
         self._queue.put((work, done))
 
     async def do(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Return when the work is done, or raise what it raises; done it will be even if nobody waits."""
+        """Return when the work is done, or raise what it raises; the work is done even if no caller waits."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[None] = loop.create_future()
 

@@ -37,7 +37,7 @@ class History:
             self.size_bytes += _size(event)
 
     def check(self, revision: int) -> None:
-        """Raise ``Compacted`` or ``FutureRevision`` unless the state at ``revision`` can be told."""
+        """Raise ``Compacted`` or ``FutureRevision`` unless the state at ``revision`` is known."""
         if revision > self.revision:
             raise FutureRevision(revision, self.revision)
         if revision < self.compacted:
@@ -52,7 +52,7 @@ class History:
         return islice(self._events, max(revision - self.compacted, 0))
 
     def replaced_since(self, revision: int, prefix: str) -> dict[str, Entry | None]:
-        """What each key changed after ``revision`` held at that revision; ``None``: nothing."""
+        """Return the value at ``revision`` of each key that changed after it; ``None``: no value."""
         before: dict[str, Entry | None] = {}
         for event in self.after(revision):
             key = event.entry.key

@@ -1,12 +1,12 @@
 """Fan-out of changes to watches.
 
 All watches of one prefix share one log and hold a position in it. A write is therefore appended once
-per watched prefix that it falls under, however many watch it, and the queue of a slow watch costs
+per watched prefix that it falls under, for any number of watches, and the queue of a slow watch costs
 nothing but the events that it keeps alive. That cost is bounded: a watch more than ``capacity``
 events or bytes behind is cut off and reads ``WatchOverflow``, so the writer never waits for a reader.
 
 Finding the prefixes of a key: a prefix is as long as it is long, so for each length in use the head
-of the key is looked up. There are few lengths, whatever the number of watches.
+of the key is looked up. There are few lengths, for any number of watches.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from podling.store.base import Event, StoreClosed, Watch, WatchOverflow
 from podling.store.history import History
 
 DEFAULT_CAPACITY = 16_384
-"""How many events a watch may be behind. Generous, because a shared log makes it cheap and because
+"""The number of events that a watch may be behind. Generous, because a shared log makes it cheap and because
 a burst of writes within one turn of the event loop gives no watch the chance to read."""
 
 CAPACITY_BYTES = 32 * 1024 * 1024
-"""How large the values may be that a watch is behind, together."""
+"""The bytes of values, together, that a watch may be behind."""
 
 CROWD = 64
-"""How many watches are woken at once. A thousand that all answer in one turn of the event loop would hold
-it for everybody else; so they go in crowds, each after a pause, and read what came meanwhile in one go."""
+"""The number of watches woken at once. A thousand that all run in one turn of the event loop would hold it
+for
+all other work; so they are woken in groups, each after a pause, and read all new events at once."""
 
 PAUSE_SECONDS = 0.003
 """Between one crowd and the next, so that writes and reads have their turns."""
 
 TRIM_AT_LEAST = 256
-"""A log is not looked through for what everybody has read before it has grown by so many events."""
+"""The number of new events after which a log is checked for those that every watch has read."""
 
 
 class Hub:

@@ -73,7 +73,7 @@ class SortedKeys:
             del self._blocks[at], self._firsts[at]
 
     def count(self, low: str, high: str | None) -> int:
-        """How many keys are in the range."""
+        """Return the number of keys in the range."""
         start, first = self._position(low)
         end, last = self._position(high)
         if start >= end:

@@ -1,8 +1,8 @@
 """The SQLite file behind a durable store: a log of changes, one row per revision.
 
 The latest row of a key is its current value, so a write is one insertion, history needs no second
-table and a crash can lose nothing but a transaction that nobody was told about. Compaction removes
-rows that nothing can ask for any more: those replaced, and the deletions, up to the compacted
+table and a crash can lose nothing but a transaction that was not acknowledged. Compaction removes
+rows that no request can read any more: those replaced, and the deletions, up to the compacted
 revision. It first records that revision and then removes oldest first, in small transactions; cut
 short at any point, what remains still reads as the same state, because a row never outlives the row
 that replaced it.
@@ -26,16 +26,16 @@ FORMAT = 1
 """Written into the file's ``user_version``; a file of another format is refused, not guessed at."""
 
 APPLICATION_ID = 0x506F646C
-"""``Podl``: tells a store from any other SQLite file."""
+"""``Podl``: distinguishes a store from any other SQLite file."""
 
 JOURNAL_BYTES_KEPT = 64 * 1024 * 1024
 """The write-ahead log is cut back to this size after it was folded into the file."""
 
 VACUUM_PAGES = 4096
-"""How many free pages one compaction step gives back to the file system at most."""
+"""The most free pages that one compaction step returns to the file system."""
 
 ROWS_AT_ONCE = 64
-"""How many rows one statement inserts at most: so few that SQLite keeps every such statement compiled."""
+"""The most rows that one statement inserts: so few that SQLite keeps every such statement compiled."""
 
 _SCHEMA = f"""
 BEGIN;
@@ -56,7 +56,7 @@ COMMIT;
 
 @dataclass
 class Contents:
-    """What a file holds: the entries as of ``compacted``, the changes since, and rows to remove."""
+    """The contents of a file: the entries as of ``compacted``, the changes since, and rows to remove."""
 
     compacted: int
     entries: dict[str, Entry] = field(default_factory=dict)

@@ -3,10 +3,10 @@
 Flow: writes wait in a queue on the event loop. When the writer is free, everything waiting becomes one
 transaction: only then is each write compared, given its revision and encoded, so revisions are taken
 by writes that nothing but the disk can refuse, and none is skipped. After the commit the batch becomes
-visible in memory, then its callers hear of it. Several writes of one key go to successive batches, in
+visible in memory, then its callers are notified. Several writes of one key go to successive batches, in
 order of arrival: the later one is compared with what the earlier one left.
 
-Guarantees: acknowledged means on disk (``synchronous=FULL``); what failed is visible nowhere and its
+Guarantees: acknowledged means on disk (``synchronous=FULL``); a failed write is visible nowhere and its
 revision is taken by the next write; all reads come from memory and never wait.
 
 Rejected: encoding on arrival (a failed commit would leave holes in the revisions already given out
@@ -208,7 +208,7 @@ class SqliteStore(CommittedReads):
 
 
 def _garbage(state: State, revision: int) -> list[int]:
-    """The rows that nobody can ask for once history up to ``revision`` is forgotten."""
+    """Return the rows that no request can read once history up to ``revision`` is compacted."""
     return [
         row
         for event in state.history.up_to(revision)

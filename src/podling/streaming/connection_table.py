@@ -1,6 +1,6 @@
-"""Which connections a server keeps when there are too many: plain decisions over numbers.
+"""The connections that a server keeps when there are too many: plain decisions over numbers.
 
-The kernel gives a new descriptor the lowest free number, so the number of a new connection tells how full
+The kernel gives a new descriptor the lowest free number, so the number of a new connection shows how full
 the process' table of descriptors is. The highest numbers stay free of connections, for the store, containers
 and everything else.
 """
@@ -35,7 +35,7 @@ C = TypeVar("C", bound=Connection)
 
 
 class Limits(Struct, frozen=True):
-    """How many connections one listener may have. An idle one costs about 50 kB.
+    """The limits on one listener's connections. An idle one costs about 50 kB.
 
     Attributes:
         total: connections at the same time.
@@ -52,7 +52,7 @@ class Limits(Struct, frozen=True):
 
 
 class Verdict(Enum):
-    """What becomes of a new connection."""
+    """The decision about a new connection."""
 
     KEEP = "keep"
     KEEP_FOR_IDLE = "keep it, and close an idle one"

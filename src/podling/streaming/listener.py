@@ -34,20 +34,21 @@ RETRY_SECONDS = 0.25
 """The wait before connections are accepted again, after there was no descriptor for one."""
 TLS_SHUTDOWN_SECONDS = 5.0
 LINGERING_SECONDS = 1.0
-"""How long a client that still sends a body may do so after it was answered, so that it reads the answer."""
+"""Seconds that a client may still send a body after its response, so that it reads the response."""
 REPORT_SECONDS = 60.0
 """Closed connections are logged at most so often."""
 OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 
 class Timeouts(Struct, frozen=True):
-    """How long a client may take, in seconds.
+    """Time limits of a client, in seconds.
 
     Attributes:
         head: for a TLS handshake, and for the head of a request.
         idle: between two requests.
-        request: for a request's body, and for reading an answer that is no stream, the server sees to it; for
-            reading what is left when the connection ends.
+        request: for a request's body, and for reading a response that is no stream, the server enforces it;
+        for
+            reading the rest when the connection ends.
     """
 
     head: float = 32.0
@@ -87,8 +88,8 @@ class _Accepted:
             self.opening.cancel()
 
     def cut(self) -> None:
-        """End what is still no connection. The loop reads the end and lets go of the descriptor, which
-        nobody else may close while the loop polls it."""
+        """End a connection before its handshake. The loop reads the end and closes the descriptor, which no
+        other code may close while the loop polls it."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 

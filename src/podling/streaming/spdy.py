@@ -137,7 +137,7 @@ class Decoder:
                 frames.append(frame)
 
     def _take_data(self, begun: Data) -> Data:
-        """What is here of a data frame; only its last part ends the stream."""
+        """The received part of a data frame; only its last part ends the stream."""
         content = bytes(self._waiting[: self._left])
         del self._waiting[: self._left]
         self._left -= len(content)

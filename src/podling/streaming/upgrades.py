@@ -213,10 +213,10 @@ async def open_upgrade(
     method: str = "POST",
     server_name: str | None = None,
 ) -> tuple[dict[str, str], RawConnection]:
-    """Ask a server to change to ``protocol``; returns the answer's headers (in lower case).
+    """Request an upgrade to ``protocol``. Return the response's headers (in lower case).
 
-    ``server_name`` is who the server must prove to be, if not the URL's host. Raises ``UpgradeRefused`` with
-    the answer's body, ``OSError`` where nobody answers.
+    ``server_name``: the name in the server's certificate, if not the URL's host. Raises ``UpgradeRefused``
+    with the response's body, ``OSError`` without a response.
     """
     target = URL(url, encoded=True)
     reader, writer = await asyncio.open_connection(

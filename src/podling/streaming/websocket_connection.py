@@ -32,7 +32,7 @@ from podling.streaming.websocket import (
 PROTOCOLS_HEADER = "Sec-WebSocket-Protocol"
 KEY_SUFFIX = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 CLOSE_SECONDS = 1.0
-"""How long a client may take to answer a close frame."""
+"""Seconds that a client may take to answer a close frame."""
 
 
 class WebSocket:
@@ -113,7 +113,7 @@ def _without_stale_pings(events: list[Event]) -> list[Event]:
 
 
 def is_websocket_request(request: web.BaseRequest) -> bool:
-    """Return whether the client asks for a WebSocket."""
+    """Return whether the client requests a WebSocket."""
     headers = request.headers
     asks = "upgrade" in headers.get("Connection", "").lower()
     return asks and headers.get("Upgrade", "").lower() == "websocket"

@@ -35,7 +35,7 @@ class ControlPlane:
         return self.server.registry
 
     def client_for(self, user: User) -> LocalClient:
-        """A client acting for somebody with fewer rights."""
+        """Return a client that acts for a user with fewer rights."""
         return self.server.client(user)
 
     async def advance(self, *, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:

@@ -16,7 +16,7 @@ class NodeResourcesBalancedAllocation(Plugin):
     weight = 1
 
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
-        """100 less the standard deviation of the two shares; pods that ask for neither are not scored."""
+        """100 less the standard deviation of the two shares; pods that request neither are not scored."""
         cpu, memory = pod.requests.get("cpu", 0), pod.requests.get("memory", 0)
         if not cpu and not memory:
             return None

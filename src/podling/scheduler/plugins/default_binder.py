@@ -10,6 +10,6 @@ NAME = "DefaultBinder"
 
 
 def binding(pod: PodFacts, node_name: str) -> Binding:
-    """The binding of this very pod: a namesake made in the meantime is not meant."""
+    """Bind by UID, so that a recreated pod of the same name is not bound."""
     metadata = ObjectMeta(namespace=pod.namespace, name=pod.name, uid=pod.uid)
     return Binding(metadata=metadata, target=ObjectReference(kind="Node", name=node_name))

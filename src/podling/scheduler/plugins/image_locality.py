@@ -23,7 +23,7 @@ class ImageLocality(Plugin):
     weight = 1
 
     def score(self, pod: PodFacts, cache: Cache, rows: Rows) -> Scores | None:
-        """Nothing to tell nodes apart by where none has any of the images."""
+        """Score by the images present; None where no node has any of them."""
         names = [
             with_tag(container.image or "") for container in (*pod.spec.init_containers, *pod.spec.containers)
         ]

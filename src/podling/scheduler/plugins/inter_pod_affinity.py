@@ -36,7 +36,7 @@ ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 HARD_AFFINITY_WEIGHT = 1
-"""What a required affinity of a pod that is there counts when a pod it wants is placed."""
+"""The weight of an existing pod's required affinity when a pod that matches it is scheduled."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -139,7 +139,7 @@ def _near_unwanted(pod: PodFacts, cache: Cache, rows: Rows) -> Mask:
 
 
 def _unwelcome(pod: PodFacts, cache: Cache, rows: Rows) -> Mask | None:
-    """Where a pod that is there does not want this one in its domain."""
+    """Return the rows where an existing pod's anti-affinity excludes this pod."""
     result: Mask | None = None
     for group in cache.groups.with_affinity():
         for term in group.affinities.required_anti:

@@ -1,6 +1,6 @@
 """NodeAffinity: ``nodeSelector`` and node affinity, required and preferred.
 
-Terms are alternatives; within a term everything must hold. A term that asks for nothing matches nothing.
+Terms are alternatives; within a term everything must hold. An empty term matches nothing.
 Terms that all name nodes (``metadata.name``, as daemon pods do) narrow the search before it starts.
 """
 
@@ -63,7 +63,7 @@ class NodeAffinity(Plugin):
 
 
 def required_match(pod: PodFacts, cache: Cache, rows: Rows) -> Mask | None:
-    """Where ``nodeSelector`` and the required affinity hold; None when the pod has neither."""
+    """Return the rows where ``nodeSelector`` and the required affinity hold; None without both."""
     affinity = _affinity(pod)
     required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     if not pod.spec.node_selector and required is None:
@@ -86,7 +86,7 @@ def required_terms(pod: PodFacts) -> tuple[NodeSelectorTerm, ...]:
 
 
 def term_match(term: NodeSelectorTerm, cache: Cache, rows: Rows) -> Mask:
-    """Where one term holds."""
+    """Return the rows where one term holds."""
     if not term.match_expressions and not term.match_fields:
         return np.zeros(len(rows), np.bool_)
     selector = _selector(term.match_expressions)

@@ -1,6 +1,6 @@
-"""NodeResourcesFit: what the pod asks for must be left; the emptier a node stays, the better.
+"""NodeResourcesFit: the pod's requests must be free; the emptier a node stays, the better.
 
-The score is LeastAllocated over CPU and memory, and counts containers that ask for nothing with a little,
+The score is LeastAllocated over CPU and memory, and counts containers without requests with a small amount,
 so that a hundred of them do not go to one node.
 """
 
@@ -39,7 +39,7 @@ class NodeResourcesFit(Plugin):
         return total // np.maximum(weights, 1)
 
     def wakes_for_nodes(self, pod: PodFacts, rows: Rows, cache: Cache) -> int:
-        """As many as there is room for, and one for each pod that could be preempted there."""
+        """Return the number of pods that fit, and one more for each pod that could be preempted there."""
         resources = cache.resources
         room = resources.allocatable[PODS, rows] - resources.requested[PODS, rows]
         possible = np.ones(len(rows), np.bool_)

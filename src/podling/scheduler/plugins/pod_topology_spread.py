@@ -4,8 +4,8 @@ A constraint counts the pods its selector means per domain. ``DoNotSchedule`` re
 would then be more than ``maxSkew`` ahead of the emptiest; ``ScheduleAnyway`` only scores. A pod without
 constraints of its own that belongs to a service or a workload is spread, softly, over nodes and zones.
 
-Which nodes count for a constraint: those with all of the pod's topology keys that, unless a policy says
-otherwise, the pod's node selector and affinity would allow, whatever their taints.
+Nodes that count for a constraint have all of the pod's topology keys and, by default policies, match the
+pod's node selector and affinity, with any taints.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _has_all_keys(constraints: Sequence[_Constraint], cache: Cache, rows: Rows) 
 
 
 def _included(constraint: _Constraint, pod: PodFacts, cache: Cache, rows: Rows) -> Mask:
-    """Which nodes the constraint's policies let count."""
+    """Return the rows that count by the constraint's policies."""
     result: Mask = np.ones(len(rows), np.bool_)
     if constraint.honor_affinity:
         matched = required_match(pod, cache, rows)
