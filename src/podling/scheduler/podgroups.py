@@ -1,4 +1,4 @@
-"""Pods that scheduling cannot tell apart, counted per node.
+"""Counts per node of pods that are equal to the scheduler.
 
 Spreading and affinity count similar pods per node. Replicas of one workload have the same namespace, labels
 and terms, so a selector is evaluated once per group instead of once per pod.
