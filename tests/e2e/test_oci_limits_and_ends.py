@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from podling.runtime.base import ContainerState, ExecTimeout, LinuxResources, NamespaceOptions, RuntimeFailure
+from podling.runtime.base import (
+    ContainerState,
+    ExecTimeout,
+    LinuxResources,
+    NamespaceOptions,
+    RuntimeFailure,
+    Streams,
+)
 from tests.support.oci_node import DEADLINE_SECONDS, Node, missing, node
 
 pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -87,6 +95,24 @@ async def test_a_container_whose_monitor_was_killed_still_ends(here: Node) -> No
     status = await here.ended(container)
     assert (status.exit_code, status.reason) == (255, "Error")
     assert status.message == "the container's monitor is gone, and with it the exit code"
+
+
+async def test_attach_is_refused_when_the_container_ended_before_its_monitor(here: Node) -> None:
+    container = await here.run(await here.pod())
+    pid = (await here.runtime.container_status(container)).pid
+    assert pid is not None
+    monitor, ended = parent_of(pid), os.pidfd_open(pid)
+    os.kill(monitor, signal.SIGSTOP)
+    try:
+        signal.pidfd_send_signal(ended, signal.SIGKILL)
+        await asyncio.to_thread(select.select, [ended], [], [], DEADLINE_SECONDS)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            with pytest.raises(RuntimeFailure, match="container is in CONTAINER_EXITED state"):
+                await here.runtime.attach(container, Streams())
+    finally:
+        os.close(ended)
+        os.kill(monitor, signal.SIGCONT)
+    await here.ended(container)
 
 
 async def test_nothing_is_left_of_a_pod(here: Node) -> None:

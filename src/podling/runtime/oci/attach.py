@@ -14,18 +14,21 @@ from pathlib import Path
 
 from podling.runtime.base import RuntimeFailure, Streams
 from podling.runtime.oci import commands
-from podling.runtime.oci.host import Host
+from podling.runtime.oci.host import Host, birth
 from podling.runtime.oci.records import ContainerRecord
 
 STDOUT, STDERR = 2, 3
+EXITED = "container is in CONTAINER_EXITED state"
 _INPUT_PACKET = 8192
 _REOPEN_LOG = b"2 0 0\n"
 
 
 async def attach_container(host: Host, record: ContainerRecord, io: Streams) -> None:
-    """Carry the container's streams until it ends. Raises ``RuntimeFailure`` if its monitor is gone."""
+    """Carry the container's streams until it ends. Raises ``RuntimeFailure`` if it has ended."""
     bundle = host.bundle(record.id)
     with _connect(bundle) as connection:
+        if birth(record.pid) != record.birth:  # its monitor is still there, but sends its output no more
+            raise RuntimeFailure(EXITED)
         sides = [asyncio.ensure_future(_output(connection, io))]
         others = []
         if io.stdin is not None and record.stdin:
@@ -53,7 +56,7 @@ def _connect(bundle: Path) -> socket.socket:
         connection.setblocking(False)
     except (FileNotFoundError, ConnectionRefusedError):
         connection.close()
-        raise RuntimeFailure("container is in CONTAINER_EXITED state") from None
+        raise RuntimeFailure(EXITED) from None
     except OSError as error:
         connection.close()
         raise RuntimeFailure(f"the container's monitor cannot be reached: {error.strerror}") from error
