@@ -1,4 +1,4 @@
-"""How long a container that keeps ending waits before each new start, to the second, on virtual time."""
+"""The waits before each restart of a container that keeps ending, to the second, on virtual time."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_each_wait_is_twice_the_one_before_up_to_five_minutes(node: SimNod
     [(590, [0, 10, 20, 40, 80]), (605, [0, 10, 20, 0, 10])],
     ids=["short of it", "reset"],
 )
-async def test_more_than_ten_minutes_of_work_make_up_for_everything(
+async def test_run_of_more_than_ten_minutes_resets_the_back_off(
     node: SimNode, seconds: int, after: list[int]
 ) -> None:
     """They count from when the wait was last lengthened, which is when the good run began."""
@@ -99,7 +99,7 @@ async def test_a_changed_image_ends_the_wait(node: SimNode) -> None:
     )
 
 
-async def test_a_good_end_waits_like_a_bad_one(node: SimNode) -> None:
+async def test_successful_end_waits_like_a_failure(node: SimNode) -> None:
     async with gaps(node) as waited:
         await node.create(crashing({"seconds": 1}))
         await node.pass_time(80)

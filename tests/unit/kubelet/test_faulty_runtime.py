@@ -1,4 +1,4 @@
-"""A runtime that hangs, fails or lies: the pod that meets it says so, and nobody else notices."""
+"""Pods on a runtime that hangs, fails, or reports wrong states."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ FAILING = [
 @pytest.mark.parametrize(
     ("fault", "reason", "event"), FAILING, ids=[f"{f[0].verb}-{type(f[0].error).__name__}" for f in FAILING]
 )
-async def test_a_failing_call_is_told_and_made_again(
+async def test_failing_call_is_reported_and_retried(
     ground: Ground, fault: Fault, reason: str, event: str
 ) -> None:
     if not fault.verb.startswith("images"):
@@ -197,7 +197,7 @@ async def test_a_failing_call_is_told_and_made_again(
 
 
 @pytest.mark.parametrize("verb", ["create_container", "start_container", "run_sandbox"])
-async def test_what_was_done_and_called_a_failure_is_not_done_twice(ground: Ground, verb: str) -> None:
+async def test_call_that_succeeds_with_an_error_is_not_repeated(ground: Ground, verb: str) -> None:
     ground.breaks(Fault(verb=verb, pod="web", error=BROKEN, done=True, times=2))
     await ground.node.create(pod())
     await ground.node.pass_time(60)
@@ -207,7 +207,7 @@ async def test_what_was_done_and_called_a_failure_is_not_done_twice(ground: Grou
     assert len([box for box in boxes if box.ready]) == 1
 
 
-async def test_a_stop_that_hangs_is_told_and_the_pod_ends_by_its_sandbox(ground: Ground) -> None:
+async def test_hanging_stop_is_reported_and_the_sandbox_ends_the_pod(ground: Ground) -> None:
     ground.breaks(Fault(verb="stop_container", pod="web", hangs=True))
     await ground.node.create(pod(terminationGracePeriodSeconds=GRACE))
     await ground.node.pass_time(5)
@@ -224,7 +224,7 @@ async def test_a_stop_that_hangs_is_told_and_the_pod_ends_by_its_sandbox(ground:
     assert await ground.running() == []
 
 
-async def test_a_stop_that_only_says_so_is_found_out(ground: Ground) -> None:
+async def test_stop_without_effect_is_detected(ground: Ground) -> None:
     ground.breaks(Fault(verb="stop_container", pod="web"), Fault(verb="stop_sandbox", pod="web"))
     await ground.node.create(pod(terminationGracePeriodSeconds=GRACE))
     await ground.node.pass_time(5)
@@ -277,7 +277,7 @@ WEB = [{"name": "app", "image": "web:1"}]
 
 
 @pytest.mark.parametrize("lie", [lose_web, double, undying])
-async def test_lies_about_what_runs_end_with_one_of_each(ground: Ground, lie: Any) -> None:
+async def test_wrong_lists_end_with_one_instance_of_each_container(ground: Ground, lie: Any) -> None:
     await ground.node.create(pod(containers=WEB))
     await ground.node.pass_time(5)
     ground.breaks(Fault(verb="list_containers", lie=lie))
@@ -304,7 +304,7 @@ async def test_a_missing_exit_code_is_a_failure(ground: Ground) -> None:
     await ground.nobody_noticed()
 
 
-async def test_a_dead_container_that_is_said_to_run_is_killed_by_its_probe(ground: Ground) -> None:
+async def test_ended_container_listed_as_running_is_killed_by_its_probe(ground: Ground) -> None:
     probed = [{**WEB[0], "livenessProbe": {**PROBE, "failureThreshold": 2}}]
     await ground.node.create(pod(containers=probed, script={"runs": [{"seconds": 20}, {}]}))
     await ground.node.pass_time(5)
@@ -346,7 +346,7 @@ async def test_a_command_that_never_returns_fails_its_probe(ground: Ground) -> N
     ],
     ids=lambda fault: f"{fault.verb}-{'hangs' if fault.hangs else type(fault.error).__name__}",
 )
-async def test_what_no_pod_asked_for_harms_no_pod(ground: Ground, fault: Fault) -> None:
+async def test_containers_of_no_pod_do_no_harm(ground: Ground, fault: Fault) -> None:
     ground.breaks(replace(fault, met=0))
     await ground.node.create(pod(script={"runs": [{"seconds": 20, "exitCode": 1}, {}]}))
     await ground.node.pass_time(300)
@@ -355,15 +355,6 @@ async def test_what_no_pod_asked_for_harms_no_pod(ground: Ground, fault: Fault) 
     await ground.node.pass_time(30)
     assert len(await ground.running()) == 1
     await ground.nobody_noticed()
-
-
-async def test_without_events_the_end_of_a_container_is_noticed_all_the_same(ground: Ground) -> None:
-    ground.breaks(Fault(verb="events"))
-    await ground.node.restart()
-    await ground.node.create(pod(script={"runs": [{"seconds": 20, "exitCode": 1}, {}]}))
-    await ground.node.pass_time(28)
-    (status,) = (await ground.node.get()).status.container_statuses
-    assert (status.restart_count, status.state.running is not None) == (1, True)
 
 
 async def test_a_runtime_that_does_not_answer_at_all_makes_the_node_not_ready(ground: Ground) -> None:
@@ -391,3 +382,12 @@ async def test_a_pull_that_hangs_holds_up_only_pulls(ground: Ground) -> None:
     await ground.node.pass_time(3)
     assert not await ground.node.exists()
     await ground.nobody_noticed()
+
+
+async def test_relist_finds_ended_containers_without_events(ground: Ground) -> None:
+    ground.breaks(Fault(verb="events"))
+    await ground.node.restart()
+    await ground.node.create(pod(script={"runs": [{"seconds": 20, "exitCode": 1}, {}]}))
+    await ground.node.pass_time(28)
+    (status,) = (await ground.node.get()).status.container_statuses
+    assert (status.restart_count, status.state.running is not None) == (1, True)

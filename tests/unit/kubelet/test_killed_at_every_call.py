@@ -33,9 +33,10 @@ POINTS = int(os.environ.get("PODLING_KILL_POINTS", "10"))
 GRACE = 7
 AWAY_SECONDS = (0.0, 3.0, 15.0)
 """How long nobody looks after the node."""
+
+
 WATCHED_SECONDS = 15.0
 SETTLE_SECONDS = 60.0
-
 PROBE = {"exec": {"command": ["probe"]}, "periodSeconds": 2, "failureThreshold": 1}
 HOOK = {"preStop": {"exec": {"command": ["pre-stop"]}}}
 Act = Callable[[SimNode], Awaitable[None]]
@@ -109,9 +110,7 @@ def init(name: str, **more: Any) -> dict[str, Any]:
 
 
 SIZED = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
-SICK = {"runs": [{}, {}], "exec": [{"command": "probe", "after": 5, "exitCode": 1}]}
 SERVING = {"startSeconds": 0.5}
-
 LIVES = {
     "once": Life(
         subject=pod(script=once(3), restartPolicy="Never"), runs={"app": 1}, phase="Succeeded", steady=False
@@ -336,7 +335,7 @@ def points(calls: int, name: str) -> Iterator[tuple[int, bool, float]]:
 
 
 @pytest.mark.parametrize("name", LIVES)
-def test_whichever_call_was_the_last_one_nobody_notices(name: str) -> None:
+def test_kubelet_killed_at_any_call_leaves_no_trace(name: str) -> None:
     life = LIVES[name]
     calls = run(life, Line())
     assert calls > len(life.runs)

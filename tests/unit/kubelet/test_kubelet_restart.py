@@ -27,7 +27,7 @@ async def test_running_containers_are_taken_over_untouched(node: SimNode) -> Non
     assert after.metadata.resource_version == before.metadata.resource_version, "nothing was written"
 
 
-async def test_what_ended_meanwhile_is_noticed(node: SimNode) -> None:
+async def test_containers_that_ended_meanwhile_are_noticed(node: SimNode) -> None:
     await node.create(pod(script={"runs": [{"seconds": 30, "exitCode": 2}, {}]}))
     await node.pass_time(5)
     await node.stop()
@@ -41,7 +41,7 @@ async def test_what_ended_meanwhile_is_noticed(node: SimNode) -> None:
     assert status.last_state.terminated.exit_code == 2
 
 
-async def test_an_ending_is_resumed_without_a_new_grace_period(node: SimNode) -> None:
+async def test_termination_is_resumed_without_a_new_grace_period(node: SimNode) -> None:
     await node.create(pod(script={"ignoresSignals": True}, terminationGracePeriodSeconds=30))
     await node.pass_time(5)
     await node.delete()
@@ -53,17 +53,6 @@ async def test_an_ending_is_resumed_without_a_new_grace_period(node: SimNode) ->
     assert not await node.exists()
 
 
-async def test_pods_deleted_while_the_kubelet_was_away_are_orphans(node: SimNode) -> None:
-    await node.create(pod())
-    await node.pass_time(5)
-    await node.stop()
-    await node.delete(grace_seconds=0)
-    await node.restart()
-    await node.pass_time(6)
-    assert await node.runtime.list_containers() == ()
-    assert await node.runtime.list_sandboxes() == ()
-
-
 async def test_a_deleted_node_registers_again(node: SimNode) -> None:
     before = await node.client.get(Node, NODE)
     await node.client.delete(Node, NODE)
@@ -73,7 +62,7 @@ async def test_a_deleted_node_registers_again(node: SimNode) -> None:
     assert any(c.type == "Ready" and c.status == "True" for c in after.status.conditions)
 
 
-async def test_a_quiet_pod_costs_no_writes(node: SimNode) -> None:
+async def test_idle_pod_costs_no_writes(node: SimNode) -> None:
     await node.create(pod())
     await node.pass_time(5)
     before = await node.get()
@@ -111,7 +100,7 @@ async def test_an_ephemeral_container_of_which_no_trace_is_left_is_not_run_again
     assert found.status.pod_ip == (await node.runtime.list_sandboxes())[0].ips[0]
 
 
-async def test_a_lost_sandbox_is_made_anew(node: SimNode) -> None:
+async def test_lost_sandbox_is_created_again(node: SimNode) -> None:
     await node.create(pod())
     await node.pass_time(5)
     (sandbox,) = await node.runtime.list_sandboxes()

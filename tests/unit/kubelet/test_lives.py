@@ -70,7 +70,7 @@ RUNS = {"running": {"startedAt": THEN}}
         (status(), status({"state": RUNS, "ready": True}, ready=True), ["ready main", "ready "]),
     ],
 )
-def test_what_a_new_status_tells(before: PodStatus, after: PodStatus, said: list[str]) -> None:
+def test_moments_follow_the_statuses(before: PodStatus, after: PodStatus, said: list[str]) -> None:
     assert [f"{each.kind} {each.container}" for each in moments_between(before, after, NOW)] == said
 
 
@@ -78,7 +78,7 @@ def test_what_a_new_status_tells(before: PodStatus, after: PodStatus, said: list
     ("finished", "at"),
     [(THEN, NOW), ("2026-01-01T11:59:00Z", datetime(2026, 1, 1, 11, 59, tzinfo=UTC))],
 )
-def test_an_end_is_when_it_was_noticed_unless_that_was_long_after(finished: str, at: datetime) -> None:
+def test_end_is_the_moment_it_was_noticed_unless_late(finished: str, at: datetime) -> None:
     (moment,) = moments_between(
         status({"state": RUNS}), status({"state": ended("a", finished=finished)}), NOW
     )
@@ -93,7 +93,7 @@ def moment(number: int = 0) -> Moment:
     return Moment(at=NOW + timedelta(seconds=number), kind="signal", name=f"S{number}", container="main")
 
 
-def test_a_record_begins_with_whose_it_is_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+def test_record_begins_with_its_pod_and_continues_after_a_restart(tmp_path: Path) -> None:
     folder = tmp_path / "lives"
     for number in range(2):
         LifeRecorder(Silent(), folder).note(pod(), moment(number))
@@ -102,7 +102,7 @@ def test_a_record_begins_with_whose_it_is_and_goes_on_after_a_restart(tmp_path: 
     assert [each.name for each in found] == ["S0", "S1"]
 
 
-def test_events_are_told_and_kept_and_repeats_of_a_trouble_only_told(tmp_path: Path) -> None:
+def test_repeated_events_are_passed_on_but_kept_once(tmp_path: Path) -> None:
     inner = Silent()
     recorder = LifeRecorder(inner, tmp_path)
     for message in ("no", "no", "no", "yes", "no"):
@@ -134,21 +134,21 @@ def test_the_newest_moments_and_the_newest_pods_are_kept(
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_a_half_written_line_is_left_out(tmp_path: Path) -> None:
+def test_partly_written_line_is_skipped(tmp_path: Path) -> None:
     LifeRecorder(Silent(), tmp_path).note(pod(), moment())
     with (tmp_path / "u1.jsonl").open("ab") as file:
         file.write(b'{"at":"2026-01-')
     assert len(moments(tmp_path)) == 1
 
 
-def test_a_record_that_cannot_be_written_hurts_nobody(tmp_path: Path) -> None:
+def test_unwritable_record_does_not_raise(tmp_path: Path) -> None:
     inner = Silent()
     (tmp_path / "lives").write_text("a file in the way")
     LifeRecorder(inner, tmp_path / "lives").event(pod(), "Normal", "Started", "Container started")
     assert inner.told == ["Started"]
 
 
-def test_a_recorder_that_keeps_no_lives_is_left_alone() -> None:
+def test_recorder_without_lives_gets_no_moments() -> None:
     inner = Silent()
     note(inner, pod(), "signal", "SIGTERM", container="main")
     assert inner.told == []

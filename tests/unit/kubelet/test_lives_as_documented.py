@@ -1,4 +1,4 @@
-"""What the documents say of containers, hooks, init containers and ends, statement by statement."""
+"""The documents' statements about containers, hooks, init containers and termination."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_containers_are_made_once_the_sandbox_is_there(node: SimNode) -> N
         (None, 0, "Running", 1),
     ],
 )
-async def test_what_becomes_of_a_container_that_ended(
+async def test_ended_container_restarts_by_policy(
     node: SimNode, policy: str | None, code: int, phase: str, count: int
 ) -> None:
     chosen: dict[str, Any] = {"restartPolicy": policy} if policy else {}
@@ -120,7 +120,7 @@ async def test_only_the_container_that_exceeds_its_memory_is_killed_and_restarte
     assert {name: held.restart_count for name, held in statuses.items()} == {"hungry": 1, "modest": 0}
 
 
-async def test_what_failed_is_kept_until_somebody_deletes_it(node: SimNode) -> None:
+async def test_failed_pod_is_kept_until_it_is_deleted(node: SimNode) -> None:
     await node.create(pod(restartPolicy="Never", script={"runs": [{"seconds": 1, "exitCode": 1}]}))
     await node.pass_time(3600)
     assert (await node.get()).status.phase == "Failed"
@@ -280,7 +280,7 @@ async def test_no_pre_stop_hook_runs_for_a_container_that_has_ended(node: SimNod
     assert not await node.exists()
 
 
-async def test_thirty_seconds_of_grace_unless_somebody_says_otherwise(node: SimNode) -> None:
+async def test_grace_period_is_thirty_seconds_by_default(node: SimNode) -> None:
     await node.create(pod(script={"ignoresSignals": True}))
     await node.pass_time(1)
     await node.delete()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -30,22 +29,6 @@ def test_env_file_lines_are_parsed() -> None:
 
 def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 20))
-
-
-@pytest.fixture
-def volume(tmp_path: Path) -> Path:
-    folder = tmp_path / "volume"
-    folder.mkdir()
-    (tmp_path / "outside").write_text("A=secret\n")
-    (folder / "good").write_text("A=1\n")
-    (folder / "inside").symlink_to("good")
-    (folder / "link").symlink_to("../outside")
-    (folder / "absolute").symlink_to(tmp_path / "outside")
-    (folder / "up").symlink_to("..")
-    (folder / "directory").mkdir()
-    (folder / "device").symlink_to("/dev/zero")
-    os.mkfifo(folder / "pipe")
-    return folder
 
 
 @pytest.mark.parametrize("path", ["good", "inside"])

@@ -1,7 +1,4 @@
-"""Which pod is evicted first, and its message, as tables.
-
-The cases named after usage and priority are upstream's (``pkg/kubelet/eviction/helpers_test.go``).
-"""
+"""The order of eviction, and the message of an evicted pod, as tables."""
 
 from __future__ import annotations
 
@@ -76,7 +73,7 @@ BY_PRIORITY = [
         [PodUse(make_pod("unmeasured", priority=HIGH)), use("measured", 500, priority=LOW)],
     ],
 )
-def test_order_of_eviction(signal: str, expected: list[PodUse]) -> None:
+def test_order_follows_use_priority_and_excess(signal: str, expected: list[PodUse]) -> None:
     assert list(rank(expected[::-1], signal)) == expected
 
 
@@ -144,7 +141,9 @@ def test_critical_pods_are_never_evicted() -> None:
         ({"containers": [container(memory="1Gi")]}, "inodes", "0"),
     ],
 )
-def test_request_of_a_pod(spec: dict[str, Any], resource: str, request_text: str) -> None:
+def test_request_counts_pod_level_and_overhead(
+    spec: dict[str, Any], resource: str, request_text: str
+) -> None:
     assert str(pod_request(make_pod(**spec), resource)) == request_text
 
 
@@ -171,7 +170,7 @@ def test_message_lists_regular_init_and_sidecar_containers() -> None:
     )
 
 
-def test_message_compares_with_what_was_allocated() -> None:
+def test_message_compares_with_allocated_resources() -> None:
     allocated = {"containerStatuses": [{"name": "app", "allocatedResources": {"memory": "1Gi"}}]}
     spec = {"containers": [container(memory="1Mi")]}
     assert told(spec, ContainerUse("app", memory=MI * 2), status=allocated) == LOW_ON_MEMORY

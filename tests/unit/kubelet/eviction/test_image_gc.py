@@ -1,4 +1,4 @@
-"""Which images go when the disk fills up: as tables, and on a simulated node."""
+"""Image garbage collection: as tables, and on a simulated node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def images(*names: str) -> list[Image]:
     return [Image(id=name, pinned=name == "pinned") for name in names]
 
 
-def test_what_is_known_of_images() -> None:
+def test_times_of_images_are_updated() -> None:
     first = update_times({}, images("a", "b"), {"a"}, at(0), first=True)
     assert first == {"a": ImageTimes(None, at(0)), "b": ImageTimes(None, None)}
     second = update_times(first, images("a", "c"), {"c"}, at(5))
@@ -49,17 +49,19 @@ def test_what_is_known_of_images() -> None:
     ],
     ids=["longest unused first", "in use", "too young", "pinned"],
 )
-def test_which_images_may_go(seen: dict[str, ImageTimes], order: list[str]) -> None:
+def test_images_unused_longest_are_removed_first(seen: dict[str, ImageTimes], order: list[str]) -> None:
     assert [image.id for image in removable_images(images(*seen), seen, at(10), TWO_MINUTES)] == order
 
 
 @pytest.mark.parametrize(("available", "wanted"), [(100, 0), (16, 0), (15, 5), (14, 6), (0, 20), (300, 0)])
-def test_how_much_is_to_go(available: int, wanted: int) -> None:
+def test_bytes_to_free_follow_the_thresholds(available: int, wanted: int) -> None:
     assert bytes_to_free(Observation(available, 100), 85, 80) == wanted
 
 
 @given(st.integers(0, 10**15), st.integers(1, 10**15), st.integers(0, 100), st.integers(0, 100))
-def test_what_goes_is_just_enough(available: int, capacity: int, one: int, other: int) -> None:
+def test_bytes_to_free_reach_the_low_threshold_exactly(
+    available: int, capacity: int, one: int, other: int
+) -> None:
     low, high = sorted((one, other))
     wanted = bytes_to_free(Observation(available, capacity), high, low)
     left = min(available, capacity) + max(wanted, 0)
@@ -99,7 +101,7 @@ async def told(node: SimNode) -> list[tuple[str, str, int]]:
     return sorted((e.reason or "", e.message or "", e.count or 1) for e in about)
 
 
-async def test_a_full_disk_loses_the_images_that_nobody_uses(node: SimNode) -> None:
+async def test_full_disk_loses_unused_images(node: SimNode) -> None:
     for name in "abcdefghi":
         await node.create(user(name))
     await node.pass_time(301)
@@ -124,9 +126,7 @@ async def test_images_in_use_stay_and_the_node_says_so(node: SimNode) -> None:
     assert await here(node) == "abcdefghivolume"
 
 
-async def test_an_image_given_by_hand_stays_until_the_disk_is_short(
-    cluster: ControlPlane, tmp_path: Path
-) -> None:
+async def test_loaded_image_stays_until_disk_pressure(cluster: ControlPlane, tmp_path: Path) -> None:
     config = KubeletConfig(
         **CONFIG | {"eviction_hard": {"nodefs.available": "5%"}, "image_minimum_gc_age": 0}
     )
@@ -156,7 +156,7 @@ async def test_under_disk_pressure_ended_pods_lose_their_containers_first(
         assert (await node.get("b")).status.phase == "Running"
 
 
-async def test_an_image_unused_for_too_long_goes_in_any_case(cluster: ControlPlane, tmp_path: Path) -> None:
+async def test_image_beyond_maximum_age_is_removed(cluster: ControlPlane, tmp_path: Path) -> None:
     config = KubeletConfig(**CONFIG | {"image_maximum_gc_age": 900.0})
     async with sim_node(cluster, tmp_path, Scenario(), config) as node:
         for name in "ab":

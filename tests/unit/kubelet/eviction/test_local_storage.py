@@ -63,7 +63,7 @@ def subject(*limits: str, size: str = "", medium: str = "") -> Pod:
         (subject(""), StorageUse({"c0": 99 * MI}, {"scratch": 99 * MI}), ""),
     ],
 )
-def test_who_keeps_too_much(limited: Pod, use: StorageUse, told: str) -> None:
+def test_excess_names_the_violated_limit(limited: Pod, use: StorageUse, told: str) -> None:
     assert excess(limited, use).startswith(told)
     assert bool(excess(limited, use)) == bool(told)
 
@@ -81,7 +81,7 @@ def test_only_limited_pods_are_measured(which: Pod, limited: bool) -> None:
     assert is_limited(which) == limited
 
 
-def test_the_size_of_a_tree(tmp_path: Path) -> None:
+def test_meter_adds_up_a_tree(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "file").write_bytes(b"x" * 8192)
     (tmp_path / "link").symlink_to("deep/file")
@@ -98,7 +98,7 @@ async def node(cluster: ControlPlane, tmp_path: Path) -> AsyncIterator[SimNode]:
         yield found
 
 
-async def test_a_pod_that_fills_its_scratch_volume_is_evicted(node: SimNode) -> None:
+async def test_pod_that_fills_its_empty_dir_is_evicted(node: SimNode) -> None:
     mount = {"name": "scratch", "mountPath": "/scratch"}
     containers = [{"name": "app", "image": "app:1", "volumeMounts": [mount]}]
     volumes = [{"name": "scratch", "emptyDir": {"sizeLimit": "64Ki"}}]

@@ -1,4 +1,4 @@
-"""Room for critical pods: who has to go, and the story of one that arrives on a full node."""
+"""Preemption by critical pods: as a table, and on a simulated node."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def asking(name: str, cpu: str = "", priority: int = 0, *, limited: bool = False
         ("", [asking(f"p{n}") for n in range(5)], ["p0"]),
     ],
 )
-def test_who_has_to_go(cpu: str, others: list[Pod], gone: list[str]) -> None:
+def test_least_important_sufficient_pods_are_preempted(cpu: str, others: list[Pod], gone: list[str]) -> None:
     candidates = [Candidate(other, occupant(other)) for other in others]
     chosen = victims(occupant(asking("critical", cpu)), NODE, candidates)
     assert [victim.metadata.name for victim in chosen] == gone
@@ -50,7 +50,7 @@ def sized(cpu: str) -> list[dict[str, Any]]:
     return [{"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}]
 
 
-async def test_a_critical_pod_arrives_on_a_full_node(node: SimNode) -> None:
+async def test_critical_pod_preempts_on_a_full_node(node: SimNode) -> None:
     await node.create(pod("plain", containers=sized("3"), script={"ignoresSignals": True}))
     await node.pass_time(2)
     critical = pod("vital", containers=sized("2"), priorityClassName="system-node-critical")

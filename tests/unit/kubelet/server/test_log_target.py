@@ -1,4 +1,4 @@
-"""Which container's log is meant, and what is said when there is none."""
+"""The container whose log a request means, and the errors without one, as tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ RUNNING = ContainerState(running=ContainerStateRunning())
         (pod(waiting("CrashLoopBackOff"), ended("crun://before")), False, "crun://before"),
     ],
 )
-def test_the_latest_that_ran_or_the_one_before(case: Pod, previous: bool, expected: str) -> None:
+def test_log_is_of_the_latest_run_or_the_one_before(case: Pod, previous: bool, expected: str) -> None:
     assert log_container_id(case, "app", previous=previous) == expected
 
 
@@ -77,7 +77,7 @@ def test_the_latest_that_ran_or_the_one_before(case: Pod, previous: bool, expect
         (Pod(metadata=ObjectMeta(name="web")), False, 'container "app" in pod "web" is not available'),
     ],
 )
-def test_why_there_is_no_log(case: Pod, previous: bool, text: str) -> None:
+def test_missing_log_is_refused_with_the_reason(case: Pod, previous: bool, text: str) -> None:
     with pytest.raises(ApiError) as caught:
         log_container_id(case, "app", previous=previous)
     assert (caught.value.code, str(caught.value)) == (400, text)

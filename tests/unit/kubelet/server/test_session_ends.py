@@ -125,7 +125,7 @@ async def test_spdy_end_ends_the_process(kind: str, end: Callable[[Encoder], byt
     await over(connection, session, process)
 
 
-async def test_protocol_errors_are_answered_with_a_goodbye() -> None:
+async def test_protocol_errors_are_answered_with_goaway() -> None:
     connection = MemoryConnection()
     connection.arrives(b"\x80\x02\x00\x01\x00\x00\x00\x00")
     await Tunnel(SpdyConnection(connection), Process().forward, "pod").serve()
@@ -146,7 +146,7 @@ async def test_status_and_close_frame_are_one_write() -> None:
     assert close == (8, b"\x03\xe8")
 
 
-async def test_a_client_that_never_answers_the_close_frame_is_left_after_a_second() -> None:
+async def test_client_without_a_close_frame_is_closed_after_a_second() -> None:
     async def run(streams: Streams) -> Status:
         return exit_status(0, ["true"])
 
@@ -155,7 +155,7 @@ async def test_a_client_that_never_answers_the_close_frame_is_left_after_a_secon
     assert (clock.monotonic() - began, socket.connection.closed) == (1, True)
 
 
-async def test_an_operating_system_error_is_told_to_the_client() -> None:
+async def test_operating_system_error_is_reported_to_the_client() -> None:
     async def run(streams: Streams) -> Status:
         raise OSError(24, "Too many open files")
 
@@ -164,7 +164,7 @@ async def test_an_operating_system_error_is_told_to_the_client() -> None:
     assert b"error executing: [Errno 24] Too many open files" in socket.sent[-1]
 
 
-async def test_data_before_all_streams_is_bounded() -> None:
+async def test_data_before_all_streams_is_limited() -> None:
     process, connection, encoder = Process(), MemoryConnection(), Encoder()
     connection.arrives(encoder.encode(SynStream(1, {"streamtype": "stdin"})))
     for _ in range(100):
@@ -217,7 +217,7 @@ async def test_one_long_message_waits_for_a_command_that_does_not_read() -> None
 
 
 @pytest.mark.parametrize("kind", ["exec", "channels", "tunnel"])
-async def test_a_client_that_vanishes_is_noticed_while_its_data_waits(kind: str) -> None:
+async def test_client_that_vanishes_is_noticed_while_its_data_waits(kind: str) -> None:
     """Nothing is read from the connection then, so its end is not read either."""
     process, socket, encoder = Process(), MemorySocket(), Encoder()
     if kind == "exec":
@@ -258,7 +258,7 @@ async def test_connections_of_one_tunnel_are_bounded() -> None:
     await session
 
 
-async def test_half_a_connection_is_given_up_after_thirty_seconds() -> None:
+async def test_half_open_connection_times_out_after_thirty_seconds() -> None:
     connection, encoder = MemoryConnection(), Encoder()
     session = asyncio.create_task(Tunnel(SpdyConnection(connection), Process().forward, "pod").serve())
     headers = {"streamtype": "error", "port": "80", "requestid": "0"}

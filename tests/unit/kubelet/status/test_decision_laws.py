@@ -181,7 +181,7 @@ PHASES = st.sampled_from(["Pending", "Running", "Succeeded", "Failed"])
 
 
 @given(PHASES, PHASES, st.booleans())
-def test_what_is_told_of_the_phase(held: str, decided: str, may_run: bool) -> None:
+def test_phase_has_a_matching_history(held: str, decided: str, may_run: bool) -> None:
     pod = structs.replace(made(["a1"], "Always"), status=PodStatus(phase=held, reason="Held"))
     merged = merge_status(pod, PodStatus(phase=decided, reason="Decided"), may_run=may_run)
     kept = held in TERMINAL_PHASES or (decided in TERMINAL_PHASES and may_run)

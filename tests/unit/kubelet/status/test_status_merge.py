@@ -1,4 +1,4 @@
-"""What of a decided status may be sent, given what the API holds."""
+"""The merge of a decided status with the API's, as tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import ContainerKind
 from podling.kubelet.status.container_statuses import ContainerFacts, container_statuses
 from podling.kubelet.status.probe_view import NO_PROBES
-from podling.kubelet.status.status import PodFacts, pod_status
 from podling.kubelet.status.status_merge import merge_status, terminated_status
 from podling.runtime.base import Container
 from podling.runtime.base import ContainerState as RuntimeState
@@ -38,19 +37,6 @@ def conditions(found: PodStatus) -> list[str]:
     return [f"{held.type}={held.status} {held.reason or ''}".strip() for held in found.conditions]
 
 
-@pytest.mark.parametrize(("phase", "reason"), [("Running", "Noted"), ("Pending", "")])
-def test_reason_and_message_stay_while_the_phase_stays(phase: str, reason: str) -> None:
-    subject = pod({}, containers=[{"name": "app"}])
-    made = datetime(2026, 1, 1, tzinfo=UTC)
-    app = Container(
-        id="1", sandbox_id="s", name="app", attempt=0, state=RuntimeState.RUNNING, created_at=made
-    )
-    before = status(phase=phase, reason="Noted", message="in words")
-    observed = PodObservation("u", containers=(app,))
-    found = pod_status(subject, observed, NO_PROBES, before, PodFacts(ContainerFacts("sim")), made)
-    assert (found.phase, found.reason, found.message) == ("Running", reason, "in words" if reason else "")
-
-
 def test_a_terminal_phase_waits_until_nothing_runs() -> None:
     held = pod({"phase": "Running"})
     decided = status(phase="Failed", reason="Evicted", message="too much")
@@ -60,14 +46,14 @@ def test_a_terminal_phase_waits_until_nothing_runs() -> None:
     assert (sent.phase, sent.reason, sent.message) == ("Failed", "Evicted", "too much")
 
 
-def test_what_is_over_stays_over() -> None:
+def test_terminal_phase_is_final() -> None:
     held = pod({"phase": "Succeeded", "reason": "Done"})
     sent = merge_status(held, status(phase="Running"), may_run=True)
     assert (sent.phase, sent.reason) == ("Succeeded", "Done")
 
 
 @pytest.mark.parametrize(("phase", "reason"), [("Failed", "PodFailed"), ("Succeeded", "PodCompleted")])
-def test_what_is_over_is_not_ready(phase: str, reason: str) -> None:
+def test_terminal_pod_is_not_ready(phase: str, reason: str) -> None:
     decided = status(
         phase=phase, conditions=[condition("Ready", "True"), condition("ContainersReady", "True")]
     )
@@ -81,7 +67,7 @@ def test_conditions_of_others_are_kept_as_they_are() -> None:
     assert conditions(merge_status(held, decided, may_run=True)) == ["example.com/gate=True", "Ready=True"]
 
 
-def test_a_disruption_is_told_together_with_the_end() -> None:
+def test_disruption_is_sent_with_the_terminal_phase() -> None:
     held = pod({"phase": "Running"})
     mark = condition("DisruptionTarget", "True", reason="TerminationByKubelet")
     decided = status(phase="Failed", conditions=[mark])
@@ -91,7 +77,7 @@ def test_a_disruption_is_told_together_with_the_end() -> None:
     ]
 
 
-def test_what_was_said_first_is_kept() -> None:
+def test_first_disruption_is_kept() -> None:
     held = pod({"startTime": "2026-01-01T00:00:00Z", "observedGeneration": 7, "qosClass": "Burstable"})
     decided = status(startTime="2026-02-02T00:00:00Z", observedGeneration=3, qosClass="BestEffort")
     sent = merge_status(held, decided, may_run=True)
@@ -108,7 +94,7 @@ def test_what_was_said_first_is_kept() -> None:
         ("Never", 1, "ended"),
     ],
 )
-def test_who_ended_for_good_is_not_shown_alive_again(policy: str, exit_code: int, shown: str) -> None:
+def test_container_ended_for_good_is_not_shown_running(policy: str, exit_code: int, shown: str) -> None:
     ended = {"name": "setup", "state": {"terminated": {"exitCode": exit_code}}}
     held = pod({"initContainerStatuses": [ended]}, restartPolicy=policy, initContainers=[{"name": "setup"}])
     decided = status(initContainerStatuses=[{"name": "setup", "state": RUNNING}])
@@ -134,7 +120,7 @@ def test_an_ended_pod_has_no_container_that_looks_alive() -> None:
     assert late.reason == "ContainerStatusUnknown"
 
 
-def test_a_pod_that_ended_before_its_init_containers_did_was_never_begun() -> None:
+def test_pod_ended_before_its_init_containers_has_no_exit_codes() -> None:
     subject = pod({}, initContainers=[{"name": "setup"}])
     decided = status(
         phase="Pending",
@@ -161,31 +147,3 @@ def shown(state: RuntimeState, attempt: int, before: dict[str, Any]) -> Containe
         ContainerFacts("sim"),
     )
     return result
-
-
-ENDED: dict[str, Any] = {"terminated": {"exitCode": 1}}
-
-
-@pytest.mark.parametrize(
-    ("attempt", "before", "count"),
-    [
-        (3, {"restartCount": 2, "state": ENDED}, 3),
-        (3, {"restartCount": 3, "state": RUNNING}, 3),
-        (0, {"restartCount": 3, "state": RUNNING}, 3),
-        (0, {"restartCount": 3, "state": ENDED}, 4),
-        (0, {"restartCount": 0, "state": ENDED}, 1),
-        (1, {"restartCount": 1, "state": {"waiting": {}}}, 1),
-    ],
-)
-def test_restarts_are_counted_even_where_the_runtime_forgot_some(
-    attempt: int, before: dict[str, Any], count: int
-) -> None:
-    assert shown(RuntimeState.RUNNING, attempt, before).restart_count == count
-
-
-def test_a_container_in_a_state_that_nobody_knows_has_ended() -> None:
-    found = shown(RuntimeState.UNKNOWN, 2, {"restartCount": 2, "state": RUNNING})
-    ended = found.state.terminated
-    assert ended is not None
-    assert (ended.reason, ended.exit_code, found.restart_count) == ("ContainerStatusUnknown", 137, 3)
-    assert ended.message == "The container could not be located when the pod was terminated"

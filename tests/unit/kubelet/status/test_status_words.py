@@ -1,4 +1,4 @@
-"""What ``kubectl get pods`` prints in every situation that a pod gets into: lived on a simulated node."""
+"""The STATUS column of ``kubectl get pods`` in every situation of a pod's life on a simulated node."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ async def printed(node: SimNode) -> str:
 @pytest.mark.parametrize(
     ("spec", "seconds", "row"), [case[1:] for case in LIVES], ids=[case[0] for case in LIVES]
 )
-async def test_a_row(node: SimNode, spec: Plain, seconds: float, row: str) -> None:
+async def test_row_shows_the_situation(node: SimNode, spec: Plain, seconds: float, row: str) -> None:
     await node.create(pod(**spec))
     await node.pass_time(seconds)
     assert await printed(node) == row
@@ -291,7 +291,7 @@ STUBBORN = {"script": {"ignoresSignals": True}}
         ({**NEVER, "script": ENDS}, power_lost, "0/1 Completed 0"),
     ],
 )
-async def test_a_row_after_something_happened(
+async def test_row_follows_an_event(
     node: SimNode, spec: Plain, happening: Callable[[SimNode], Awaitable[None]], row: str | None
 ) -> None:
     await node.create(pod(**spec))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podling.files.trees import remove_tree
 from podling.kubelet.volumes.atomic_writer import FileProjection, InvalidPath, check_path, write_payload
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="changes owners")
@@ -41,15 +39,6 @@ def test_files_are_published_and_replaced_together(tmp_path: Path) -> None:
     assert shown(tmp_path) == {"a": "3", "c": "4"}
     assert os.readlink(tmp_path / "..data") != before
     assert not (tmp_path / before).exists()
-
-
-@pytest.fixture
-def deep(tmp_path: Path) -> Iterator[Path]:
-    """A directory for trees that are too deep for others to remove."""
-    place = tmp_path / "deep"
-    place.mkdir()
-    yield place
-    remove_tree(place)
 
 
 def test_deep_paths_are_published(deep: Path) -> None:

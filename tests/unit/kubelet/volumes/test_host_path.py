@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from podling.api.core_v1 import HostPathVolumeSource
-from podling.files.trees import remove_tree
 from podling.kubelet.volumes.host_path import check_host_path, make_missing_directory
-
-
-@pytest.fixture
-def deep(tmp_path: Path) -> Iterator[Path]:
-    """A directory for trees that are too deep for others to remove."""
-    place = tmp_path / "deep"
-    place.mkdir()
-    yield place
-    remove_tree(place)
 
 
 @pytest.mark.parametrize("kind", ["", "Directory", "DirectoryOrCreate", "File", "FileOrCreate"])

@@ -1,4 +1,4 @@
-"""Stories of volumes and environments, with files really written below a temporary directory."""
+"""Volumes and environments of pods, with files written below a temporary directory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from msgspec import structs
 from podling.api.core_v1 import ConfigMap, Pod, Secret
 from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.config import KubeletConfig
+from podling.kubelet.volumes.manager import retry_seconds
 from podling.kubelet.volumes.mounting import unmount
 from podling.runtime.sim import Scenario
 from podling.testing import ControlPlane
@@ -337,3 +338,7 @@ async def test_missing_references_of_variables_are_events(node: SimNode) -> None
     (status,) = (await node.get()).status.container_statuses
     assert status.state.waiting is not None
     assert status.state.waiting.message == "couldn't find key key in ConfigMap default/settings"
+
+
+def test_failed_volumes_are_retried_at_growing_intervals() -> None:
+    assert [retry_seconds(n) for n in (1, 2, 3, 9, 50)] == [0.5, 1, 2, 122, 122]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,8 @@ import msgspec
 import pytest
 
 from podling.api.core_v1 import VolumeMount
-from podling.files.trees import remove_tree
 from podling.kubelet.failures import StartFailure
 from podling.kubelet.volumes.sub_paths import prepare_sub_path, sub_path
-
-
-@pytest.fixture
-def deep(tmp_path: Path) -> Iterator[Path]:
-    """A directory for trees that are too deep for others to remove."""
-    place = tmp_path / "deep"
-    place.mkdir()
-    yield place
-    remove_tree(place)
 
 
 @pytest.mark.parametrize("part", ["a\0b", "x" * 300, "d/" * 2040])

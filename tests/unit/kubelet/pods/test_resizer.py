@@ -1,0 +1,158 @@
+"""In-place resize of pods on a simulated node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from podling.api.core_v1 import Pod
+from podling.client.base import PatchType
+from podling.runtime.base import LinuxResources
+from tests.support.kubelet_node import SimNode, condition, pod
+
+
+def sized(cpu: str = "1", memory: str = "1Gi", **container: Any) -> list[dict[str, Any]]:
+    amounts = {"cpu": cpu, "memory": memory}
+    resources = {"requests": amounts, "limits": amounts}
+    return [{"name": "app", "image": "app:1", "resources": resources, **container}]
+
+
+async def resize(node: SimNode, name: str = "web", cpu: str = "1", memory: str = "1Gi") -> None:
+    amounts = {"cpu": cpu, "memory": memory}
+    containers = [{"name": "app", "resources": {"requests": amounts, "limits": amounts}}]
+    await node.client.patch(
+        Pod,
+        name,
+        {"spec": {"containers": containers}},
+        "default",
+        patch_type=PatchType.STRATEGIC,
+        subresource="resize",
+    )
+
+
+async def limits(node: SimNode) -> LinuxResources:
+    (container,) = await node.runtime.list_containers()
+    assert container.resources is not None
+    return container.resources
+
+
+async def test_running_container_grows_in_place(node: SimNode) -> None:
+    await node.create(pod(containers=sized()))
+    await node.pass_time(5)
+    before = await node.get()
+    assert (await limits(node)).memory_limit == 1 << 30
+    await resize(node, cpu="2", memory="2Gi")
+    await node.pass_time(1)
+    found = await limits(node)
+    assert (found.cpu_shares, found.cpu_quota, found.memory_limit) == (2048, 200000, 2 << 30)
+    after = await node.get()
+    (status,) = after.status.container_statuses
+    assert status.restart_count == 0
+    assert status.container_id == before.status.container_statuses[0].container_id
+    assert status.allocated_resources == {"cpu": "2", "memory": "2Gi"}
+    assert status.resources is not None
+    assert status.resources.limits == {"cpu": "2", "memory": "2Gi"}
+    assert condition(after, "PodResizeInProgress") == "absent"
+    assert after.status.observed_generation == 2
+    assert [told.split(":")[0] for told in await node.events() if told.startswith("Resize")] == [
+        "ResizeCompleted",
+        "ResizeStarted",
+    ]
+
+
+async def test_resize_policy_may_restart_the_container(node: SimNode) -> None:
+    policy = [{"resourceName": "memory", "restartPolicy": "RestartContainer"}]
+    await node.create(pod(containers=sized(resizePolicy=policy)))
+    await node.pass_time(5)
+    await resize(node, cpu="2")
+    await node.pass_time(1)
+    assert (await node.get()).status.container_statuses[0].restart_count == 0
+    await resize(node, cpu="2", memory="2Gi")
+    await node.pass_time(1)
+    found = await node.get()
+    (status,) = found.status.container_statuses
+    assert (status.restart_count, status.state.running is not None) == (1, True)
+    assert status.allocated_resources == {"cpu": "2", "memory": "2Gi"}
+    assert "Killing: Container app resize requires restart" in await node.events()
+    assert condition(found, "PodResizeInProgress") == "absent"
+
+
+async def test_resize_that_has_become_infeasible_keeps_the_old_resources(node: SimNode) -> None:
+    await node.create(pod("first", containers=sized("2")))
+    await node.create(pod("second", containers=sized("1")))
+    await node.pass_time(5)
+    await resize(node, "second", cpu="3")
+    await node.pass_time(1)
+    assert condition(await node.get("second"), "PodResizePending") == "True Deferred"
+    await node.stop()
+    smaller = replace(node.deps.config, capacity={**node.deps.config.capacity, "cpu": "2"})
+    node.deps = replace(node.deps, config=smaller)
+    await node.restart()
+    await node.pass_time(30)
+    found = await node.get("second")
+    assert condition(found, "PodResizePending") == "True Infeasible"
+    assert found.status.container_statuses[0].allocated_resources["cpu"] == "1"
+    assert any(told.startswith("ResizeInfeasible") for told in await node.events("second"))
+
+
+async def test_resize_is_deferred_until_resources_are_free(node: SimNode) -> None:
+    await node.create(pod("first", containers=sized("2")))
+    await node.create(pod("second", containers=sized("1")))
+    await node.pass_time(5)
+    await resize(node, "second", cpu="3")
+    await node.pass_time(1)
+    found = await node.get("second")
+    assert condition(found, "PodResizePending") == "True Deferred"
+    (status,) = found.status.container_statuses
+    assert status.allocated_resources["cpu"] == "1"
+    await node.pass_time(30)
+    await node.delete("first")
+    await node.pass_time(3)
+    found = await node.get("second")
+    assert condition(found, "PodResizePending") == "absent"
+    assert found.status.container_statuses[0].allocated_resources["cpu"] == "3"
+
+
+async def test_deferred_resize_can_be_taken_back(node: SimNode) -> None:
+    await node.create(pod("first", containers=sized("3")))
+    await node.create(pod("second", containers=sized("1")))
+    await node.pass_time(5)
+    await resize(node, "second", cpu="3")
+    await node.pass_time(1)
+    assert condition(await node.get("second"), "PodResizePending") == "True Deferred"
+    await resize(node, "second", cpu="1")
+    await node.pass_time(1)
+    assert condition(await node.get("second"), "PodResizePending") == "absent"
+
+
+async def test_memory_limit_never_falls_below_the_use(node: SimNode) -> None:
+    used = {"usage": [{"memoryBytes": 800 << 20}, {"after": 60, "memoryBytes": 100 << 20}]}
+    await node.create(pod(containers=sized(), script=used))
+    await node.pass_time(5)
+    await resize(node, memory="512Mi")
+    await node.pass_time(1)
+    found = await node.get()
+    assert condition(found, "PodResizeInProgress") == "True Error"
+    (status,) = found.status.container_statuses
+    assert status.allocated_resources["memory"] == "512Mi"
+    assert status.resources is not None
+    assert status.resources.limits["memory"] == "1Gi"
+    assert any(told.startswith("ResizeError: attempting to set") for told in await node.events())
+    await node.pass_time(90)
+    assert condition(await node.get(), "PodResizeInProgress") == "absent"
+    assert (await limits(node)).memory_limit == 512 << 20
+
+
+async def test_grant_survives_a_kubelet_restart(node: SimNode) -> None:
+    await node.create(pod("first", containers=sized("3")))
+    await node.create(pod("second", containers=sized("1")))
+    await node.pass_time(5)
+    await resize(node, "second", cpu="3")
+    await node.pass_time(1)
+    await node.restart()
+    await node.pass_time(5)
+    found = await node.get("second")
+    assert condition(found, "PodResizePending") == "True Deferred"
+    assert found.status.container_statuses[0].allocated_resources["cpu"] == "1"
+    assert (await node.get("first")).status.phase == "Running"

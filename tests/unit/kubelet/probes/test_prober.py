@@ -1,0 +1,257 @@
+"""Probes and hooks of pods on a simulated node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from podling import clock
+from podling.api.core_v1 import Event, Pod
+from podling.client.base import PatchType
+from podling.runtime.base import ContainerState
+from tests.support.kubelet_node import SimNode, condition, pod
+
+
+def container(**more: Any) -> list[dict[str, Any]]:
+    return [{"name": "app", "image": "app:1", "ports": [{"name": "web", "containerPort": 8080}], **more}]
+
+
+async def test_readiness_follows_its_probe(node: SimNode) -> None:
+    probe = {"httpGet": {"port": "web", "path": "/ready"}, "periodSeconds": 5, "failureThreshold": 1}
+    answers = [{"success": False, "output": "HTTP probe failed with statuscode: 503"}, {"after": 12}]
+    answers += [{"after": 42, "success": False, "output": "gone"}]
+    await node.create(pod(containers=container(readinessProbe=probe), script={"probes": answers}))
+    await node.pass_time(10)
+    found = await node.get()
+    assert condition(found, "ContainersReady") == "False ContainersNotReady"
+    assert condition(found, "Ready") == "False ContainersNotReady"
+    assert found.status.container_statuses[0].started is True
+    assert "Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 503" in await node.events()
+    await node.pass_time(10)
+    found = await node.get()
+    assert [condition(found, type_) for type_ in ("ContainersReady", "Ready")] == ["True", "True"]
+    await node.pass_time(30)
+    found = await node.get()
+    assert condition(found, "Ready") == "False ContainersNotReady"
+    assert found.status.container_statuses[0].restart_count == 0
+
+
+async def test_a_failed_liveness_probe_restarts_the_container(node: SimNode) -> None:
+    """The exec liveness example of the Kubernetes documentation."""
+    probe = {"exec": {"command": ["cat", "/tmp/healthy"]}, "initialDelaySeconds": 5, "periodSeconds": 5}
+    life = {"exec": [{}, {"after": 30, "exitCode": 1, "stderr": "cat: can't open '/tmp/healthy'"}]}
+    await node.create(pod(containers=container(livenessProbe=probe), script=life))
+    await node.pass_time(44)
+    found = await node.get()
+    assert found.status.container_statuses[0].restart_count == 1
+    told = await node.events()
+    assert "Unhealthy: Liveness probe failed: cat: can't open '/tmp/healthy'" in told
+    assert "Killing: Container app failed liveness probe, will be restarted" in told
+
+
+async def test_a_startup_probe_is_not_made_after_its_success(node: SimNode) -> None:
+    probe = {"exec": {"command": ["started"]}, "periodSeconds": 2, "failureThreshold": 1}
+    life = {"exec": [{}, {"after": 10, "exitCode": 1}]}
+    await node.create(pod(containers=container(startupProbe=probe), script=life))
+    await node.pass_time(60)
+    (status,) = (await node.get()).status.container_statuses
+    assert (status.started, status.restart_count) == (True, 0)
+    assert not any(told.startswith("Unhealthy") for told in await node.events())
+
+
+async def test_startup_probe_precedes_liveness_and_readiness(node: SimNode) -> None:
+    probe = {"tcpSocket": {"port": 8080}, "periodSeconds": 2}
+    startup = {**probe, "failureThreshold": 30}
+    life = {"probes": [{"success": False}, {"after": 21}]}
+    await node.create(
+        pod(
+            containers=container(startupProbe=startup, livenessProbe=probe, readinessProbe=probe),
+            script=life,
+        )
+    )
+    await node.pass_time(20)
+    (status,) = (await node.get()).status.container_statuses
+    assert (status.started, status.ready, status.restart_count) == (False, False, 0)
+    await node.pass_time(3)
+    (status,) = (await node.get()).status.container_statuses
+    assert (status.started, status.ready, status.restart_count) == (True, True, 0)
+
+
+async def test_a_container_that_never_starts_up_is_restarted(node: SimNode) -> None:
+    startup = {"grpc": {"port": 8080}, "periodSeconds": 2, "failureThreshold": 3}
+    await node.create(
+        pod(containers=container(startupProbe=startup), script={"probes": [{"success": False}]})
+    )
+    await node.pass_time(7)
+    assert "Killing: Container app failed startup probe, will be restarted" in await node.events()
+    assert (await node.get()).status.container_statuses[0].restart_count == 1
+
+
+async def test_readiness_gates_wait_for_other_controllers(node: SimNode) -> None:
+    await node.create(pod(readinessGates=[{"conditionType": "example.com/gate"}]))
+    await node.pass_time(1)
+    found = await node.get()
+    assert condition(found, "ContainersReady") == "True"
+    assert condition(found, "Ready") == "False ReadinessGatesNotReady"
+    opened = {"type": "example.com/gate", "status": "True"}
+    patch = {"status": {"conditions": [opened]}}
+    await node.client.patch(
+        Pod, "web", patch, "default", patch_type=PatchType.STRATEGIC, subresource="status"
+    )
+    await node.pass_time(1)
+    found = await node.get()
+    assert condition(found, "Ready") == "True"
+    assert condition(found, "example.com/gate") == "True"
+
+
+async def test_pre_stop_takes_its_time_from_the_grace_period(node: SimNode) -> None:
+    hook = {"preStop": {"sleep": {"seconds": 8}}}
+    await node.create(
+        pod(
+            containers=container(lifecycle=hook),
+            script={"ignoresSignals": True},
+            terminationGracePeriodSeconds=10,
+        )
+    )
+    await node.pass_time(1)
+    await node.delete()
+    await node.pass_time(9.5)
+    assert await node.exists()
+    await node.pass_time(1)
+    assert not await node.exists()
+
+
+async def test_hook_is_cancelled_at_the_end_of_the_grace_period(node: SimNode) -> None:
+    hook = {"preStop": {"exec": {"command": ["sleep", "1000"]}}}
+    life = {"exec": [{"seconds": 1000}], "ignoresSignals": True}
+    await node.create(
+        pod(containers=container(lifecycle=hook), script=life, terminationGracePeriodSeconds=10)
+    )
+    await node.pass_time(1)
+    await node.delete()
+    await node.pass_time(11.5)
+    assert await node.exists()
+    await node.pass_time(1)
+    assert not await node.exists()
+
+
+async def test_a_failed_post_start_hook_kills_the_container(node: SimNode) -> None:
+    hook = {"postStart": {"exec": {"command": ["false"]}}}
+    await node.create(pod(containers=container(lifecycle=hook), script={"exec": [{"exitCode": 1}]}))
+    await node.pass_time(5)
+    found = await node.get()
+    told = await node.events()
+    assert "FailedPostStartHook: PostStartHook failed" in told
+    assert "Killing: FailedPostStartHook" in told
+    (status,) = found.status.container_statuses
+    assert status.state.waiting is not None
+    assert status.state.waiting.reason in ("PostStartHookError", "CrashLoopBackOff")
+
+
+@pytest.mark.parametrize(
+    ("life", "ends"),
+    [
+        ({}, (5, 10, 25)),
+        ({"ignoresSignals": True}, (20, 40, 70)),
+        ({"stopSeconds": 3}, (8, 16, 34)),
+    ],
+)
+async def test_a_failed_post_start_hook_beside_a_pre_stop_hook(
+    node: SimNode, life: dict[str, Any], ends: tuple[int, ...]
+) -> None:
+    """The kill runs ``preStop`` inside the grace period, whatever it was that failed; what the hook and the
+    process leave of it is not waited for, and the back-off counts from the process' end."""
+    hooks = {"postStart": {"exec": {"command": ["false"]}}, "preStop": {"sleep": {"seconds": 5}}}
+    said = {"command": "false", "exitCode": 1, "stdout": "out\n", "stderr": "oh no"}
+    await node.create(
+        pod(
+            containers=container(lifecycle=hooks),
+            script={"exec": [said], **life},
+            terminationGracePeriodSeconds=20,
+        )
+    )
+    began = clock.monotonic()
+    for attempt, at in enumerate(ends):
+        await node.pass_time(began + at - 0.5 - clock.monotonic())
+        (newest, *_) = sorted(await node.runtime.list_containers(), key=lambda c: -c.attempt)
+        assert (newest.attempt, newest.state) == (attempt, ContainerState.RUNNING)
+        await node.pass_time(1)
+        (status,) = (await node.get()).status.container_statuses
+        assert status.restart_count == attempt
+        assert status.state.waiting is not None
+        if attempt == 0:
+            uid = (await node.get()).metadata.uid
+            assert status.state.waiting.reason == "PostStartHookError"
+            assert status.state.waiting.message == (
+                f'Exec lifecycle hook ([false]) for Container "app" in Pod "web_default({uid})" failed - '
+                "error: command 'false' exited with 1: oh no, message: \"out\\noh no\""
+            )
+
+
+async def test_failed_pre_stop_hook_is_an_event_and_termination_continues(node: SimNode) -> None:
+    hook = {"preStop": {"exec": {"command": ["false"]}}}
+    life = {"exec": [{"exitCode": 1, "seconds": 3}], "ignoresSignals": True}
+    await node.create(
+        pod(containers=container(lifecycle=hook), script=life, terminationGracePeriodSeconds=10)
+    )
+    await node.pass_time(1)
+    await node.delete()
+    await node.pass_time(9.5)
+    assert await node.exists()
+    await node.pass_time(1)
+    assert not await node.exists()
+    assert "FailedPreStopHook: PreStopHook failed" in await node.events()
+    (event,) = [
+        event
+        for event in (await node.client.list(Event, "default")).items
+        if event.reason == "FailedPreStopHook"
+    ]
+    assert (event.type, event.involved_object.field_path) == ("Warning", "spec.containers{app}")
+
+
+async def test_a_container_is_not_shown_running_before_its_post_start_hook_is_done(node: SimNode) -> None:
+    hook = {"postStart": {"exec": {"command": ["prepare"]}}}
+    await node.create(pod(containers=container(lifecycle=hook), script={"exec": [{"seconds": 10}]}))
+    await node.pass_time(5)
+    found = await node.get()
+    assert found.status.phase == "Pending"
+    assert found.status.container_statuses[0].state.waiting is not None
+    await node.pass_time(6)
+    assert (await node.get()).status.phase == "Running"
+
+
+async def test_readiness_is_probed_during_termination(node: SimNode) -> None:
+    probe = {"httpGet": {"port": "web"}, "periodSeconds": 1, "failureThreshold": 1}
+    life = {"probes": [{}, {"after": 10, "success": False}], "ignoresSignals": True}
+    await node.create(
+        pod(
+            containers=container(readinessProbe=probe, livenessProbe=probe),
+            script=life,
+            terminationGracePeriodSeconds=20,
+        )
+    )
+    await node.pass_time(5)
+    await node.delete()
+    await node.pass_time(3)
+    assert condition(await node.get(), "Ready") == "True"
+    await node.pass_time(6)
+    found = await node.get()
+    assert condition(found, "Ready") == "False ContainersNotReady"
+    assert found.status.container_statuses[0].restart_count == 0
+
+
+async def test_container_that_ends_during_a_probe_is_not_unhealthy(node: SimNode) -> None:
+    """Its end says all; a probe that was under way would only tell that nobody is there any more."""
+    probe = {"exec": {"command": ["ask"]}, "periodSeconds": 10, "timeoutSeconds": 5}
+    life = {"runs": [{"seconds": 2}], "exec": [{"seconds": 4, "exitCode": 1}]}
+    await node.create(
+        pod(
+            containers=container(readinessProbe=probe, livenessProbe=probe),
+            script=life,
+            restartPolicy="Never",
+        )
+    )
+    await node.pass_time(20)
+    assert (await node.get()).status.phase == "Succeeded"
+    assert not [told for told in await node.events() if told.startswith("Unhealthy")]

@@ -1,0 +1,36 @@
+"""A kubelet's server that listens, before and after it serves pods."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from podling.apiserver.auth.pki import KeyPair, Pki
+from podling.kubelet.server.server import KubeletServer
+from tests.unit.kubelet.server.served_kubelet import Client, Served, one_pod
+
+
+@pytest.fixture
+async def kubelet(tmp_path: Path) -> AsyncIterator[Served]:
+    pki = Pki(tmp_path / "pki")
+    pair = pki.node_server("node", ("127.0.0.1",))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(pki.ca.certificate))
+    context.load_cert_chain(pair.certificate, pair.key)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    server = KubeletServer(context)
+    port = await server.listen()
+    certificates: Sequence[KeyPair | None] = (pki.kubelet_client(), pki.node("node"), None)
+    clients = [Client(port, pki.ca.certificate, certificate) for certificate in certificates]
+    yield Served(clients[0], clients[1], clients[2], await one_pod(), server)
+    for client in clients:
+        await client.session.close()
+    await server.close()
+
+
+@pytest.fixture
+async def served(kubelet: Served) -> Served:
+    kubelet.server.serve(kubelet.source)
+    return kubelet
