@@ -1,4 +1,4 @@
-"""What the documents say may be written into a pod, and what may not, through the whole API server."""
+"""Documented rules about the fields of pods, through the whole API server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def refusal(call: Any) -> str:
 
 
 @pytest.mark.parametrize("field", NEVER_IN_INIT)
-async def test_an_init_container_has_no_hooks_and_probes_but_a_sidecar_has(
+async def test_only_sidecar_among_init_containers_has_hooks_and_probes(
     cluster: ControlPlane, field: str
 ) -> None:
     init = {"name": "setup", "image": "app:1", field: VALUES[field]}
@@ -54,7 +54,9 @@ async def test_an_init_container_has_no_hooks_and_probes_but_a_sidecar_has(
 
 
 @pytest.mark.parametrize("field", NEVER_IN_EPHEMERAL)
-async def test_an_ephemeral_container_is_no_part_of_an_application(cluster: ControlPlane, field: str) -> None:
+async def test_ephemeral_container_has_no_ports_probes_or_resources(
+    cluster: ControlPlane, field: str
+) -> None:
     await cluster.client.create(pod())
     debugger = {"name": "debugger", "image": "app:1"}
 
@@ -69,7 +71,7 @@ async def test_an_ephemeral_container_is_no_part_of_an_application(cluster: Cont
     assert [each.name for each in found.spec.ephemeral_containers] == ["debugger"]
 
 
-async def test_an_ephemeral_container_comes_by_its_own_door_only(cluster: ControlPlane) -> None:
+async def test_ephemeral_container_is_added_by_its_subresource_only(cluster: ControlPlane) -> None:
     await cluster.client.create(pod())
     change = {"spec": {"ephemeralContainers": [{"name": "debugger", "image": "app:1"}]}}
     told = await refusal(cluster.client.patch(Pod, "web", change, "default", patch_type=PatchType.STRATEGIC))
@@ -77,8 +79,8 @@ async def test_an_ephemeral_container_comes_by_its_own_door_only(cluster: Contro
 
 
 @pytest.mark.parametrize("field", ["name", "namespace", "uid", "creationTimestamp"])
-async def test_a_pods_identity_is_for_life(cluster: ControlPlane, field: str) -> None:
-    """It is refused, or what was sent is not taken over."""
+async def test_identity_of_pod_never_changes(cluster: ControlPlane, field: str) -> None:
+    """The update is refused, or the field keeps its value."""
     before = await cluster.client.create(pod())
     change = {"metadata": {field: "2020-01-01T00:00:00Z" if field == "creationTimestamp" else "other"}}
     with suppress(ApiError):
@@ -88,7 +90,7 @@ async def test_a_pods_identity_is_for_life(cluster: ControlPlane, field: str) ->
     assert after.creation_timestamp == kept.creation_timestamp
 
 
-async def test_the_generation_only_grows(cluster: ControlPlane) -> None:
+async def test_generation_of_pod_only_grows(cluster: ControlPlane) -> None:
     await cluster.client.create(pod())
     generations = []
     for change in (
@@ -101,7 +103,7 @@ async def test_the_generation_only_grows(cluster: ControlPlane) -> None:
     assert generations == [1, 2, 3]
 
 
-async def test_what_is_being_deleted_takes_no_new_finalizers(cluster: ControlPlane) -> None:
+async def test_deleted_pod_takes_no_new_finalizers(cluster: ControlPlane) -> None:
     await cluster.client.create(pod(metadata={"finalizers": ["example.com/one"]}))
     await cluster.client.delete(Pod, "web", "default")
     more = {"metadata": {"finalizers": ["example.com/one", "example.com/two"]}}
@@ -110,7 +112,7 @@ async def test_what_is_being_deleted_takes_no_new_finalizers(cluster: ControlPla
     assert "example.com/two" in told
 
 
-async def test_a_pod_is_placed_once(cluster: ControlPlane) -> None:
+async def test_pod_is_bound_only_once(cluster: ControlPlane) -> None:
     await cluster.client.create(pod())
 
     def bind(node: str) -> Any:
@@ -125,7 +127,7 @@ async def test_a_pod_is_placed_once(cluster: ControlPlane) -> None:
 
 
 @pytest.mark.parametrize(("field", "by"), [("uid", "UID"), ("resource_version", "ResourceVersion")])
-async def test_a_binding_may_mean_one_pod_of_that_name(cluster: ControlPlane, field: str, by: str) -> None:
+async def test_binding_may_name_uid_or_resource_version(cluster: ControlPlane, field: str, by: str) -> None:
     made = await cluster.client.create(pod())
     metadata = msgspec.structs.replace(ObjectMeta(name="web", namespace="default"), **{field: "1"})
     binding = Binding(metadata=metadata, target=ObjectReference(kind="Node", name="node-1"))
@@ -137,20 +139,20 @@ async def test_a_binding_may_mean_one_pod_of_that_name(cluster: ControlPlane, fi
     )
 
 
-async def test_names_of_pods_are_dns_subdomains(cluster: ControlPlane) -> None:
+async def test_name_of_pod_is_a_dns_subdomain(cluster: ControlPlane) -> None:
     await cluster.client.create(pod("web.example-1"))
     for name in ("Web", "web_1", "-web", "web."):
         assert "a lowercase RFC 1123 subdomain" in await refusal(cluster.client.create(pod(name)))
 
 
-async def test_a_readiness_gate_is_named_like_a_label(cluster: ControlPlane) -> None:
+async def test_readiness_gate_is_named_like_a_label(cluster: ControlPlane) -> None:
     gate = {"conditionType": "www.example.com/feature-1"}
     await cluster.client.create(pod(readinessGates=[gate]))
     told = await refusal(cluster.client.create(pod("other", readinessGates=[{"conditionType": "no such!"}])))
     assert "spec.readinessGates[0].conditionType" in told
 
 
-async def test_a_port_by_name_is_no_port_for_grpc(cluster: ControlPlane) -> None:
+async def test_grpc_probe_needs_a_port_number(cluster: ControlPlane) -> None:
     def probed(handler: Plain) -> Pod:
         app = {"name": "app", "image": "app:1", "ports": [{"name": "health", "containerPort": 80}]}
         return pod(containers=[{**app, "livenessProbe": handler}])
@@ -160,7 +162,7 @@ async def test_a_port_by_name_is_no_port_for_grpc(cluster: ControlPlane) -> None
         probed({"grpc": {"port": "health"}})
 
 
-async def test_a_probe_is_made_in_exactly_one_way(cluster: ControlPlane) -> None:
+async def test_probe_has_exactly_one_handler(cluster: ControlPlane) -> None:
     def probed(handler: Plain) -> Pod:
         return pod(containers=[{"name": "app", "image": "app:1", "livenessProbe": handler}])
 

@@ -1,0 +1,162 @@
+"""Tests of ``pods/resize``."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from podling.api.core_v1 import Pod
+from podling.apiserver.kinds.common.base import Context
+from tests.support.causes import Cause, forbidden, invalid
+from tests.support.manifests import NOW, PLAIN_POD, change_causes, created, merged, obj, rules
+
+SMALL = "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}"
+INIT = (
+    "spec: {{containers: [{{name: main, image: x}}], "
+    "initContainers: [{{name: first, image: x, resources: {{requests: {{{}}}}}}}]}}"
+)
+RESTARTED_INIT = (
+    "spec: {{containers: [{{name: main, image: x}}], "
+    "initContainers: [{{name: first, image: x, resources: {{requests: {{{}}}}}, "
+    "resizePolicy: [{{resourceName: cpu, restartPolicy: RestartContainer}}]}}]}}"
+)
+SHARED = (
+    "spec: {{resources: {{requests: {{{}}}}}, "
+    "containers: [{{name: main, image: x, resources: {{requests: {{cpu: 1}}}}}}]}}"
+)
+RESIZES: list[tuple[str, str, list[Cause]]] = [
+    (SMALL, "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}", []),
+    (
+        "spec: {os: {name: windows}, containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}",
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
+        [forbidden("[]", "windows pods cannot be resized")],
+    ),
+    (
+        SMALL,
+        "spec: {containers: [{name: main, image: x, resources: {}}]}",
+        [
+            invalid("spec", '"Burstable"', "Pod QOS Class may not change as a result of resizing"),
+            forbidden("spec.containers[0].resources.requests", "resource requests cannot be removed"),
+        ],
+    ),
+    (
+        SMALL,
+        "spec: {containers: [{name: main, image: x, resources: "
+        "{requests: {cpu: 1, ephemeral-storage: 1Gi}}}]}",
+        [forbidden("spec", "only cpu and memory resources are mutable")],
+    ),
+    (
+        SMALL,
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}, "
+        "resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}]}]}",
+        [forbidden("spec", "only cpu and memory resources are mutable")],
+    ),
+    (
+        SMALL,
+        "spec: {containers: [{name: other, image: x, resources: {requests: {cpu: 1}}}]}",
+        [forbidden("spec.containers[0].name", "containers may not be renamed or reordered on resize")],
+    ),
+    (
+        "spec: {containers: [{name: main, image: x, resources: "
+        "{requests: {cpu: 1, ephemeral-storage: 1Gi}}}]}",
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}",
+        [
+            forbidden("spec.containers[0].resources.requests", "resource requests cannot be removed"),
+            forbidden("spec", "only cpu and memory resources are mutable"),
+        ],
+    ),
+    (
+        f"{SMALL}\nstatus: {{containerStatuses: [{{name: main, state: {{running: {{}}}}}}]}}",
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
+        [forbidden("spec", "Pod running on node without support for resize")],
+    ),
+    (INIT.format("cpu: 1"), INIT.format("cpu: 2"), []),
+    (
+        INIT.format("cpu: 1"),
+        INIT.format("cpu: 1, ephemeral-storage: 1Gi"),
+        [
+            forbidden(
+                "spec.initContainers[0]",
+                "only cpu and memory resources for init or sidecar containers are mutable",
+            )
+        ],
+    ),
+    (
+        RESTARTED_INIT.format("cpu: 1"),
+        RESTARTED_INIT.format("cpu: 2"),
+        [
+            forbidden(
+                "spec.initContainers[0]",
+                "non-sidecar init containers with a resize policy of RestartContainer cannot be resized",
+            )
+        ],
+    ),
+    (SHARED.format("cpu: 2, memory: 1Gi"), SHARED.format("cpu: 3, memory: 1Gi"), []),
+    (
+        SHARED.format("cpu: 2, memory: 1Gi"),
+        SHARED.format("cpu: 2, memory: null"),
+        [forbidden("spec.resources.requests", "pod-level resource requests cannot be removed")],
+    ),
+    (
+        SHARED.format("cpu: 2"),
+        "spec: {resources: null}",
+        [forbidden("spec.resources", "pod-level resources cannot be removed")],
+    ),
+    (
+        SHARED.format("cpu: 2"),
+        SHARED.format("cpu: 2, hugepages-2Mi: 2Mi"),
+        [
+            (
+                "spec.resources.limits",
+                "FieldValueRequired",
+                "Required value: Limit must be set for non overcommitable resources",
+            ),
+            forbidden("spec", "only cpu and memory resources are mutable at pod-level"),
+        ],
+    ),
+    (
+        "metadata: {annotations: {kubernetes.io/config.mirror: x}}\nspec: {nodeName: n1}",
+        "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 2}}}]}",
+        [forbidden("[]", "static pods cannot be resized")],
+    ),
+]
+
+
+def pair(before: str, after: str) -> tuple[Pod, Pod]:
+    """Return a stored pod, and the same pod with more fields, as in an update."""
+    base = merged(PLAIN_POD, yaml.safe_load(before) or {})
+    old = created(obj(Pod, "", base))
+    status = obj(Pod, "", base).status
+    given = status.container_statuses or status.init_container_statuses or status.conditions
+    return obj(Pod, after, base), type(old)(
+        metadata=old.metadata, spec=old.spec, status=status if given else old.status
+    )
+
+
+def update(before: str, after: str, subresource: str = "") -> list[Cause]:
+    new, old = pair(before, after)
+    return change_causes(new, old, subresource)
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), RESIZES)
+def test_resize_of_pod_is_validated(before: str, after: str, expected: list[Cause]) -> None:
+    assert update(before, after, "resize") == expected
+
+
+def test_resize_changes_resources_and_nothing_else() -> None:
+    new, old = pair(
+        SMALL,
+        "metadata: {labels: {a: b}}\nspec: {hostname: other, containers: [{name: main, image: y, "
+        "resources: {requests: {cpu: 2}}}]}",
+    )
+    made = rules(Pod).prepare_update(new, old, Context(NOW, subresource="resize"))
+    assert made.spec.hostname == ""
+    assert made.metadata.labels == {}
+    assert made.spec.containers[0].image == "x"
+    assert made.spec.containers[0].resources.requests == {"cpu": "2"}
+
+
+def test_resize_cannot_change_quality_of_service() -> None:
+    assert update("", "status: {qosClass: Guaranteed}", "status") == [
+        invalid("status.qosClass", '"Guaranteed"', "field is immutable")
+    ]
