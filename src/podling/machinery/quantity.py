@@ -110,7 +110,7 @@ def _round_away(amount: int, unit: int) -> int:
 
 
 def _bounded(amount: int) -> int:
-    return max(-_MAX, min(amount, _MAX))
+    return amount if -_MAX <= amount <= _MAX else max(-_MAX, min(amount, _MAX))
 
 
 def of(units: int, format: Format = Format.DECIMAL_SI) -> Quantity:

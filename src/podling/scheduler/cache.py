@@ -19,6 +19,7 @@ import numpy as np
 
 from podling.api.core_v1 import Node, Taint
 from podling.machinery.quantity import parse
+from podling.machinery.text_cache import cached_by_text
 from podling.scheduler.columns import ResourceColumns
 from podling.scheduler.labelcolumns import LabelColumns, Mask, Rows
 from podling.scheduler.podfacts import ANY_ADDRESS, HostPort, PodFacts
@@ -246,7 +247,14 @@ class Cache:
 
 def _amounts(quantities: Mapping[str, str]) -> dict[str, int]:
     """Allocatable resources as numbers: CPU in thousandths."""
-    return {
-        name: parse(text).milli_value if name == "cpu" else parse(text).value
-        for name, text in quantities.items()
-    }
+    return {name: _thousandths(text) if name == "cpu" else _units(text) for name, text in quantities.items()}
+
+
+@cached_by_text(4096)
+def _units(text: str) -> int:
+    return parse(text).value
+
+
+@cached_by_text(4096)
+def _thousandths(text: str) -> int:
+    return parse(text).milli_value
