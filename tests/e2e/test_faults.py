@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -264,7 +265,10 @@ def test_a_container_that_ended_before_anybody_attached_has_its_output_printed(
     cluster: RealCluster, code: int
 ) -> None:
     """kubectl reads the log instead, as it does wherever the kubelet says that nothing runs any more."""
+    probe = {"exec": {"command": ["false"]}, "initialDelaySeconds": 60}  # kubectl attaches to Ready pods only
+    overrides = {"spec": {"containers": [{"name": f"brief-{code}", "readinessProbe": probe}]}}
     options = ["--image=podling.local/host", "--image-pull-policy=IfNotPresent", "--restart=Never"]
+    options += ["--override-type=strategic", f"--overrides={json.dumps(overrides)}"]
     script = f"echo out; echo err >&2; exit {code}"
     done = cluster.try_kubectl("run", f"brief-{code}", *options, "-i", "--rm", "--", "sh", "-c", script)
     assert (done.code == 0) == (code == 0), done.err
