@@ -34,7 +34,7 @@ from podling.apiserver.registry.objects import Stored
 from podling.apiserver.server import ApiServer
 from podling.client.base import PatchType
 from podling.client.requests import User
-from podling.cluster.memory import settle
+from podling.cluster.garbage_collection import settle
 from podling.machinery.encoding import codec
 from podling.store.base import Store
 from podling.store.memory import MemoryStore

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podling import ids
-from podling.runtime.images.host import HOST_IMAGE
+from podling.runtime.images.host_image import HOST_IMAGE
 from tests.support.oci_node import Node, missing, node
 
 pytestmark = [

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podling.runtime.base import Mount, RuntimeFailure, Sandbox, Security
-from podling.runtime.images.host import HOST_IMAGE
+from podling.runtime.images.host_image import HOST_IMAGE
 from podling.runtime.platform import architecture
 from tests.support import oci_node
 from tests.support.oci_node import Node, said_in

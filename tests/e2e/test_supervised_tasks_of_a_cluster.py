@@ -19,7 +19,7 @@ import pytest
 from podling.cli.up import Progress, _serve
 from podling.cluster.cluster import Cluster
 from podling.cluster.directory import ClusterSettings, DataDirectory
-from podling.cluster.nodes import end_all_containers
+from podling.cluster.local_nodes import end_all_containers
 from podling.cluster.relocation import settle
 from tests.e2e.conftest import missing_for_containers
 from tests.support.clusters import RealCluster, shell_pod

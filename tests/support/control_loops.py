@@ -11,7 +11,7 @@ from podling.api.core_v1 import Container, Event, Node, NodeCondition, Pod, PodC
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client
 from podling.controllers.base import ControllerFactory
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 
 
 @asynccontextmanager

@@ -17,8 +17,8 @@ from aiohttp import web
 from msgspec import Struct, field
 
 from podling import clock
+from podling.apiserver.aggregation.api_services import External
 from podling.apiserver.aggregation.backend import AGGREGATOR, UNAVAILABLE
-from podling.apiserver.aggregation.services import External
 from podling.apiserver.auth import impersonation, issuer
 from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
 from podling.apiserver.auth.authz import refusal

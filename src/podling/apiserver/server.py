@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from podling.api.core_v1 import Binding, ComponentStatus, Namespace, Service
 from podling.apiserver.admission.base import Chain, Plugin
 from podling.apiserver.admission.policy_status import Kinds, PolicyStatus
+from podling.apiserver.aggregation.api_services import Aggregation
 from podling.apiserver.aggregation.backend import Backend
 from podling.apiserver.aggregation.contents import OtherContents
 from podling.apiserver.aggregation.registration import Registration
-from podling.apiserver.aggregation.services import Aggregation
 from podling.apiserver.auth.authn import Authenticator
 from podling.apiserver.auth.authz import RbacAuthorizer
 from podling.apiserver.auth.escalation import PrivilegeEscalation

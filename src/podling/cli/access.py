@@ -11,7 +11,7 @@ import re
 
 import click
 
-from podling.cli.options import Failure, data_directory_option, require_running
+from podling.cli.common_options import Failure, data_directory_option, require_running
 from podling.client.base import Client
 from podling.client.http import HttpClient
 from podling.cluster.directory import DataDirectory

@@ -7,12 +7,12 @@ from typing import Any
 
 from podling import clock
 from podling.api.core_v1 import Event, Node, Pod
+from podling.cli.common_options import NoAnswer
 from podling.cli.evidence import Evidence, Explanation
 from podling.cli.explain import explain
 from podling.cli.explain_absent import explain_absent
 from podling.cli.explain_workload import explain_workload
-from podling.cli.options import NoAnswer
-from podling.cli.records import events_of, moment_of
+from podling.cli.recorded_events import events_of, moment_of
 from podling.client.base import Client
 from podling.machinery import scheme
 from podling.machinery.errors import ApiError, is_not_found

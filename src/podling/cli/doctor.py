@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from podling.cli.options import data_directory_option
+from podling.cli.common_options import data_directory_option
 from podling.cluster.directory import DataDirectory
 from podling.runtime.oci.detect import CgroupMode, Choice, Facts, choose, gather
 

@@ -9,7 +9,7 @@ import signal
 
 import click
 
-from podling.cli.options import Failure, data_directory_option
+from podling.cli.common_options import Failure, data_directory_option
 from podling.cluster.directory import DataDirectory, DirectoryInUse
 
 STOP_SECONDS = 30.0
@@ -31,7 +31,7 @@ def down(directory: DataDirectory, grace: float) -> None:
     if not directory.path.is_dir():
         click.echo(f"There is no cluster at {directory.path}.")
         return
-    from podling.cluster.nodes import end_all_containers
+    from podling.cluster.local_nodes import end_all_containers
     from podling.runtime.base import RuntimeFailure
 
     pid = directory.running_pid()

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from podling.api.core_v1 import Container, ContainerStateTerminated, ContainerStatus, Event, Node, Pod
-from podling.cli.records import moment_of
+from podling.cli.recorded_events import moment_of
 from podling.machinery.pods import condition
 from podling.machinery.tables import human_duration
 

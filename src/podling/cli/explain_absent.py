@@ -8,7 +8,7 @@ from datetime import datetime
 
 from podling.api.core_v1 import Event, Pod
 from podling.cli.evidence import one_line, time_since
-from podling.cli.records import moment_of
+from podling.cli.recorded_events import moment_of
 
 PARTINGS = ("Preempted", "TaintManagerEviction", "Evicted", "Killing", "DeadlineExceeded")
 """Events that tell why or how a pod went, the most telling first."""

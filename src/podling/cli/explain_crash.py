@@ -21,7 +21,7 @@ from podling.cli.evidence import (
     signal_name,
 )
 from podling.cli.explain_probes import describe
-from podling.cli.records import moment_of
+from podling.cli.recorded_events import moment_of
 from podling.machinery.pods import is_sidecar
 from podling.machinery.tables import human_duration
 

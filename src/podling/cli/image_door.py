@@ -17,7 +17,7 @@ import aiohttp
 import msgspec
 
 from podling.api.core_v1 import Node
-from podling.cli.options import Failure
+from podling.cli.common_options import Failure
 from podling.client.http import HttpClient
 from podling.client.kubeconfig import load as load_kubeconfig
 from podling.client.transport import ssl_context

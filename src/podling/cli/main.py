@@ -42,7 +42,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command. A data directory that cannot be used is one line, whichever command finds it."""
-        from podling.cli.options import Failure
+        from podling.cli.common_options import Failure
         from podling.cluster.directory import DirectoryUnusable
 
         try:

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from msgspec import Struct, structs
 
-from podling.cli.options import Failure
+from podling.cli.common_options import Failure
 from podling.client.base import Client, PatchType
 from podling.machinery import scheme
 from podling.machinery.encoding.bodies import Body

@@ -6,9 +6,9 @@ import asyncio
 
 import click
 
+from podling.cli.common_options import Failure, data_directory_option, require_running
 from podling.cli.follow import Follower, Verdict, Wanted, follow, verdict, wanted
 from podling.cli.manifests import Manifest, apply, read
-from podling.cli.options import Failure, data_directory_option, require_running
 from podling.client.http import HttpClient
 from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from podling.cli.options import data_directory_option
+from podling.cli.common_options import data_directory_option
 from podling.client.http import HttpClient
 from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError

@@ -12,7 +12,7 @@ import msgspec
 
 from podling import clock
 from podling.cli import timeline_model
-from podling.cli.options import Failure, data_directory_option, require_running
+from podling.cli.common_options import Failure, data_directory_option, require_running
 from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError, is_not_found
 
@@ -69,7 +69,7 @@ def timeline(
 async def _draw(directory: DataDirectory, namespace: str, name: str) -> timeline_model.Timeline:
     from podling.api.core_v1 import Event, Pod
     from podling.cli import timeline_sources as sources
-    from podling.cli.records import events_of
+    from podling.cli.recorded_events import events_of
     from podling.client.http import HttpClient
 
     nodes = [directory.node(node) for node in directory.node_names()]

@@ -14,7 +14,7 @@ import msgspec
 from podling.api.core_v1 import ContainerStatus, Event, Pod
 from podling.apiserver.kinds.pod.pod_table import status_word
 from podling.cli.evidence import container_of
-from podling.cli.records import NEVER, moment_of
+from podling.cli.recorded_events import NEVER, moment_of
 from podling.cli.timeline_model import Subject, Told
 from podling.kubelet.lives import LIVES, Beginning, Moment, read_life
 from podling.machinery.moments import shifted

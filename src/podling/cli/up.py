@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 import click
 
 from podling import clock
-from podling.cli.options import Failure, data_directory_option
+from podling.cli.common_options import Failure, data_directory_option
 from podling.cli.own_log import OwnLog
 from podling.cluster.directory import (
     ClusterSettings,
@@ -32,7 +32,7 @@ from podling.cluster.directory import (
     DirectoryUnusable,
     open_private,
 )
-from podling.cluster.memory import begin, settle
+from podling.cluster.garbage_collection import begin, settle
 from podling.rlimits import raise_open_files
 from podling.supervisor import Supervisor
 
@@ -247,7 +247,7 @@ def _check_kubeconfig(path: Path | None) -> None:
 
 
 def _check_controllers(text: str | None) -> None:
-    from podling.controllers.selection import entries_of, problems
+    from podling.controllers.enabled_controllers import entries_of, problems
 
     if found := problems(entries_of(text or "")):
         raise click.BadParameter("; ".join(found), param_hint="'--controllers'")
@@ -311,7 +311,7 @@ def _settle(directory: DataDirectory, identity: str, progress: Progress) -> None
 
 def _end_other_runtime(directory: DataDirectory, last: ClusterSettings, progress: Progress) -> None:
     """What another runtime left running would be nobody's: end it before this one starts."""
-    from podling.cluster.nodes import end_all_containers
+    from podling.cluster.local_nodes import end_all_containers
 
     ended = asyncio.run(end_all_containers(directory, 10.0))
     progress("runtime", f"was {last.runtime}; stopped its {ended} pods")

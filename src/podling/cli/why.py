@@ -12,8 +12,8 @@ import click
 import msgspec
 
 from podling import clock
+from podling.cli.common_options import NoAnswer, data_directory_option, require_running
 from podling.cli.evidence import Explanation, Source, time_since
-from podling.cli.options import NoAnswer, data_directory_option, require_running
 from podling.cluster.directory import DataDirectory
 from podling.machinery.errors import ApiError
 

@@ -32,8 +32,8 @@ from podling.client.requests import Backend
 from podling.cluster.components import CONTROLLER_MANAGER, run_components
 from podling.cluster.directory import ClusterSettings, DataDirectory
 from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
-from podling.cluster.nodes import node_plans
-from podling.controllers.selection import enabled_names
+from podling.cluster.local_nodes import node_plans
+from podling.controllers.enabled_controllers import enabled_names
 from podling.controllers.volumes.volume_folders import NoFolders, VolumeFolders
 from podling.machinery.errors import ApiError
 from podling.node.machine import primary_address

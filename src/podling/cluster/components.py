@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from podling.client.base import Client
 from podling.client.requests import User
 from podling.controllers.auth.certificate_signing import Signer
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.other_apis import NO_OTHER_APIS, OtherApis
 from podling.controllers.registry import NAMES, controllers
 from podling.controllers.volumes.volume_folders import Folders

@@ -18,7 +18,7 @@ from podling.api.core_v1 import PersistentVolume
 from podling.apiserver.registry.objects import object_of, problem, with_revision
 from podling.cluster.directory import DataDirectory, DirectoryUnusable
 from podling.cluster.identity import FILE, Identity, Place, Standing
-from podling.cluster.nodes import end_all_containers
+from podling.cluster.local_nodes import end_all_containers
 from podling.controllers.volumes.directory_provisioner import PROVISIONER
 from podling.controllers.volumes.volume_rules import PROVISIONED_BY
 from podling.files.trees import remove_tree

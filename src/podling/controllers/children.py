@@ -21,7 +21,12 @@ from msgspec import to_builtins
 from podling.client.base import ApiObject, Client, Key, key_of
 from podling.client.informer import Informer, revision_number
 from podling.client.workqueue import WorkQueue
-from podling.controllers.ownership import controller_of, controller_reference, resource_named, without_owners
+from podling.controllers.owner_references import (
+    controller_of,
+    controller_reference,
+    resource_named,
+    without_owners,
+)
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.scheme import resource_of
 from podling.machinery.selectors import LabelSelector, readable_selector

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
 from podling.api.meta_v1 import OwnerReference
-from podling.controllers.ownership import is_kind_of
+from podling.controllers.owner_references import is_kind_of
 from podling.machinery.encoding.custom import is_established, stored_resource
 from podling.machinery.scheme import Resource
 

@@ -30,7 +30,7 @@ from podling.client.runner import AwaitChange
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.custom_kinds import CustomKinds
 from podling.controllers.owner_graph import FOREGROUND, ORPHAN, Item, OwnerGraph, matches
-from podling.controllers.ownership import owner_key, resource_named, without_owners
+from podling.controllers.owner_references import owner_key, resource_named, without_owners
 from podling.machinery.errors import ApiError, is_not_found, unless_gone
 from podling.machinery.scheme import RESOURCES, Resource
 

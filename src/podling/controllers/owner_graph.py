@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.client.base import ApiObject, Key
-from podling.controllers.ownership import is_kind_of, owner_key, resource_named
+from podling.controllers.owner_references import is_kind_of, owner_key, resource_named
 from podling.machinery.scheme import Resource
 
 FOREGROUND = "foregroundDeletion"

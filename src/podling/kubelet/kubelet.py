@@ -40,18 +40,18 @@ from podling.kubelet.node.node_agent import NodeAgent
 from podling.kubelet.node.node_pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
 from podling.kubelet.node.node_status import NodeHealth, capacity, internal_ips, node_addresses
 from podling.kubelet.observation import Observer
+from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.housekeeping import Housekeeper
 from podling.kubelet.pods.mirror_pods import MirrorPods
 from podling.kubelet.pods.pod_source import PodSource, PodView
 from podling.kubelet.pods.pod_workers import PodWorkers
 from podling.kubelet.pods.resizer import Resizer
-from podling.kubelet.pods.services import PodServices
 from podling.kubelet.pods.static_pods import StaticPods
 from podling.kubelet.probes.prober import Prober
 from podling.kubelet.status.status import Verdict
 from podling.kubelet.status.status_manager import StatusManager
 from podling.kubelet.timed_runtime import TimedRuntime
-from podling.kubelet.volumes.manager import VolumeManager
+from podling.kubelet.volumes.volume_manager import VolumeManager
 from podling.machinery.pods import is_static
 from podling.machinery.quantity import value
 from podling.runtime.base import ContainerEventType

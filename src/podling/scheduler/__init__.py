@@ -2,8 +2,8 @@
 
 Here belongs the path of a pending pod: the queue it waits in, the columns that describe the nodes, the
 plugins that filter and score them (``plugins``, one file each, under Kubernetes' names), preemption, and
-the loop that binds. Deciding is plain functions over the cache and the pod; only ``loop`` talks to the API.
-Running pods, and evicting them for any other reason than preemption, does not belong here.
+the loop that binds. Deciding is plain functions over the cache and the pod; only ``scheduling_loop`` talks to
+the API. Running pods, and evicting them for any other reason than preemption, does not belong here.
 
 Importing ``podling.scheduler.scheduler`` is cheap; numpy is loaded when the scheduler starts.
 """

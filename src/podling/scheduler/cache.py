@@ -21,10 +21,10 @@ from podling.api.core_v1 import Node, Taint
 from podling.machinery.quantity import parse
 from podling.machinery.text_cache import cached_by_text
 from podling.scheduler.columns import ResourceColumns
+from podling.scheduler.default_selectors import Workloads
 from podling.scheduler.labelcolumns import LabelColumns, Mask, Rows
 from podling.scheduler.podfacts import ANY_ADDRESS, HostPort, PodFacts
 from podling.scheduler.podgroups import PodGroups
-from podling.scheduler.workloads import Workloads
 
 _INITIAL_CAPACITY = 16
 

@@ -11,7 +11,7 @@ from podling.client.informer_factory import InformerFactory
 from podling.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from podling.scheduler.loop import SchedulingLoop
+    from podling.scheduler.scheduling_loop import SchedulingLoop
 
 DEFAULT_NAME = "default-scheduler"
 
@@ -35,7 +35,7 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedule until cancelled. Decides nothing before all informers hold their first list."""
-        from podling.scheduler.loop import SchedulingLoop
+        from podling.scheduler.scheduling_loop import SchedulingLoop
 
         if self._loop is None:
             self._loop = SchedulingLoop(self._client, self._informers, self._recorder, self.name)

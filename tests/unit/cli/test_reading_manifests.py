@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from podling.cli.common_options import Failure
 from podling.cli.manifests import read
-from podling.cli.options import Failure
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: main, image: x}]}\n"
 

@@ -11,7 +11,7 @@ from podling.api.core_v1 import HostPathVolumeSource, PersistentVolume, Persiste
 from podling.api.meta_v1 import ObjectMeta
 from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryUnusable
 from podling.cluster.identity import FILE, Standing
-from podling.cluster.nodes import end_all_containers
+from podling.cluster.local_nodes import end_all_containers
 from podling.cluster.relocation import NEW_IDENTITY, VOLUMES_PREFIX, moved_volume, settle
 from podling.controllers.volumes.directory_provisioner import PROVISIONER
 from podling.machinery.encoding import codec

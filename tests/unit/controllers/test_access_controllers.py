@@ -13,7 +13,7 @@ from podling.api.rbac_v1 import AggregationRule, ClusterRole, PolicyRule
 from podling.controllers.auth.clusterrole_aggregation import ClusterRoleAggregationController
 from podling.controllers.auth.service_account_tokens import ServiceAccountTokensController
 from podling.controllers.base import ControllerContext
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 

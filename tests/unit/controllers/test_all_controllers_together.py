@@ -21,7 +21,7 @@ from podling.api.core_v1 import (
 from podling.api.discovery_v1 import EndpointSlice
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.registry import NAMES, controller, controllers
 from podling.testing import ControlPlane
 from tests.support.control_loops import make_ready, pod, running

@@ -9,6 +9,7 @@ import pytest
 from podling.api.core_v1 import ConfigMap, Namespace, Node, Secret
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.client.base import ApiObject
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.garbage_collector import (
     Delete,
     DropReferences,
@@ -19,7 +20,6 @@ from podling.controllers.garbage_collector import (
     Standing,
     judge,
 )
-from podling.controllers.manager import ControllerManager
 from podling.testing import ControlPlane
 from tests.support.control_loops import running, told
 

@@ -11,7 +11,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.controllers.auth.root_ca import RootCAController
 from podling.controllers.auth.service_account import ServiceAccountController
 from podling.controllers.base import ControllerContext
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 

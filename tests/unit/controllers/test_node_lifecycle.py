@@ -10,7 +10,7 @@ from podling.api.coordination_v1 import Lease, LeaseSpec
 from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Client
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.nodes.node_lifecycle import NodeLifecycleController
 from podling.machinery.conditions import find
 from podling.testing import ControlPlane

@@ -20,8 +20,8 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.scheduling_v1 import PriorityClass
-from podling.controllers.manager import ControllerManager
-from podling.controllers.ownership import controller_of
+from podling.controllers.controller_manager import ControllerManager
+from podling.controllers.owner_references import controller_of
 from podling.controllers.pod_state import deletion_cost, removal_order
 from podling.controllers.workloads.replicaset import ReplicaSetController
 from podling.sim.loop import EPOCH

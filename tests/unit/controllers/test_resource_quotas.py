@@ -18,7 +18,7 @@ from podling.api.core_v1 import (
     Service,
 )
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.resource_quota import ResourceQuotaController, counted_resource
 from podling.machinery.scheme import resource_of
 from podling.testing import ControlPlane

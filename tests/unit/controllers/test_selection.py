@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podling.controllers.enabled_controllers import ALIASES, NOT_HERE, enabled_names, entries_of, problems
 from podling.controllers.registry import NAMES
-from podling.controllers.selection import ALIASES, NOT_HERE, enabled_names, entries_of, problems
 
 ALL = set(NAMES)
 

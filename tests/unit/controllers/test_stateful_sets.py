@@ -23,7 +23,7 @@ from podling.api.core_v1 import (
     VolumeResourceRequirements,
 )
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.statefulset import StatefulSetController
 from podling.testing import ControlPlane
 from tests.support.control_loops import make_ready, running, set_phase, told

@@ -8,7 +8,7 @@ import pytest
 from msgspec import to_builtins
 
 from podling.api.core_v1 import Node, Pod, Toleration
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.nodes.taint_eviction import TaintEvictionController
 from podling.machinery.conditions import find
 from podling.testing import ControlPlane

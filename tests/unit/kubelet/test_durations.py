@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podling.kubelet.durations import go_duration
+from podling.machinery.durations import go_duration
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from podling.api.certificates_v1 import CertificateSigningRequest
 from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
 from podling.apiserver.auth.authz import MASTERS
 from podling.apiserver.auth.rbac import Attributes
-from podling.machinery.certificates import pem_of, wanted
+from podling.machinery.certificate_requests import pem_of, wanted
 from podling.machinery.scheme import Resource
 
 GROUP, RESOURCE = "certificates.k8s.io", "certificatesigningrequests"

@@ -14,7 +14,7 @@ from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
 from podling.apiserver.admission.node_pods import check_pod
 from podling.apiserver.kinds.common.differences import describe
 from podling.apiserver.kinds.common.filling import change
-from podling.machinery.certificates import pem_of, wanted
+from podling.machinery.certificate_requests import pem_of, wanted
 from podling.machinery.errors import not_found
 from podling.machinery.scheme import Resource
 

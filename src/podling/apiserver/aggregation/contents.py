@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status
-from podling.apiserver.aggregation.services import Aggregation
+from podling.apiserver.aggregation.api_services import Aggregation
 from podling.client.requests import User
 from podling.machinery import errors
 from podling.machinery.encoding import codec

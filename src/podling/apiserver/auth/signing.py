@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from podling import clock, ids
 from podling.apiserver.auth.pki import BACKDATED, CERTIFICATE_VALIDITY, Pki
-from podling.machinery.certificates import request_block
+from podling.machinery.certificate_requests import request_block
 
 if TYPE_CHECKING:
     from cryptography import x509

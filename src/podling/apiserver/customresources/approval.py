@@ -11,7 +11,7 @@ from enum import Enum
 from urllib.parse import urlsplit
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition, CustomResourceDefinitionStatus
-from podling.apiserver.customresources.names import with_condition
+from podling.apiserver.customresources.definition_names import with_condition
 
 APPROVAL = "api-approved.kubernetes.io"
 CONFORMANT = "KubernetesAPIApprovalPolicyConformant"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from podling.apiserver.customresources import values
+from podling.apiserver.customresources import value_validation
 from podling.apiserver.customresources.completion import pruned
 from podling.apiserver.customresources.object_checks import embedded_errors
 from podling.apiserver.customresources.rule_evaluation import default_rule_errors
@@ -41,7 +41,7 @@ def _errors(where: Path, default: Any, schema: Schema) -> Errors:
     if dropped:
         errors.append(fields.invalid(where, default, "must not have unknown fields"))
     found = embedded_errors(default, schema, where)
-    found = found or [_at(where, each) for each in values.validate(default, schema.plain)]
+    found = found or [_at(where, each) for each in value_validation.validate(default, schema.plain)]
     return errors + (found or default_rule_errors(where, default, schema))
 
 

@@ -25,12 +25,12 @@ from podling.api.apiextensions_v1 import (
 )
 from podling.apiserver.customresources import go_names
 from podling.apiserver.customresources.approval import APPROVAL, Approval, approval
+from podling.apiserver.customresources.definition_names import ESTABLISHED
 from podling.apiserver.customresources.definition_parts import (
     column_errors,
     selectable_errors,
     subresource_errors,
 )
-from podling.apiserver.customresources.names import ESTABLISHED
 from podling.apiserver.customresources.schema_validation import schema_errors
 from podling.apiserver.customresources.structural import schema_of
 from podling.apiserver.customresources.structural_validation import unsupported

@@ -18,7 +18,7 @@ from podling.api.apiextensions_v1 import CustomResourceDefinition, CustomResourc
 from podling.apiserver.background_tasks import changed, keep_at
 from podling.apiserver.customresources.approval import with_approval
 from podling.apiserver.customresources.catalogue import Catalogue
-from podling.apiserver.customresources.names import (
+from podling.apiserver.customresources.definition_names import (
     CLEANUP_FINALIZER,
     TERMINATING,
     named,

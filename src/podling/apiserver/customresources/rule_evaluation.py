@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podling.apiserver.customresources import values
+from podling.apiserver.customresources import value_validation
 from podling.apiserver.customresources.field_paths import resolved
 from podling.apiserver.customresources.structural import LIST_TYPE, RULES, Schema
 from podling.machinery import fields
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 MESSAGE_MAX = 5 * 1024
 """The most bytes of a message that an expression makes; a longer one is not used."""
-_MISSING = values.ABSENT
+_MISSING = value_validation.ABSENT
 _NEVER_KEPT = ("apiVersion", "kind")
 """Of these whole objects may not stay as wrong as they are: they may have been those of another version."""
 _REASONS = {
@@ -231,9 +231,12 @@ class _Asking:
                         below = replace(below, around=(item, _MISSING))
                     self.walk(inner, below)
         elif isinstance(value, list) and node.items is not None:
-            known, keyed = values.items_by_key(old, schema.plain), schema.plain.get(LIST_TYPE) == "map"
+            known, keyed = (
+                value_validation.items_by_key(old, schema.plain),
+                schema.plain.get(LIST_TYPE) == "map",
+            )
             for index, item in enumerate(value):
-                before = known.get(values.item_key(item, schema.plain), _MISSING)
+                before = known.get(value_validation.item_key(item, schema.plain), _MISSING)
                 at = place.path.index(index)
                 self.walk(node.items, place.below(at, item, before, comparable=keyed))
 

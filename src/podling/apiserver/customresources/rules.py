@@ -19,10 +19,10 @@ from podling.api.apiextensions_v1 import (
 )
 from podling.api.autoscaling_v1 import Scale, ScaleSpec, ScaleStatus
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.customresources import object_checks, printing, values
+from podling.apiserver.customresources import object_checks, printing, value_validation
 from podling.apiserver.customresources.completion import RootSchema
+from podling.apiserver.customresources.definition_names import TERMINATING
 from podling.apiserver.customresources.json_paths import JsonPath
-from podling.apiserver.customresources.names import TERMINATING
 from podling.apiserver.customresources.rule_evaluation import SchemaRules
 from podling.apiserver.customresources.structural import schema_of
 from podling.apiserver.customresources.versions import priority
@@ -128,7 +128,9 @@ class CustomRules(KindRules[CustomObject]):
             return [fields.invalid(Path("kind"), obj.kind, f"must be {names.kind}")]
         plain, root, whole = full_plain(obj), self.served.schema.root, context.subresource != "status"
         before = None if old is None else full_plain(old)
-        found = values.validate(plain, root.plain, old=values.ABSENT if before is None else before)
+        found = value_validation.validate(
+            plain, root.plain, old=value_validation.ABSENT if before is None else before
+        )
         if self._scale is not None:
             found += object_checks.scale_errors(obj.content, self._scale, spec=whole)
         found += object_checks.embedded_errors(plain, root, Path()) if whole else []

@@ -18,7 +18,7 @@ from podling.client.runner import AwaitChange, NotYet
 from podling.controllers.auth import certificate_rules as rules
 from podling.controllers.auth.certificate_rules import Recognized
 from podling.controllers.base import Controller, ControllerContext
-from podling.machinery.certificates import pem_of, wanted
+from podling.machinery.certificate_requests import pem_of, wanted
 
 
 class CertificateApprovingController(Controller):

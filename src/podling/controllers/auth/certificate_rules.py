@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, structs
 
 from podling.api.certificates_v1 import CertificateSigningRequest, CertificateSigningRequestCondition
-from podling.machinery.certificates import Wanted, pem_of
+from podling.machinery.certificate_requests import Wanted, pem_of
 
 CLIENT = "kubernetes.io/kube-apiserver-client"
 KUBELET_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet"

@@ -20,7 +20,7 @@ from podling.client.base import Key
 from podling.client.runner import AwaitChange
 from podling.controllers.auth import certificate_rules as rules
 from podling.controllers.base import Controller, ControllerContext
-from podling.machinery.certificates import pem_of, wanted
+from podling.machinery.certificate_requests import pem_of, wanted
 
 
 class Signer(Protocol):

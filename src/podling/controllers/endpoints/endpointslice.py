@@ -19,7 +19,7 @@ from podling.controllers.endpoints import endpoint_rules as rules
 from podling.controllers.endpoints.service_pods import ServicePodsController
 from podling.controllers.endpoints.slice_changes import carry_out
 from podling.controllers.endpoints.slice_rules import Owner, arrange
-from podling.controllers.ownership import controller_reference
+from podling.controllers.owner_references import controller_reference
 from podling.controllers.pod_index import BY_NODE, index_pods_by_node, pods_with
 from podling.controllers.refusals import is_namespace_terminating
 from podling.machinery.errors import ApiError

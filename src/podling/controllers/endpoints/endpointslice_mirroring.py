@@ -18,7 +18,7 @@ from podling.controllers.children import Children
 from podling.controllers.endpoints.endpoint_rules import MANAGED_BY, SERVICE_NAME
 from podling.controllers.endpoints.slice_changes import carry_out
 from podling.controllers.endpoints.slice_rules import Changes, Desired, Owner, arrange, identity
-from podling.controllers.ownership import controller_reference
+from podling.controllers.owner_references import controller_reference
 from podling.controllers.refusals import is_namespace_terminating
 from podling.machinery.errors import ApiError
 

@@ -14,7 +14,7 @@ from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import Key
 from podling.client.runner import AwaitChange
 from podling.controllers.base import Controller, ControllerContext
-from podling.controllers.ownership import controller_reference, is_controlled_by
+from podling.controllers.owner_references import controller_reference, is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
 from podling.machinery.errors import ApiError, is_already_exists, is_not_found
 

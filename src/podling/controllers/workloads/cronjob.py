@@ -21,7 +21,7 @@ from podling.client.informer import revision_number
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import Children
-from podling.controllers.ownership import is_controlled_by
+from podling.controllers.owner_references import is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads import cronjob_rules as rules

@@ -13,7 +13,7 @@ from msgspec import Struct
 from podling.api.batch_v1 import CronJob, Job, JobCondition
 from podling.api.core_v1 import ObjectReference
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.ownership import controller_reference
+from podling.controllers.owner_references import controller_reference
 from podling.machinery.cron import Schedule, ScheduleError
 from podling.machinery.moments import shifted
 

@@ -25,7 +25,7 @@ from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_NAMESPACE, Children, child_selector, namespace_index
-from podling.controllers.ownership import controller_reference, is_controlled_by
+from podling.controllers.owner_references import controller_reference, is_controlled_by
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status
 from podling.controllers.template_hash import template_hash

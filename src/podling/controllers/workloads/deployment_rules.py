@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from podling.api.apps_v1 import Deployment, ReplicaSet
 from podling.api.core_v1 import Pod, PodTemplateSpec
-from podling.controllers.ownership import controller_of
+from podling.controllers.owner_references import controller_of
 from podling.controllers.workloads.int_or_percent import scaled
 from podling.machinery.numbers import INT32_MAX, INT64_MAX, natural
 from podling.machinery.pods import is_terminal

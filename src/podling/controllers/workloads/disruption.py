@@ -25,7 +25,7 @@ from podling.client.base import Key
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_NAMESPACE, namespace_index
-from podling.controllers.ownership import controller_of, resource_named
+from podling.controllers.owner_references import controller_of, resource_named
 from podling.controllers.pod_index import index_pods_by_label, pods_with
 from podling.controllers.status_writes import write_status
 from podling.controllers.workloads import disruption_rules as rules

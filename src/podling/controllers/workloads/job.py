@@ -24,7 +24,7 @@ from podling.client.base import Key, key_of
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import Children, child_selector
-from podling.controllers.ownership import controller_of
+from podling.controllers.owner_references import controller_of
 from podling.controllers.pod_state import is_active, is_terminating, removal_order
 from podling.controllers.refusals import is_namespace_terminating
 from podling.controllers.status_writes import write_status

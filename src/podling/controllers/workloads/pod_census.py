@@ -15,7 +15,7 @@ from enum import IntFlag
 from podling.api.core_v1 import Pod
 from podling.client.informer import Informer
 from podling.controllers.children import BY_CONTROLLER
-from podling.controllers.ownership import controller_of
+from podling.controllers.owner_references import controller_of
 from podling.controllers.pod_state import is_active, is_terminating
 from podling.machinery.pods import is_ready
 from podling.machinery.selectors import LabelSelector

@@ -11,7 +11,7 @@ from podling.api.core_v1 import Pod, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import ApiObject, Client, Unreachable
 from podling.client.events import EventRecorder
-from podling.controllers.ownership import controller_reference
+from podling.controllers.owner_references import controller_reference
 from podling.controllers.refusals import is_namespace_terminating
 from podling.machinery.errors import ApiError, is_not_found
 from podling.machinery.names import dns_subdomain_errors

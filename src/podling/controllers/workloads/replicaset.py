@@ -27,7 +27,7 @@ from podling.client.informer import Informer
 from podling.client.runner import AwaitChange, RequeueAfter
 from podling.controllers.base import Controller, ControllerContext
 from podling.controllers.children import BY_CONTROLLER, Children, child_selector, controller_index
-from podling.controllers.ownership import controller_of
+from podling.controllers.owner_references import controller_of
 from podling.controllers.pod_state import (
     is_active,
     is_available,

@@ -16,7 +16,7 @@ from podling.api.core_v1 import PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.client.base import ApiObject, Client, Key, key_of
 from podling.controllers.children import Children
-from podling.controllers.ownership import controller_reference, is_controlled_by
+from podling.controllers.owner_references import controller_reference, is_controlled_by
 from podling.controllers.template_hash import template_hash
 from podling.machinery.encoding import codec, plain
 from podling.machinery.errors import ApiError, is_already_exists, unless_gone

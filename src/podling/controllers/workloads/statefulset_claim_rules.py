@@ -15,7 +15,7 @@ from podling.api.apps_v1 import StatefulSet
 from podling.api.core_v1 import PersistentVolumeClaim, Pod
 from podling.api.meta_v1 import OwnerReference
 from podling.client.base import ApiObject
-from podling.controllers.ownership import controller_of, controller_reference, without_owners
+from podling.controllers.owner_references import controller_of, controller_reference, without_owners
 from podling.controllers.workloads.statefulset_rules import View, claim_name
 
 

@@ -24,7 +24,7 @@ from podling.kubelet.failures import MissingReference, StartFailure
 from podling.kubelet.labels import container_annotations, container_labels
 from podling.kubelet.references import References
 from podling.kubelet.resources import container_resources
-from podling.kubelet.volumes.manager import VolumeManager
+from podling.kubelet.volumes.volume_manager import VolumeManager
 from podling.runtime.base import ContainerSpec, Mount
 from podling.runtime.image_service import Image
 

@@ -18,9 +18,9 @@ from podling.api.core_v1 import Container, Pod
 from podling.kubelet.backoff import RESET_AFTER, BackoffEntry, BackoffPolicy, next_entry
 from podling.kubelet.containers.credentials import Keyring
 from podling.kubelet.deps import KubeletDeps
-from podling.kubelet.durations import go_duration
 from podling.kubelet.failures import StartFailure
 from podling.kubelet.pod_spec import field_path
+from podling.machinery.durations import go_duration
 from podling.runtime.failures import ImageFailure
 from podling.runtime.image_service import Image
 

@@ -34,7 +34,7 @@ from podling.kubelet.node.node_pressure import (
 )
 from podling.kubelet.node.node_usage import node_left
 from podling.kubelet.pods.cleanup import remove_everything
-from podling.kubelet.pods.services import PodServices
+from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import Finished, Syncing
 from podling.kubelet.status.conditions import DISRUPTION_TARGET

@@ -14,7 +14,7 @@ from podling.api.core_v1 import Pod
 from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.log_rotation import remove_log_files
 from podling.kubelet.observation import PodObservation
-from podling.kubelet.pods.services import PodServices
+from podling.kubelet.pods.collaborators import PodServices
 from podling.runtime.base import Container, ContainerState, KeepsLogs, Runtime
 from podling.runtime.failures import NotFound
 

@@ -16,7 +16,7 @@ from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.observation import PodObservation
-from podling.kubelet.pods.services import PodServices
+from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import ORPHAN_GRACE_SECONDS
 from podling.runtime.failures import RuntimeFailure

@@ -13,14 +13,14 @@ from msgspec import structs
 from podling import clock
 from podling.api.core_v1 import Pod, PodStatus
 from podling.kubelet.backoff import BackoffTable
-from podling.kubelet.containers.messages import termination_message
+from podling.kubelet.containers.termination_messages import termination_message
 from podling.kubelet.lives import note_changes
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pods.admission import occupant
+from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.pod_sync import error_retry
 from podling.kubelet.pods.resize import DEFERRED, ResizePlan, desired_resources, retry_order
 from podling.kubelet.pods.resizer import Resize
-from podling.kubelet.pods.services import PodServices
 from podling.kubelet.status.container_statuses import ContainerFacts
 from podling.kubelet.status.status import PodFacts, Verdict, pod_status
 from podling.kubelet.status.status_merge import terminated_status

@@ -23,17 +23,17 @@ from podling.kubelet.containers.images import ImageUnavailable, Wanted
 from podling.kubelet.containers.runtime_class import missing_handler
 from podling.kubelet.containers.sandbox_spec import HostnameTooLong, sandbox_spec
 from podling.kubelet.containers.termination import Order
-from podling.kubelet.durations import go_duration
 from podling.kubelet.failures import StaleVolume, StartFailure, VolumeFailure, os_text, rpc_text
 from podling.kubelet.observation import PodObservation
 from podling.kubelet.pod_spec import ephemeral_target, field_path, pod_text
 from podling.kubelet.pods.actions import Held, PodPlan
-from podling.kubelet.pods.services import PodServices
+from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.status.container_statuses import WaitingReason, default_waiting
 from podling.kubelet.status.slow_calls import SlowCalls
 from podling.kubelet.status.worker_memory import PodMemory
 from podling.kubelet.volumes.base import VolumeFacts
-from podling.kubelet.volumes.manager import retry_seconds
+from podling.kubelet.volumes.volume_manager import retry_seconds
+from podling.machinery.durations import go_duration
 from podling.machinery.pods import is_sidecar
 from podling.runtime.base import ContainerState, Sandbox
 from podling.runtime.failures import NotFound, RuntimeFailure

@@ -18,9 +18,9 @@ from podling.client.base import Key, key_of
 from podling.kubelet.config import KubeletConfig
 from podling.kubelet.node.node_pressure import pressure_refusal
 from podling.kubelet.pods.admission import Occupant, Waiting, admit, occupant
+from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.preemption import PREEMPTED, Candidate, victims
 from podling.kubelet.pods.resize import Pending, resize_refusal
-from podling.kubelet.pods.services import PodServices
 from podling.kubelet.pods.worker import PodWorker
 from podling.kubelet.pods.worker_state import Syncing
 from podling.kubelet.status.status import Verdict

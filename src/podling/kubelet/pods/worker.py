@@ -24,9 +24,9 @@ from podling.kubelet.pods.actions import PodPlan, plan_pod
 from podling.kubelet.pods.active_deadline import active_until, deadline_verdict
 from podling.kubelet.pods.admission import Waiting
 from podling.kubelet.pods.cleanup import release_resources, remove_dead, remove_everything
+from podling.kubelet.pods.collaborators import PodServices
 from podling.kubelet.pods.pod_record import PodRecord
 from podling.kubelet.pods.pod_sync import Pass, PodSync, error_retry
-from podling.kubelet.pods.services import PodServices
 from podling.kubelet.pods.worker_state import (
     Demand,
     Finished,
@@ -39,7 +39,7 @@ from podling.kubelet.pods.worker_state import (
 )
 from podling.kubelet.status.phase import TERMINAL_PHASES
 from podling.kubelet.status.status import Verdict, rejected_status
-from podling.kubelet.volumes.manager import retry_seconds
+from podling.kubelet.volumes.volume_manager import retry_seconds
 from podling.machinery.errors import ApiError
 from podling.machinery.pods import is_terminal
 from podling.runtime.failures import RuntimeFailure

@@ -10,8 +10,8 @@ import errno
 import os
 import resource
 
-from podling.kubelet.durations import go_duration
 from podling.kubelet.version import USER_AGENT_VERSION
+from podling.machinery.durations import go_duration
 
 METHOD = "/grpc.health.v1.Health/Check"
 STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")

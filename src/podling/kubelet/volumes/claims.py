@@ -12,8 +12,8 @@ from podling.api.core_v1 import PersistentVolume, PersistentVolumeClaim, Pod, Vo
 from podling.kubelet.blocking import blocking_for_pod
 from podling.kubelet.failures import VolumeFailure
 from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumeTools
+from podling.kubelet.volumes.fs_group import set_ownership
 from podling.kubelet.volumes.host_path import check_host_path
-from podling.kubelet.volumes.ownership import set_ownership
 from podling.machinery.errors import ApiError
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from podling.api.core_v1 import EmptyDirVolumeSource, Pod, Volume
 from podling.kubelet.failures import VolumeFailure
 from podling.kubelet.volumes.base import Mounted, VolumeFacts, VolumeTools
+from podling.kubelet.volumes.fs_group import set_ownership
 from podling.kubelet.volumes.mounting import is_mount_point, mount_hugetlbfs, mount_tmpfs
-from podling.kubelet.volumes.ownership import set_ownership
 from podling.machinery.pods import pod_limits
 from podling.machinery.quantity import value
 

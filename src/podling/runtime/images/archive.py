@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from podling.files.space import Space
 from podling.runtime.base import ImageFailure
-from podling.runtime.images import formats
+from podling.runtime.images import image_documents
 from podling.runtime.images.compression import decompressed, is_compressed
 from podling.runtime.images.tar import Entry, TarStream
 
@@ -45,7 +45,7 @@ class Found(Struct, frozen=True, kw_only=True):
     """One image of an archive."""
 
     configuration: bytes
-    document: formats.ImageDocument
+    document: image_documents.ImageDocument
     names: tuple[str, ...] = ()
     manifest_digest: str = ""
     """Empty for a docker archive, which has no manifests of its own."""
@@ -54,7 +54,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def opened(path: Path, platform: formats.Platform, scratch: Path) -> Iterator[list[Found]]:
+def opened(path: Path, platform: image_documents.Platform, scratch: Path) -> Iterator[list[Found]]:
     """The images of the archive at ``path``; layers can be opened inside the context.
 
     Raises ``ImageFailure`` when it is no image archive.
@@ -131,7 +131,7 @@ class _Reader:
 
     def read(self, name: str) -> bytes:
         with self.open(name) as content:
-            data = formats.read_document(content, name)
+            data = image_documents.read_document(content, name)
         self._documents_left -= len(data)
         if self._documents_left < 0:
             raise ImageFailure("the image archive's documents are too long together")
@@ -182,12 +182,12 @@ class _Part(io.RawIOBase):
 
 def _docker(reader: _Reader) -> list[Found]:
     found = []
-    for entry in formats.decode_docker(reader.read("manifest.json")):
+    for entry in image_documents.decode_docker(reader.read("manifest.json")):
         configuration = reader.read(entry.config)
         found.append(
             Found(
                 configuration=configuration,
-                document=formats.decode_image(configuration),
+                document=image_documents.decode_image(configuration),
                 names=tuple(entry.repo_tags or ()),
                 layers=tuple(_opener(reader.open, name) for name in entry.layers),
             )
@@ -200,18 +200,18 @@ def _opener(open_: Callable[[str], BinaryIO], name: str) -> Opener:
 
 
 def _layout(
-    read: Callable[[str], bytes], open_: Callable[[str], BinaryIO], platform: formats.Platform
+    read: Callable[[str], bytes], open_: Callable[[str], BinaryIO], platform: image_documents.Platform
 ) -> list[Found]:
     """An OCI layout: every entry of its index, nested indexes resolved for ``platform``."""
     found = []
-    for descriptor in formats.decode_manifest(read("index.json")).manifests or ():
+    for descriptor in image_documents.decode_manifest(read("index.json")).manifests or ():
         name = _annotated_name(descriptor.annotations or {})
-        manifest = formats.decode_manifest(_blob(read, descriptor.digest))
-        for _ in range(formats.INDEX_DEPTH_MAX):
+        manifest = image_documents.decode_manifest(_blob(read, descriptor.digest))
+        for _ in range(image_documents.INDEX_DEPTH_MAX):
             if manifest.manifests is None:
                 break
-            chosen = formats.choose_platform(manifest.manifests, platform)
-            manifest = formats.decode_manifest(_blob(read, chosen.digest))
+            chosen = image_documents.choose_platform(manifest.manifests, platform)
+            manifest = image_documents.decode_manifest(_blob(read, chosen.digest))
         found.append(_from_manifest(read, open_, manifest, descriptor.digest, name))
     return found
 
@@ -225,7 +225,7 @@ def _annotated_name(annotations: Mapping[str, str]) -> str:
 def _from_manifest(
     read: Callable[[str], bytes],
     open_: Callable[[str], BinaryIO],
-    manifest: formats.Manifest,
+    manifest: image_documents.Manifest,
     digest: str,
     name: str,
 ) -> Found:
@@ -234,7 +234,7 @@ def _from_manifest(
     configuration = _blob(read, manifest.config.digest)
     return Found(
         configuration=configuration,
-        document=formats.decode_image(configuration),
+        document=image_documents.decode_image(configuration),
         names=(name,) if name else (),
         manifest_digest=digest,
         layers=tuple(_opener(open_, _blob_path(layer.digest)) for layer in manifest.layers),
@@ -263,7 +263,7 @@ def pulled(directory: Path, digest: str) -> Found:
 
     def read(name: str) -> bytes:
         with path(name).open("rb") as file:
-            return formats.read_document(file, name)
+            return image_documents.read_document(file, name)
 
-    manifest = formats.decode_manifest(read("manifest.json"))
+    manifest = image_documents.decode_manifest(read("manifest.json"))
     return _from_manifest(read, lambda name: path(name).open("rb"), manifest, digest, "")

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podling.runtime.base import Image
-from podling.runtime.images.formats import RunConfig
+from podling.runtime.images.image_documents import RunConfig
 
 
 class ImageRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):

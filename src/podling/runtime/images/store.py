@@ -30,8 +30,8 @@ import msgspec
 from podling import ids
 from podling.files.trees import remove_tree
 from podling.runtime.base import Credentials, Image, ImageFailure, NotFound
-from podling.runtime.images import archive, formats, names, records, registry
-from podling.runtime.images.host import HOST_IMAGE, build_host_image
+from podling.runtime.images import archive, image_documents, image_names, pulls, records
+from podling.runtime.images.host_image import HOST_IMAGE, build_host_image
 from podling.runtime.images.records import Catalog, Hold, ImageContent, ImageRecord
 from podling.runtime.images.unpack import unpack
 from podling.runtime.oci.threads import in_thread
@@ -61,7 +61,10 @@ class ImageStore:
         record = self._find(name)
         if record is None:
             return None
-        local = not names.image_id(name) and names.parse(name).full in (*record.loaded, HOST_IMAGE)
+        local = not image_names.image_id(name) and image_names.parse(name).full in (
+            *record.loaded,
+            HOST_IMAGE,
+        )
         return replace(records.as_image(record), local=local)
 
     async def list_images(self) -> tuple[Image, ...]:
@@ -71,19 +74,19 @@ class ImageStore:
         )
 
     async def pull(self, name: str, credentials: Sequence[Credentials] = (), *, platform: str = "") -> Image:
-        reference = names.parse(name)
+        reference = image_names.parse(name)
         if reference.full == HOST_IMAGE:
             return records.as_image(self._loaded()[self._host().id])
-        wanted = formats.parse_platform(platform, architecture())
+        wanted = image_documents.parse_platform(platform, architecture())
         scratch = self._scratch()
         try:
-            remote = await registry.resolve(reference, credentials, wanted)
+            remote = await pulls.resolve(reference, credentials, wanted)
             have = self._loaded().get(remote.config_digest)
             tags = () if reference.digest else (reference.full,)
             digests = (reference.at(remote.digest),)
             if have is not None:
                 return await self._add(msgspec.structs.replace(have, tags=tags, digests=digests))
-            await registry.fetch(reference, remote, scratch)
+            await pulls.fetch(reference, remote, scratch)
             found = await asyncio.to_thread(archive.pulled, scratch, remote.manifest_digest)
             return await self._keep(found, tags, digests)
         except OSError as error:
@@ -92,8 +95,8 @@ class ImageStore:
             await asyncio.to_thread(_remove, scratch)
 
     async def load(self, archive_path: Path, names_: Sequence[str] = ()) -> tuple[Image, ...]:
-        tags = tuple(names.parse(name).full for name in names_)
-        wanted = formats.Platform(os="linux", architecture=architecture())
+        tags = tuple(image_names.parse(name).full for name in names_)
+        wanted = image_documents.Platform(os="linux", architecture=architecture())
         scratch = self._scratch()
         try:
             with ExitStack() as stack:
@@ -114,7 +117,7 @@ class ImageStore:
             raise NotFound(f"image {name!r} is not here")
         if record.id == self._host().id:
             raise ImageFailure(f"{HOST_IMAGE} is built in and cannot be removed")
-        full = "" if names.image_id(name) else names.parse(name).full
+        full = "" if image_names.image_id(name) else image_names.parse(name).full
         async with self._writing:
             self._save(records.remove(self._loaded(), record.id, full))
         await in_thread(self._sweep)
@@ -177,19 +180,19 @@ class ImageStore:
 
     def _find(self, name: str) -> ImageRecord | None:
         loaded = self._loaded()
-        if id_ := names.image_id(name):
+        if id_ := image_names.image_id(name):
             return loaded.get(id_)
-        reference = names.parse(name)
+        reference = image_names.parse(name)
         if reference.full == HOST_IMAGE:
             return loaded[self._host().id]
         return records.named(loaded, reference.full)
 
     async def _take_in(self, found: archive.Found, tags: tuple[str, ...]) -> Image:
-        own = tuple(names.parse(name).full for name in found.names)
+        own = tuple(image_names.parse(name).full for name in found.names)
         chosen = tags or own
         digests: tuple[str, ...] = ()
         if found.manifest_digest:
-            digests = tuple(names.parse(tag).at(found.manifest_digest) for tag in chosen)
+            digests = tuple(image_names.parse(tag).at(found.manifest_digest) for tag in chosen)
         return await self._keep(found, chosen, digests, loaded=chosen)
 
     async def _keep(
@@ -222,13 +225,13 @@ class ImageStore:
             raise ImageFailure(
                 f"the image is broken: {len(found.layers)} layers, {len(diff_ids)} in its configuration"
             )
-        if len(diff_ids) > formats.LAYERS_MAX:
+        if len(diff_ids) > image_documents.LAYERS_MAX:
             raise ImageFailure(
-                f"the image has {len(diff_ids)} layers, and {formats.LAYERS_MAX} can be joined"
+                f"the image has {len(diff_ids)} layers, and {image_documents.LAYERS_MAX} can be joined"
             )
         size = len(found.configuration)
         for diff_id, open_layer in zip(diff_ids, found.layers, strict=True):
-            if names.image_id(diff_id) != diff_id:
+            if image_names.image_id(diff_id) != diff_id:
                 raise ImageFailure(f"the image names a layer that is none: {diff_id!r}")
             lock = self._unpacking.setdefault(diff_id, asyncio.Lock())
             async with lock:
@@ -236,12 +239,12 @@ class ImageStore:
                     await in_thread(partial(self._unpack_layer, diff_id, open_layer))
             size += int((self._layer(diff_id).parent / "size").read_text())
         return ImageRecord(
-            id=formats.digest(found.configuration),
+            id=image_documents.digest(found.configuration),
             layers=tuple(diff_ids),
             size_bytes=size,
             architecture=found.document.architecture,
             os=found.document.os,
-            config=found.document.config or formats.RunConfig(),
+            config=found.document.config or image_documents.RunConfig(),
         )
 
     def _unpack_layer(self, diff_id: str, open_layer: archive.Opener) -> None:

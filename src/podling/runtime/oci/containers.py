@@ -27,10 +27,10 @@ from podling.runtime.base import (
     NotFound,
     RuntimeFailure,
 )
-from podling.runtime.oci import commands, conmon, messages
+from podling.runtime.oci import commands, conmon, error_messages
 from podling.runtime.oci.cgroups import merged
+from podling.runtime.oci.container_exits import Running
 from podling.runtime.oci.ends import Ends, Locks, report, sweep_process
-from podling.runtime.oci.events import Running
 from podling.runtime.oci.host import Host, birth
 from podling.runtime.oci.prepare import Prepared, prepare
 from podling.runtime.oci.proc_mounts import check_made_mounts, mounts_on_proc
@@ -210,9 +210,9 @@ class Containers:
             self.ends.undone(record)
             return
         await self._drop_sub_paths(record)
-        code, text = messages.START_ERROR_CODE, str(error) or type(error).__name__
+        code, text = error_messages.START_ERROR_CODE, str(error) or type(error).__name__
         if isinstance(error, conmon.CreateFailure):
-            text, code = messages.start_failure(text, self._command(record))
+            text, code = error_messages.start_failure(text, self._command(record))
         now = clock.now()
         self.ends.record(
             replace(
@@ -221,7 +221,7 @@ class Containers:
                 started_at=record.started_at,
                 finished_at=now,
                 exit_code=code,
-                reason=messages.START_ERROR,
+                reason=error_messages.START_ERROR,
                 message=text,
             )
         )

@@ -17,7 +17,7 @@ from podling import clock
 from podling.files.trees import remove_tree
 from podling.runtime.base import ContainerEvent, ContainerEventType, ContainerState
 from podling.runtime.oci import conmon
-from podling.runtime.oci.events import Running
+from podling.runtime.oci.container_exits import Running
 from podling.runtime.oci.host import Host, open_process
 from podling.runtime.oci.processes import wait_for_ends
 from podling.runtime.oci.records import ContainerRecord, Records

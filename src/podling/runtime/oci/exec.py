@@ -26,7 +26,7 @@ from podling import ids
 from podling.cancellation import cancel_and_settle, run_to_end
 from podling.files.trees import remove_tree
 from podling.runtime.base import ExecTimeout, RuntimeFailure, Streams
-from podling.runtime.oci import commands, linux, messages
+from podling.runtime.oci import commands, error_messages, linux
 from podling.runtime.oci.console import Console
 from podling.runtime.oci.host import Host, birth
 from podling.runtime.oci.records import ContainerRecord
@@ -281,7 +281,7 @@ class _Exec:
             text = str(msgspec.json.decode(last)["msg"])
         except (OSError, IndexError, KeyError, msgspec.MsgspecError):
             text = "exec failed"
-        return messages.start_failure(text, self._command[0])[0]
+        return error_messages.start_failure(text, self._command[0])[0]
 
     def _task(self, work: Awaitable[None]) -> asyncio.Task[None]:
         task = asyncio.ensure_future(work)

@@ -27,9 +27,9 @@ from podling.runtime.oci import host_files, leftovers
 from podling.runtime.oci.attach import attach_container, reopen_log
 from podling.runtime.oci.capabilities import available_here
 from podling.runtime.oci.cgroups import Cgroups
+from podling.runtime.oci.container_exits import ExitWatch
 from podling.runtime.oci.containers import Containers
 from podling.runtime.oci.detect import CgroupMode, Choice, choose, gather
-from podling.runtime.oci.events import ExitWatch
 from podling.runtime.oci.exec import exec_in_container
 from podling.runtime.oci.host import Host
 from podling.runtime.oci.layer_sizes import LayerSizes

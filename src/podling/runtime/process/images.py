@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from podling.runtime.base import Credentials, Image, ImageFailure, NotFound
-from podling.runtime.images.names import image_id, parse
+from podling.runtime.images.image_names import image_id, parse
 from podling.runtime.images.records import Catalog, ImageRecord, add, as_image, named, remove
 from podling.runtime.platform import architecture
 from podling.runtime.process.plan import Defaults
@@ -114,17 +114,17 @@ def _named_record(full: str) -> ImageRecord:
 
 def _read_archive(archive: Path) -> list[ImageRecord]:
     """The images of an archive without their layers. Raises ``ImageFailure``."""
-    from podling.runtime.images import formats
+    from podling.runtime.images import image_documents
     from podling.runtime.images.archive import opened
 
-    wanted = formats.Platform(os="linux", architecture=architecture())
+    wanted = image_documents.Platform(os="linux", architecture=architecture())
     with tempfile.TemporaryDirectory() as scratch, opened(archive, wanted, Path(scratch)) as images:
         return [
             ImageRecord(
-                id=formats.digest(found.configuration),
+                id=image_documents.digest(found.configuration),
                 tags=found.names,
                 loaded=found.names,
-                config=found.document.config or formats.RunConfig(),
+                config=found.document.config or image_documents.RunConfig(),
                 architecture=found.document.architecture,
                 os=found.document.os,
             )

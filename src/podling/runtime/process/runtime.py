@@ -36,7 +36,7 @@ from podling.runtime.base import (
 )
 from podling.runtime.feed import Feeds
 from podling.runtime.oci.threads import in_thread
-from podling.runtime.process import executions, launching, machine, plan, ports, records
+from podling.runtime.process import executions, launching, machine, plan, port_forward, records
 from podling.runtime.process.images import NamedImages
 from podling.runtime.process.member import Member
 from podling.runtime.process.records import Launch, SandboxRecord
@@ -229,7 +229,7 @@ class ProcessRuntime:
     ) -> None:
         if sandbox_id not in self._sandboxes:
             raise NotFound(f'sandbox "{sandbox_id}" not found')
-        await ports.forward(("127.0.0.1", "::1", self._host_ip), port, inbound, send)
+        await port_forward.forward(("127.0.0.1", "::1", self._host_ip), port, inbound, send)
 
     async def update_resources(self, container_id: str, resources: LinuxResources) -> None:
         """Resources are not limited here: there is nothing to change."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from podling import clock
 from podling.runtime.base import Credentials, Image, ImageFailure, NotFound
-from podling.runtime.images.names import image_id, parse
+from podling.runtime.images.image_names import image_id, parse
 from podling.runtime.sim.script import ImageScript, Scenario
 
 

@@ -7,7 +7,7 @@ import pytest
 from podling.api.apiregistration_v1 import ServiceReference
 from podling.api.core_v1 import Service
 from podling.api.discovery_v1 import EndpointSlice
-from podling.apiserver.aggregation.endpoints import unreachable
+from podling.apiserver.aggregation.reachability import unreachable
 from tests.support.manifests import obj
 
 REF = ServiceReference(name="far", namespace="ns", port=443)

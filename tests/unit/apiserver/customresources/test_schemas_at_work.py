@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podling.apiserver.customresources import values
+from podling.apiserver.customresources import value_validation
 from podling.apiserver.customresources.completion import RootSchema
 from podling.apiserver.customresources.structural import schema_of
 from podling.machinery.errors import ApiError
@@ -221,16 +221,16 @@ WRONG: list[tuple[dict[str, Any], Any, str]] = [
 
 @pytest.mark.parametrize(("schema", "value", "text"), WRONG, ids=[row[2] for row in WRONG])
 def test_what_is_refused(schema: dict[str, Any], value: Any, text: str) -> None:
-    assert [str(error) for error in values.validate(value, schema, "s")] == [text]
+    assert [str(error) for error in value_validation.validate(value, schema, "s")] == [text]
 
 
 def test_alternatives_name_the_one_that_came_nearest() -> None:
     schema = {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
-    assert [str(error) for error in values.validate({}, schema, "s")] == [
+    assert [str(error) for error in value_validation.validate({}, schema, "s")] == [
         '<nil>: Invalid value: "": "s" must validate one and only one schema (oneOf). Found none valid',
         "s.a: Required value",
     ]
-    both = values.validate({"a": 1, "b": 1}, schema, "s")
+    both = value_validation.validate({"a": 1, "b": 1}, schema, "s")
     assert [error.detail for error in both] == [
         '"s" must validate one and only one schema (oneOf). Found 2 valid alternatives'
     ]
@@ -238,11 +238,11 @@ def test_alternatives_name_the_one_that_came_nearest() -> None:
 
 def test_every_complaint_is_made() -> None:
     schema = {**STRING, "enum": ["a"], "allOf": [{"maxLength": 3}, {"pattern": "^b"}]}
-    assert [str(error) for error in values.validate(5, schema, "s")] == [
+    assert [str(error) for error in value_validation.validate(5, schema, "s")] == [
         's: Invalid value: "integer": s in body must be of type string: "integer"',
         's: Unsupported value: 5: supported values: "a"',
     ]
-    assert [str(error) for error in values.validate("abcd", schema, "s")] == [
+    assert [str(error) for error in value_validation.validate("abcd", schema, "s")] == [
         "s: Too long: may not be more than 3 bytes",
         "s: Invalid value: \"abcd\": s in body should match '^b'",
         '<nil>: Invalid value: "": "s" must validate all the schemas (allOf). None validated',
@@ -253,11 +253,15 @@ def test_every_complaint_is_made() -> None:
 def test_the_nearest_alternative_is_the_one_that_looks_at_most() -> None:
     deep = {"required": ["b", "c"], "properties": {"a": {"maximum": 1}}}
     schema = {"anyOf": [{"required": ["d"]}, deep]}
-    assert [error.field for error in values.validate({"a": 1}, schema, "s")] == ["<nil>", "s.b", "s.c"]
+    assert [error.field for error in value_validation.validate({"a": 1}, schema, "s")] == [
+        "<nil>",
+        "s.b",
+        "s.c",
+    ]
 
 
 def test_numbers_have_no_formats() -> None:
-    assert values.validate(2**40, {**INTEGER, "format": "int32"}) == []
+    assert value_validation.validate(2**40, {**INTEGER, "format": "int32"}) == []
 
 
 @pytest.mark.parametrize(
@@ -336,4 +340,4 @@ SET = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "stri
 def test_what_did_not_change_may_stay_as_wrong_as_it_is(
     schema: dict[str, Any], old: Any, new: Any, places: list[str]
 ) -> None:
-    assert [error.field for error in values.validate(new, schema, old=old)] == places
+    assert [error.field for error in value_validation.validate(new, schema, old=old)] == places

@@ -23,7 +23,7 @@ from podling.controllers.auth.certificate_approving import CertificateApprovingC
 from podling.controllers.auth.certificate_cleaner import CertificateCleanerController
 from podling.controllers.auth.certificate_rules import refusal
 from podling.controllers.auth.certificate_signing import CertificateSigningController
-from podling.machinery.certificates import wanted
+from podling.machinery.certificate_requests import wanted
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.sim.loop import EPOCH

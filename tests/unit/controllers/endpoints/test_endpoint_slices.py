@@ -23,11 +23,11 @@ from podling.api.core_v1 import (
 )
 from podling.api.discovery_v1 import Endpoint, EndpointSlice
 from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.endpoints import endpoint_rules as rules
 from podling.controllers.endpoints.endpointslice import EndpointSliceController
 from podling.controllers.endpoints.slice_rules import Owner, arrange
-from podling.controllers.manager import ControllerManager
-from podling.controllers.ownership import controller_reference
+from podling.controllers.owner_references import controller_reference
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, pod, running
 

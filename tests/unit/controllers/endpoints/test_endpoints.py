@@ -18,10 +18,10 @@ from podling.api.core_v1 import (
 )
 from podling.api.discovery_v1 import EndpointSlice
 from podling.api.meta_v1 import ObjectMeta
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.endpoints.endpoints import ADDRESSES_MAX, EndpointsController, shortened
 from podling.controllers.endpoints.endpointslice_mirroring import EndpointSliceMirroringController
 from podling.controllers.garbage_collector import GarbageCollectorController
-from podling.controllers.manager import ControllerManager
 from podling.testing import ControlPlane
 from tests.support.control_loops import pod, running
 

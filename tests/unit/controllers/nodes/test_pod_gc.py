@@ -10,7 +10,7 @@ from msgspec import structs
 
 from podling.api.core_v1 import Node, Pod, PodSpec, PodStatus, Taint
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.nodes.pod_gc import PodGCController, missing_nodes, surplus
 from podling.machinery.conditions import find
 from podling.sim.loop import EPOCH

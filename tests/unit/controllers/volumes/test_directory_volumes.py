@@ -16,7 +16,7 @@ from podling.api.core_v1 import (
 from podling.api.meta_v1 import ObjectMeta
 from podling.api.storage_v1 import StorageClass
 from podling.controllers.base import ControllerContext
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.volumes.directory_provisioner import DirectoryProvisionerController
 from podling.controllers.volumes.volume_binder import VolumeBinderController
 from podling.controllers.volumes.volume_folders import NoFolders, VolumeFolders

@@ -22,7 +22,7 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.api.storage_v1 import StorageClass
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.volumes.ephemeral_volume import EphemeralVolumeController
 from podling.controllers.volumes.volume_binder import NO_CLASS, VolumeBinderController
 from podling.controllers.volumes.volume_protection import (

@@ -13,7 +13,7 @@ from podling import clock
 from podling.api.batch_v1 import CronJob, CronJobSpec, CronJobStatus, Job, JobSpec, JobTemplateSpec
 from podling.api.core_v1 import PodSpec, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.cronjob import CronJobController
 from podling.controllers.workloads.cronjob_rules import Due, due
 from podling.machinery.cron import parse

@@ -36,7 +36,7 @@ from podling.api.core_v1 import (
 )
 from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.client.base import Key
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.daemonset import DaemonSetController, FailureBackoff
 from podling.controllers.workloads.daemonset_rules import (
     Belongs,

@@ -17,7 +17,7 @@ from podling.api.apps_v1 import (
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import LabelSelector, ObjectMeta, OwnerReference
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.deployment import DeploymentController
 from podling.controllers.workloads.disruption import DisruptionController
 from podling.controllers.workloads.replicaset import ReplicaSetController

@@ -14,8 +14,8 @@ from podling.api.batch_v1 import Job
 from podling.api.core_v1 import Pod, PodSpec, PodTemplateSpec
 from podling.api.meta_v1 import LabelSelector, ObjectMeta, OwnerReference
 from podling.api.policy_v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
-from podling.controllers.manager import ControllerManager
-from podling.controllers.ownership import controller_reference
+from podling.controllers.controller_manager import ControllerManager
+from podling.controllers.owner_references import controller_reference
 from podling.controllers.workloads.disruption import DisruptionController, StaleDisruptionController
 from podling.controllers.workloads.disruption_rules import Expectation, expectation
 from podling.machinery.conditions import find

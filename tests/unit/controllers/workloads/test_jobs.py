@@ -20,7 +20,7 @@ from podling.api.batch_v1 import (
 )
 from podling.api.core_v1 import Pod
 from podling.api.meta_v1 import ObjectMeta
-from podling.controllers.manager import ControllerManager
+from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.job import JobController
 from podling.controllers.workloads.job_accounting import FINALIZER
 from podling.controllers.workloads.job_indexes import INDEX, Indexes, rule_met

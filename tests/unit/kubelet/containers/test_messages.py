@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podling.kubelet import labels
-from podling.kubelet.containers.messages import join_messages, log_tail, termination_message
+from podling.kubelet.containers.termination_messages import join_messages, log_tail, termination_message
 from podling.runtime.base import Container, ContainerState
 from podling.runtime.process.runtime import ProcessRuntime
 from podling.sim.loop import EPOCH

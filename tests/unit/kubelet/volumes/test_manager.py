@@ -14,8 +14,8 @@ from msgspec import structs
 from podling.api.core_v1 import ConfigMap, Pod, Secret
 from podling.api.meta_v1 import ObjectMeta
 from podling.kubelet.config import KubeletConfig
-from podling.kubelet.volumes.manager import retry_seconds
 from podling.kubelet.volumes.mounting import unmount
+from podling.kubelet.volumes.volume_manager import retry_seconds
 from podling.runtime.sim import Scenario
 from podling.testing import ControlPlane
 from tests.support.kubelet_node import SimNode, pod, sim_node

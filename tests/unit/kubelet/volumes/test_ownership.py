@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podling.kubelet.volumes.ownership import set_ownership
+from podling.kubelet.volumes.fs_group import set_ownership
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="changes owners")
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from podling.runtime.base import ImageFailure
-from podling.runtime.images import archive, formats
+from podling.runtime.images import archive, image_documents
 from podling.runtime.images.archive import Found, opened, pulled
 from tests.support.images import Tree, configuration, sha256
 
 LAYER = Tree().add("file", b"content").tar()
-PLATFORM = formats.Platform(os="linux", architecture="amd64")
+PLATFORM = image_documents.Platform(os="linux", architecture="amd64")
 
 
 def docker(path: Path, tree: Tree, layers: list[str], config: bytes = b"", images: int = 1) -> Path:
@@ -74,13 +74,13 @@ def test_links_lead_nowhere_else(tmp_path: Path, target: str) -> None:
 
 
 def test_documents_have_a_limit(tmp_path: Path) -> None:
-    large = configuration([LAYER], Labels={"large": "x" * formats.DOCUMENT_BYTES_MAX})
+    large = configuration([LAYER], Labels={"large": "x" * image_documents.DOCUMENT_BYTES_MAX})
     tree = Tree().add("layer.tar", LAYER)
     with pytest.raises(ImageFailure, match=r"config.json is longer than 4194304 bytes"):
         read(docker(tmp_path / "a.tar", tree, ["layer.tar"], large))
     with pytest.raises(ImageFailure, match="longer than 4194304 bytes"):
         read(tar_of(tmp_path / "b.tar", layout(tmp_path, 0, config=large)))
-    (tmp_path / "manifest.json").write_bytes(b" " * (formats.DOCUMENT_BYTES_MAX + 1))
+    (tmp_path / "manifest.json").write_bytes(b" " * (image_documents.DOCUMENT_BYTES_MAX + 1))
     with pytest.raises(ImageFailure, match=r"manifest.json is longer than 4194304 bytes"):
         pulled(tmp_path, "")
 

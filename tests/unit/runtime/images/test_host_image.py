@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podling.runtime.images.host import build_host_image
+from podling.runtime.images.host_image import build_host_image
 
 
 def machine(root: Path) -> Path:

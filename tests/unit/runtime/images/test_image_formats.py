@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podling.runtime.base import ImageFailure
-from podling.runtime.images.formats import (
+from podling.runtime.images.image_documents import (
     Descriptor,
     Platform,
     choose_platform,

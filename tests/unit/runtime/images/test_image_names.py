@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podling.runtime.base import ImageFailure
-from podling.runtime.images.names import image_id, parse
+from podling.runtime.images.image_names import image_id, parse
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podling.runtime.base import ImageFailure, NotFound
-from podling.runtime.images.host import HOST_IMAGE
+from podling.runtime.images.host_image import HOST_IMAGE
 from podling.runtime.images.store import ImageStore
 from tests.support.images import Tree, configuration, docker_archive, oci_archive, sha256
 

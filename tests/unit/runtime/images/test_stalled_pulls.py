@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from podling import clock
-from podling.runtime.images import registry
+from podling.runtime.images import pulls
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real"])  # directories are measured in threads
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "PROGRESS_SECONDS", 0.05)
+    monkeypatch.setattr(pulls, "PROGRESS_SECONDS", 0.05)
 
 
 async def test_what_grows_is_waited_for(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ async def test_what_grows_is_waited_for(tmp_path: Path) -> None:
             await clock.sleep(0.02)
         return "whole"
 
-    assert await registry.while_it_grows(grow(), tmp_path) == "whole"
+    assert await pulls.while_it_grows(grow(), tmp_path) == "whole"
 
 
 async def test_what_stands_still_is_given_up(tmp_path: Path) -> None:
@@ -37,8 +37,8 @@ async def test_what_stands_still_is_given_up(tmp_path: Path) -> None:
         finally:
             ended.append(True)
 
-    with pytest.raises(registry.Stalled):
-        await registry.while_it_grows(hang(), tmp_path)
+    with pytest.raises(pulls.Stalled):
+        await pulls.while_it_grows(hang(), tmp_path)
     assert ended == [True]
 
 
@@ -47,4 +47,4 @@ async def test_its_failure_is_the_callers(tmp_path: Path) -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        await registry.while_it_grows(fail(), tmp_path)
+        await pulls.while_it_grows(fail(), tmp_path)

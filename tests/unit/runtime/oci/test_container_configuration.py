@@ -15,7 +15,7 @@ from podling.runtime.base import (
     RuntimeFailure,
     Security,
 )
-from podling.runtime.images.formats import RunConfig
+from podling.runtime.images.image_documents import RunConfig
 from podling.runtime.images.records import ImageContent
 from podling.runtime.oci.spec import (
     Device,

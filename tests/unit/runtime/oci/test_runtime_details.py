@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from podling.runtime.base import ContainerState, NamespaceOptions, RuntimeFailure
-from podling.runtime.images.formats import RunConfig
+from podling.runtime.images.image_documents import RunConfig
 from podling.runtime.images.records import ImageContent
 from podling.runtime.oci.commands import wait
 from podling.runtime.oci.conmon import Monitored, arguments
 from podling.runtime.oci.detect import CgroupMode, Engine
+from podling.runtime.oci.error_messages import start_failure
 from podling.runtime.oci.init import program
-from podling.runtime.oci.messages import start_failure
 from podling.runtime.oci.prepare import check_platform
 from podling.runtime.oci.records import ContainerRecord, Records
 from podling.runtime.oci.sandbox import Place, joined_namespaces, own_namespaces, sysctl_path

@@ -15,7 +15,7 @@ from podling.apiserver.kinds.common.checks import Errors
 from podling.apiserver.kinds.common.differences import describe
 from podling.apiserver.kinds.common.signer_names import signer_name_errors
 from podling.machinery import fields
-from podling.machinery.certificates import BLOCK, pem_of, request_block
+from podling.machinery.certificate_requests import BLOCK, pem_of, request_block
 from podling.machinery.fields import Path
 
 SPEC, STATUS = Path("spec"), Path("status")

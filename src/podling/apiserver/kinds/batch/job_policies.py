@@ -18,7 +18,7 @@ from podling.api.batch_v1 import (
     SuccessPolicy,
     SuccessPolicyRule,
 )
-from podling.apiserver.kinds.batch.job_indexes import IndexesError, count_indexes
+from podling.apiserver.kinds.batch.index_list_validation import IndexesError, count_indexes
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
 from podling.machinery import fields

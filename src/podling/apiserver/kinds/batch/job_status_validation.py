@@ -8,7 +8,7 @@ that an older invalid status can be corrected step by step.
 from __future__ import annotations
 
 from podling.api.batch_v1 import Job, JobStatus
-from podling.apiserver.kinds.batch.job_indexes import IndexesError, common_index, count_indexes
+from podling.apiserver.kinds.batch.index_list_validation import IndexesError, common_index, count_indexes
 from podling.apiserver.kinds.common import checks
 from podling.apiserver.kinds.common.checks import Errors
 from podling.machinery import fields

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from podling.apiserver.kinds.common.checks import Errors
 from podling.machinery import fields, names
-from podling.machinery.certificates import BLOCK, pem_of
+from podling.machinery.certificate_requests import BLOCK, pem_of
 from podling.machinery.fields import Path
 
 _FORM = "; desired format: https://host[/path]"

@@ -22,7 +22,7 @@ from podling.apiserver.kinds.common.filling import change, fill_empty
 from podling.apiserver.kinds.core.configmaps import MAX_SIZE, decoded_size, immutable_data_errors, key_errors
 from podling.apiserver.kinds.core.tls_pairs import pair_problem
 from podling.machinery import fields
-from podling.machinery.certificates import pem_of
+from podling.machinery.certificate_requests import pem_of
 from podling.machinery.encoding.jsonscan import complaint
 from podling.machinery.encoding.plain import json_type
 from podling.machinery.fields import Path

@@ -10,7 +10,7 @@ import base64
 import binascii
 from typing import Any
 
-from podling.machinery.certificates import BLOCK
+from podling.machinery.certificate_requests import BLOCK
 
 CERTIFICATE, KEY = "CERTIFICATE", "PRIVATE KEY"
 

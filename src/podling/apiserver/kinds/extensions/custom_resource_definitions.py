@@ -16,13 +16,13 @@ from podling.api.apiextensions_v1 import (
     CustomResourceDefinition,
     CustomResourceDefinitionStatus,
 )
+from podling.apiserver.customresources.definition_names import CLEANUP_FINALIZER, TERMINATING, with_condition
 from podling.apiserver.customresources.definition_validation import (
     accepted_name_errors,
     validate_change,
     validate_definition,
 )
 from podling.apiserver.customresources.named_formats import unknown_formats
-from podling.apiserver.customresources.names import CLEANUP_FINALIZER, TERMINATING, with_condition
 from podling.apiserver.kinds.common.base import Context, KindRules
 from podling.apiserver.kinds.common.cells import NAME, UNKNOWN
 from podling.apiserver.kinds.common.checks import Errors

@@ -22,7 +22,7 @@ from podling.kubelet.pods.resizer import Resizer
 from podling.kubelet.probes.prober import Prober
 from podling.kubelet.status.status import Verdict
 from podling.kubelet.status.status_manager import StatusManager
-from podling.kubelet.volumes.manager import VolumeManager
+from podling.kubelet.volumes.volume_manager import VolumeManager
 
 
 class PodServices(Struct, frozen=True):

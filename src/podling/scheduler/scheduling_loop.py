@@ -30,7 +30,6 @@ from podling.scheduler import messages
 from podling.scheduler.cache import Cache
 from podling.scheduler.changes import counts_differently, may_fit_now, node_aspects, placed_pod_event
 from podling.scheduler.decide import SUCCESS, Diagnosis, Nominated, decide
-from podling.scheduler.eviction import remove_victims
 from podling.scheduler.framework import Aspect, PodEvent
 from podling.scheduler.hints import Changes
 from podling.scheduler.metrics import BIND, ERROR, POST_FILTER, SchedulerMetrics
@@ -43,6 +42,7 @@ from podling.scheduler.profile import BY_NAME, DEFAULT_PLUGINS
 from podling.scheduler.queue import SchedulingQueue, Waiting
 from podling.scheduler.reports import SCHEDULER_ERROR, UNSCHEDULABLE, Report, Reporter
 from podling.scheduler.surroundings import Surroundings
+from podling.scheduler.victims import remove_victims
 from podling.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)

@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 from podling.files.space import check_room
 from podling.files.trees import tree_size
 from podling.runtime.base import Credentials, ImageFailure, RuntimeFailure
-from podling.runtime.images import formats
-from podling.runtime.images.names import Reference
+from podling.runtime.images import image_documents
+from podling.runtime.images.image_names import Reference
 from podling.runtime.oci import commands
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
@@ -64,7 +64,7 @@ class Remote:
 
 
 async def resolve(
-    reference: Reference, credentials: Sequence[Credentials], wanted: formats.Platform
+    reference: Reference, credentials: Sequence[Credentials], wanted: image_documents.Platform
 ) -> Remote:
     """Find the image that ``reference`` names for ``wanted``, trying each of ``credentials`` in turn.
 
@@ -82,24 +82,26 @@ async def resolve(
     raise failure
 
 
-async def _resolve(reference: Reference, login: Credentials | None, wanted: formats.Platform) -> Remote:
+async def _resolve(
+    reference: Reference, login: Credentials | None, wanted: image_documents.Platform
+) -> Remote:
     raw = await _inspect(reference, reference.full, login)
-    digest = reference.digest or formats.digest(raw)
-    manifest, manifest_digest = formats.decode_manifest(raw), digest
-    for _ in range(formats.INDEX_DEPTH_MAX):
+    digest = reference.digest or image_documents.digest(raw)
+    manifest, manifest_digest = image_documents.decode_manifest(raw), digest
+    for _ in range(image_documents.INDEX_DEPTH_MAX):
         if manifest.manifests is None:
             break
-        chosen = formats.choose_platform(manifest.manifests, wanted)
+        chosen = image_documents.choose_platform(manifest.manifests, wanted)
         raw = await _inspect(reference, reference.at(chosen.digest), login)
-        manifest, manifest_digest = formats.decode_manifest(raw), chosen.digest
+        manifest, manifest_digest = image_documents.decode_manifest(raw), chosen.digest
     if manifest.config is None:
         raise ImageFailure(
             f'failed to pull image "{reference.full}": its manifest (schema 1) is of a kind long out of use'
         )
-    if len(manifest.layers) > formats.LAYERS_MAX:
+    if len(manifest.layers) > image_documents.LAYERS_MAX:
         raise ImageFailure(
             f'failed to pull image "{reference.full}": it has {len(manifest.layers)} layers, '
-            f"and {formats.LAYERS_MAX} can be joined"
+            f"and {image_documents.LAYERS_MAX} can be joined"
         )
     return Remote(
         digest=digest,

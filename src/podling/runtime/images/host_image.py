@@ -18,7 +18,7 @@ from pathlib import Path
 
 from podling import ids
 from podling.files.trees import remove_tree
-from podling.runtime.images.formats import RunConfig
+from podling.runtime.images.image_documents import RunConfig
 from podling.runtime.images.records import ImageRecord
 from podling.runtime.platform import architecture
 

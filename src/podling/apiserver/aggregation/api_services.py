@@ -22,7 +22,7 @@ from podling.api.apiregistration_v1 import APIService, APIServiceCondition
 from podling.api.meta_v1 import APIResourceList
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.aggregation.backend import Backend, Unavailable
-from podling.apiserver.aggregation.endpoints import unreachable
+from podling.apiserver.aggregation.reachability import unreachable
 from podling.apiserver.background_tasks import changed, keep_at
 from podling.client.local import LocalClient
 from podling.machinery import errors
