@@ -224,7 +224,7 @@ def pax_records(data: bytes) -> Iterator[tuple[str, bytes]]:
         space = data.find(b" ", at, at + _LENGTH_DIGITS_MAX)
         end = at + (_decimal(data[at:space]) if space > at else 0)
         key, equals, value = data[space + 1 : end - 1].partition(b"=")
-        if not space + 1 < end <= len(data) or data[end - 1 : end] != b"\n" or not equals or not key:
+        if not at < space < end - 1 < len(data) or data[end - 1 : end] != b"\n" or not equals or not key:
             raise _broken("a PAX header is malformed")
         yield key.decode("utf-8", "surrogateescape"), value
         at = end

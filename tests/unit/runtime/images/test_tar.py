@@ -145,6 +145,7 @@ def hostile() -> dict[str, tuple[bytes, str]]:
         "a PAX header of nothing but digits": (pax(digits), "malformed"),
         "a PAX record that is longer than its header": (pax(b"99 a=b\n"), "malformed"),
         "a PAX record without length": (pax(b" a=b\n"), "malformed"),
+        "a second PAX record without length": (pax(b"6 a=b\nx"), "malformed"),
         "a PAX record of length nought": (pax(b"0 a=b\n"), "malformed"),
         "a size of 5,000 digits": (
             pax(b"5012 size=" + b"9" * 5001 + b"\n") + header(b"0", 0),
