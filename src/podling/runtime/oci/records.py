@@ -8,6 +8,7 @@ atomically; they are not forced to disk, since after a power cut no container ru
 from __future__ import annotations
 
 import logging
+import os
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -172,13 +173,15 @@ class Records(Generic[R]):
         return record
 
     def _write(self, directory: Path, data: bytes) -> None:
-        temporary = directory / f".{RECORD}"
+        # Plain names and files: with methods of Path, a record would take twice the time, eight times a pod.
+        name = str(directory)
+        temporary = f"{name}/.{RECORD}"
         try:
-            temporary.write_bytes(data)
+            _put(temporary, data)
         except FileNotFoundError:
             directory.mkdir(mode=0o700)
-            temporary.write_bytes(data)
-        temporary.replace(directory / RECORD)
+            _put(temporary, data)
+        os.replace(temporary, f"{name}/{RECORD}")
 
     def note(self, record: R) -> R:
         """Save what has happened already, which a full disk does not undo: then it is known at least until
@@ -198,3 +201,8 @@ class Records(Generic[R]):
             remove_tree(self.root / id_)
         except OSError as error:
             logger.warning("the directory of %s was not removed: %s", id_, error)
+
+
+def _put(name: str, data: bytes) -> None:
+    with open(name, "wb") as file:
+        file.write(data)
