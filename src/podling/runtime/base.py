@@ -1,4 +1,4 @@
-"""What runs containers: CRI's verbs with our own types, one protocol for every implementation.
+"""The runtime protocol: CRI's verbs with our own types, for every implementation.
 
 A *sandbox* is a pod's shared environment (network, IPC and UTS namespaces, a cgroup); containers
 run inside it. Implementations: ``oci`` (real containers), ``process`` (host processes), ``sim``
@@ -7,7 +7,7 @@ run inside it. Implementations: ``oci`` (real containers), ``process`` (host pro
 Rules for every implementation:
 
 * Containers outlive the process that started them, where there is anything to outlive; ``close``
-  lets go of them untouched, and a new instance over the same directories finds them again.
+  leaves them running, and a new instance over the same directories finds them again.
 * Every call is idempotent where CRI's is: stopping what is stopped and removing what is gone succeed.
 * ``events`` may be lost (a restart, an overflow): they only save time. ``list_containers`` is the truth.
 * All timestamps are aware UTC datetimes taken from ``podling.clock``.

@@ -1,4 +1,4 @@
-"""How runtimes fail: what callers may catch, whichever implementation they talk to."""
+"""Errors of runtimes: callers catch them with every implementation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 
 
 class RuntimeFailure(Exception):
-    """The runtime could not do what was asked. The text is shown to users in events and statuses."""
+    """The runtime could not carry out a call. The text is shown to users in events and statuses."""
 
 
 class NotFound(RuntimeFailure):

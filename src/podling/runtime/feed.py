@@ -30,7 +30,7 @@ class Feed:
         self._wake.set()
 
     def close(self) -> None:
-        """What is queued can still be read; then the iteration ends."""
+        """End the feed: queued events can still be read, then the iteration ends."""
         self._closed = True
         self._wake.set()
 

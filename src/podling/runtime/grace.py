@@ -1,4 +1,4 @@
-"""How long a container may take to end when nothing but the runtime's own records tells.
+"""Grace periods of containers, from the runtime's own records.
 
 The kubelet writes the pod's grace period into each container's annotations, as Kubernetes' does
 (``pkg/kubelet/kuberuntime/labels.go``), so that containers can be ended in time without the API server.
@@ -13,7 +13,7 @@ from podling.machinery.digits import is_number
 POD_TERMINATION_GRACE = "io.kubernetes.pod.terminationGracePeriod"
 """Annotation of a container: its pod's ``terminationGracePeriodSeconds``."""
 MINIMUM_GRACE_SECONDS = 2
-"""What a container gets between its stop signal and SIGKILL, however late it is."""
+"""The least time between a container's stop signal and SIGKILL, even when it is late."""
 
 
 def own_grace(annotations: Mapping[str, str], at_most: float) -> float:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 
 class Credentials(Struct, frozen=True, kw_only=True):
-    """How to log in to an image's registry; the kubelet tries them in order."""
+    """Credentials for an image's registry; the kubelet tries them in order."""
 
     username: str = ""
     password: str = ""
@@ -35,10 +35,11 @@ class Image:
     volumes: tuple[str, ...] = ()
     pinned: bool = False
     in_use: bool = field(default=False, compare=False)
-    """In answer to ``list_images``: containers hold it, on whichever node these images are shared with."""
+    """Set by ``list_images``: containers of any node that shares these images hold it."""
     local: bool = field(default=False, compare=False)
-    """In answer to ``image_status``: the name asked for was given to the image here, by an archive that
-    was loaded or because it is built in. No registry knows better, so no pull policy asks one."""
+    """Set by ``image_status``: the image got the name here, from a loaded archive or because it is built in.
+    No
+    registry has it, so no pull policy contacts one."""
 
 
 class ImageService(Protocol):

@@ -1,4 +1,4 @@
-"""What runtimes are asked for and what they show: sandboxes, containers, mounts, limits, figures."""
+"""Values of the runtime protocol: sandboxes, containers, mounts, limits, statistics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PortMapping(Struct, frozen=True, kw_only=True):
 
 
 class NamespaceOptions(Struct, frozen=True, kw_only=True):
-    """Which namespaces the pod shares with the node, and whether its containers share one PID space."""
+    """The namespaces that the pod shares with the node, and the PID namespace of its containers."""
 
     host_network: bool = False
     host_pid: bool = False
@@ -93,13 +93,13 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    """What the pod asks of its surroundings and this runtime does not give, one sentence each."""
+    """Fields of the sandbox that this runtime does not support, one sentence each."""
 
 
 def sandbox_of(
     spec: SandboxSpec, sandbox_id: str, now: datetime, ips: tuple[str, ...], *, warnings: tuple[str, ...] = ()
 ) -> Sandbox:
-    """The sandbox just made as ``spec`` asks."""
+    """Return the status of a sandbox just created from ``spec``."""
     return Sandbox(
         id=sandbox_id,
         pod_uid=spec.pod_uid,
@@ -126,7 +126,7 @@ class Mount(Struct, frozen=True, kw_only=True):
     """A path of the node that the container sees at ``container_path``, or an image's files.
 
     With ``image`` (the id of an image that is here), ``host_path`` is not used: the container sees the
-    image's files, read-only whatever ``read_only`` says.
+    image's files, always read-only.
     """
 
     container_path: str
@@ -212,7 +212,7 @@ class Container(Struct, frozen=True, kw_only=True):
     image_id: str = ""
     """``Image.id``."""
     image_ref: str = ""
-    """What ``status.containerStatuses[].imageID`` shows: a repository digest, or the id."""
+    """The value of ``status.containerStatuses[].imageID``: a repository digest, or the id."""
     log_path: str = ""
     pid: int | None = None
     stop_signal: str = ""
@@ -221,7 +221,7 @@ class Container(Struct, frozen=True, kw_only=True):
     resources: LinuxResources | None = None
     """The limits in force, where the runtime applies any."""
     warnings: tuple[str, ...] = ()
-    """What the specification asks and this runtime does not give, one sentence each."""
+    """Fields of the specification that this runtime does not support, one sentence each."""
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
 
@@ -272,7 +272,7 @@ class ContainerStats(Struct, frozen=True, kw_only=True):
 
 
 class RuntimeStatus(Struct, frozen=True, kw_only=True):
-    """Whether pods can be run now. Messages say what is missing, for the node's Ready condition."""
+    """The readiness of the runtime to run pods. Messages name what is missing, for the Ready condition."""
 
     name: str
     version: str
@@ -283,7 +283,7 @@ class RuntimeStatus(Struct, frozen=True, kw_only=True):
 
 
 class ProbeAnswer(Struct, frozen=True):
-    """What a probe over the network found."""
+    """The result of a probe over the network."""
 
     success: bool
     output: str = ""

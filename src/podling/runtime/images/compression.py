@@ -1,6 +1,6 @@
 """Compressed streams of images: recognised by their first bytes, decompressed as they are read.
 
-Memory is bounded whatever a stream says: deflate and bzip2 have small windows, those of xz and zstd are
+Memory is bounded for any stream: deflate and bzip2 have small windows, those of xz and zstd are
 limited.
 """
 

@@ -1,11 +1,11 @@
 """``podling.local/host``: an image made of the machine itself, so a first pod needs no registry.
 
-The machine's ``/usr`` shows through read-only, as far as everybody may read it, with the usual links into
-it (``/bin``, ``/lib`` ...), or those directories themselves where they are not links. Everything else is
-fresh: a small ``/etc`` with two users, empty ``/root`` and ``/tmp``. From the machine's own ``/etc`` come
-only tables that programs in ``/usr`` need and that hold nothing private: the linker's, public certificates,
-the names of protocols and services, and (shown through like ``/usr``) the links that say which program goes
-by a common name.
+The machine's ``/usr`` is mounted read-only, as far as all users may read it, with the usual links into it
+(``/bin``, ``/lib`` ...), or those directories themselves where they are not links. Everything else is new: a
+small ``/etc`` with two users, empty ``/root`` and ``/tmp``. From the machine's own ``/etc`` come only tables
+that programs in ``/usr`` need and that hold nothing private: the linker's, public certificates, the names of
+protocols and services, and (shown through like ``/usr``) the links that say which program goes by a common
+name.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _fill(place: Path, files: dict[str, str], links: dict[str, str], binds: tupl
     (work / "size").write_text("0")
     try:
         work.rename(place)
-    except OSError:  # somebody made the same one meanwhile
+    except OSError:  # another process created the same one meanwhile
         remove_tree(work)
 
 

@@ -22,15 +22,15 @@ DOCUMENT_BYTES_MAX = 4 << 20
 ``iolimits`` of containers/image)."""
 
 INDEX_DEPTH_MAX = 4
-"""How many indexes may lead to a manifest. Builders write one, seldom two."""
+"""The most indexes that may lead to a manifest. Builders write one, seldom two."""
 
 LAYERS_MAX = 150
-"""How many layers an image may have: mount(2) takes one page of options, which names about so many.
+"""The most layers that an image may have: mount(2) takes one page of options, which names about so many.
 Docker builds no image of more than 125."""
 
 
 class RunConfig(Struct, frozen=True, kw_only=True, rename="pascal"):
-    """How an image wants to be run (``config`` of its configuration)."""
+    """Defaults for an image's containers (``config`` of its configuration)."""
 
     user: str | None = None
     env: list[str] | None = None
@@ -71,7 +71,7 @@ class Descriptor(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Manifest(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A manifest or an index; ``manifests`` tells which."""
+    """A manifest or an index, distinguished by ``manifests``."""
 
     media_type: str = ""
     config: Descriptor | None = None

@@ -28,18 +28,18 @@ from podling.runtime.images.image_names import Reference
 from podling.runtime.oci import commands
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
-"""Registries that may speak plain HTTP without being configured to, as with other runtimes."""
+"""Registries that may use plain HTTP without configuration, as with other runtimes."""
 
 RESOLVE_SECONDS = 120.0
 
 PROGRESS_SECONDS = 300.0
-"""How long a pull may bring nothing before it is given up (containerd's ``image_pull_progress_timeout``)."""
+"""Seconds without data after which a pull fails (containerd's ``image_pull_progress_timeout``)."""
 
 ROOM_SECONDS = 0.5
-"""How often a pull looks whether it fills the file system."""
+"""Seconds between checks that a pull does not fill the file system."""
 
 FAILURE_CHARACTERS_MAX = 2000
-"""How much of what a registry says about a failure is passed on."""
+"""Bytes of a registry's error message that are passed on."""
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ _MESSAGE = re.compile(r'level=(?:fatal|error) msg="((?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remote:
-    """What a name stands for in its registry."""
+    """The image that a name refers to in its registry."""
 
     digest: str
     """Of what the name points to, an index or a manifest."""
@@ -123,8 +123,8 @@ async def _inspect(reference: Reference, name: str, login: Credentials | None) -
 async def fetch(reference: Reference, remote: Remote, directory: Path) -> None:
     """Copy the image into ``directory`` (skopeo's ``dir:`` layout). A cancelled call stops the copy.
 
-    There is no deadline: a large image over a slow line takes its time, as long as something comes and
-    there is room for it. Raises ``ImageFailure``.
+    There is no deadline: a large image over a slow line may take long, as long as data arrive and the disk
+    has space. Raises ``ImageFailure``.
     """
     source = f"docker://{reference.at(remote.manifest_digest)}"
     with _authorised(reference, remote.credentials, "--src-authfile") as flags:
@@ -143,9 +143,9 @@ async def fetch(reference: Reference, remote: Remote, directory: Path) -> None:
 
 
 async def while_there_is_room(work: Coroutine[Any, Any, T], directory: Path) -> T:
-    """Await ``work`` as long as the file system of ``directory`` has room beside its reserve.
+    """Await ``work`` as long as the file system of ``directory`` has space beside its reserve.
 
-    A registry may send more than it announced. Raises ``OSError`` (``ENOSPC``) when the room is used up, and
+    A registry may send more than it announced. Raises ``OSError`` (``ENOSPC``) when the space is used up, and
     ends ``work``.
     """
     task = asyncio.ensure_future(work)

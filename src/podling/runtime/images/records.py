@@ -1,7 +1,7 @@
-"""What the image store remembers, and the rules over it. Pure: tags move, the last name takes the image.
+"""Records of the image store, and the rules over them. Pure: tags move, the last name takes the image.
 
 One small JSON file holds every record; it is replaced whole and atomically, after the layers it names
-are in place. What is on disk but in no record is a leftover of an interrupted pull and is removed.
+are in place. Layers on disk without a record are leftovers of an interrupted pull and are removed.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
 
 class Hold(Struct, frozen=True, kw_only=True):
-    """Layers that a container uses, and so must stay whatever happens to the image."""
+    """Layers that a container uses, which stay even if the image is deleted."""
 
     image: str
     layers: tuple[str, ...] = ()
 
 
 class ImageContent(Struct, frozen=True, kw_only=True):
-    """What a runtime needs to run an image: ``layers`` are read-only directories, lowest first."""
+    """The files and defaults of an image: ``layers`` are read-only directories, lowest first."""
 
     id: str
     ref: str
-    """What ``imageID`` shows: a repository digest where there is one, else the id."""
+    """The value of ``imageID``: a repository digest if present, else the id."""
     layers: tuple[Path, ...]
     config: RunConfig
     architecture: str

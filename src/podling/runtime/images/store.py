@@ -149,7 +149,7 @@ class ImageStore:
             await in_thread(self._sweep)
 
     def forget_holder(self, holder: str) -> None:
-        """Give up what ``holder`` holds, in a store that nobody has opened; its layers go when it is."""
+        """Release the layers of ``holder`` in a store that is not open; opening it removes them."""
         for path in (self.root / "holders").glob(f"{holder}*"):
             path.unlink(missing_ok=True)
 
@@ -273,7 +273,7 @@ class ImageStore:
     async def open(self) -> None:
         """Read the store, and make the built-in image if the machine changed, without blocking the loop.
 
-        Whoever uses the store first does so otherwise; repeats do nothing.
+        Otherwise the first use of the store does so; repeats do nothing.
         """
         await asyncio.to_thread(self._loaded)
 
@@ -287,7 +287,7 @@ class ImageStore:
         return self._records
 
     def _read(self) -> dict[str, ImageRecord]:
-        """What is on disk, with leftovers of an interrupted run removed."""
+        """Return the records on disk, after removing leftovers of an interrupted run."""
         _remove(self.root / "work")
         for name in ("layers", "holders", "work"):
             (self.root / name).mkdir(parents=True, exist_ok=True, mode=0o700)

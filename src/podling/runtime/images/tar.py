@@ -1,4 +1,4 @@
-"""Tar streams that anybody may have written: read once, without recursion, with headers of bounded size.
+"""Untrusted tar streams: read once, without recursion, with headers of bounded size.
 
 Knows the forms that image builders write: ustar, GNU's long names and binary numbers, PAX headers, and
 sparse files of both. The limits are those of Go's ``archive/tar``, which other runtimes read layers with
@@ -30,14 +30,14 @@ from podling.runtime.images.tar_headers import (
 SPECIAL_BYTES_MAX = 1 << 20
 """The most that one PAX header, long name or map of a sparse file may take."""
 SPECIALS_IN_A_ROW_MAX = 16
-"""How many of them may describe one entry; no writer has more than four."""
+"""The most headers that may describe one entry; no writer uses more than four."""
 HEADER_BYTES_MAX = 2 << 30
 """The most that everything but the content of files may take in one archive."""
 ENTRIES_MAX = 1_000_000
 PATH_BYTES_MAX = 4096
 """PATH_MAX: a longer name names nothing that the kernel could open."""
 TRAILER_BYTES_MAX = 64 << 20
-"""How much may follow the end of an archive. Tape writers pad it to 10 kB."""
+"""The most bytes after the end of an archive. Tape writers pad it to 10 kB."""
 
 _CHUNK = 1 << 18
 
@@ -59,7 +59,7 @@ class Entry(Struct, frozen=True):
     attributes: dict[str, bytes] = field(default_factory=dict)
     """Extended attributes by name."""
     extents: tuple[Extent, ...] | None = None
-    """Where the content of a sparse file belongs; None: all of it in a row."""
+    """The offsets of a sparse file's content; None: contiguous."""
     length: int = 0
     """Bytes of the file, holes of a sparse file included."""
 

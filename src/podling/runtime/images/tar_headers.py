@@ -121,7 +121,7 @@ def _moment(seconds: int, nanoseconds: int = 0) -> int:
 
 @dataclass(slots=True)
 class Special:
-    """What the headers before an entry say of it."""
+    """Attributes of an entry from the headers before it."""
 
     name: str | None = None
     link: str | None = None

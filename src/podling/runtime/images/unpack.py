@@ -1,9 +1,9 @@
 """One layer of an image: from a tar stream to a directory that overlayfs can use as a lower layer.
 
-Invariants: nothing is written outside of the destination, whatever the archive says (names with
-``..``, links that lead out, absolute names); what containers could see of ownership, modes, times,
-extended attributes, hard links and devices is kept; a name deleted by the layer becomes overlayfs'
-whiteout (a character device 0:0) and a replaced directory is marked opaque.
+Invariants: nothing is written outside of the destination, for any archive (names with ``..``, links that
+lead out, absolute names); ownership, modes, times, extended attributes, hard links and devices are kept as
+far as containers see them; a name deleted by the layer becomes overlayfs' whiteout (a character device 0:0)
+and a replaced directory is marked opaque.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ AUFS_METADATA = ".wh..wh."
 OPAQUE_ATTRIBUTE = "trusted.overlay.opaque"
 
 STEPS_MAX = 20_000_000
-"""How many directories may be passed on the way to all entries of a layer together."""
+"""The most directories on the way to all entries of a layer together."""
 DIRECTORY_NAMES_BYTES_MAX = 128 << 20
-"""How long the paths of a layer's directories may be together: they are kept until the end."""
+"""The most bytes of paths of a layer's directories together: they are kept until the end."""
 
 _LINKS_MAX = 40
 _CHUNK = 1 << 18
@@ -55,8 +55,8 @@ def unpack(stream: BinaryIO, destination: Path) -> tuple[str, int]:
     """Unpack a layer, compressed or not, into an empty directory; returns its diff id and its size.
 
     Nothing is held in memory but the paths of the layer's directories. Raises ``ImageFailure`` for an
-    archive that is broken, exceeds a limit or tries to leave ``destination``, and when there is no room for
-    it; what was unpacked so far stays.
+    archive that is broken, exceeds a limit or tries to leave ``destination``, and when the disk is full;
+    unpacked files stay.
     """
     try:
         with decompressed(stream) as plain:

@@ -1,10 +1,10 @@
 """The monitor: one small process per container, which outlives Podling.
 
 It starts the container's command in a session of its own, copies its output into the CRI log, keeps
-its exit code for whoever asks later, and is the only one to signal it, so that no signal can ever
+its exit code for later readers, and is the only process to signal it, so that no signal can ever
 reach a process that merely inherited the number. Commands of ``exec`` are its children too, so that
 nothing started inside a container outlives it: what the command leaves behind is killed with it,
-and on Linux the kernel kills the command should the monitor die.
+and on Linux the kernel kills the command if the monitor is killed.
 
 It runs in a bare interpreter (``python -I -S``), imports nothing of Podling but this package, and
 touches only its directory: ``launch.json`` is read, ``control`` is the socket it listens on,

@@ -1,4 +1,4 @@
-"""How a monitor begins: it claims the container, splits off, starts the command, serves, tells the end."""
+"""The start of a monitor: it claims the container, detaches, starts the command and records its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_whole(name: str, content: dict[str, Any]) -> None:
 
 
 def report(descriptor: int, content: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):  # whoever started us may be gone already
+    with contextlib.suppress(OSError):  # the process that started us may be gone already
         os.write(descriptor, json.dumps(content).encode())
     os.close(descriptor)
 

@@ -26,7 +26,7 @@ CHUNK = 16384
 BACKLOG_MAX = 1 << 20
 """Bytes that an attached reader may lag behind before the container has to wait for it."""
 DRAIN_SECONDS = 5.0
-"""How long to wait for the last output and the last stray process after the container's end."""
+"""Seconds to wait for the last output and the last stray process after the container's end."""
 NOT_FOUND = 127
 
 
@@ -178,7 +178,7 @@ class Monitor:
         self.watch(client)
 
     def watch(self, client: Client) -> None:
-        """Wait for what this connection needs: input unless ours is full, room for our output."""
+        """Wait for what this connection needs: input unless ours is full, space for our output."""
         events = selectors.EVENT_WRITE if client.outgoing else 0
         if len(self.input_waiting) < BACKLOG_MAX:
             events |= selectors.EVENT_READ
@@ -215,7 +215,7 @@ class Monitor:
         self.clients.remove(client)
         for descriptor in client.descriptors:
             os.close(descriptor)
-        if client.executing:  # whoever wanted the command is gone
+        if client.executing:  # the client of the command is gone
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(client.executing, signal.SIGKILL)
         if client.attached and self.launch["stdin_once"]:
@@ -240,7 +240,7 @@ class Monitor:
             client.queue("E", str(error).encode())
 
     def execute(self, client: Client, order: dict[str, Any]) -> None:
-        """Run a command beside the container's own; its exit code goes to the one who asked."""
+        """Run a command beside the container's own; its exit code goes to the client."""
         if len(client.descriptors) != 3:
             raise ValueError("a command needs three descriptors")
         stdin, stdout, stderr = client.descriptors

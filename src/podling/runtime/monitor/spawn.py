@@ -88,7 +88,7 @@ def become(
         execute(command, launch["environment"])
     except OSError as error:
         os.write(failed, json.dumps([stage, error.errno, error.strerror]).encode())
-    except Exception as error:  # whatever it is: nobody else will ever hear of it
+    except Exception as error:  # any error: no other process can report it
         os.write(failed, json.dumps([stage, 0, repr(error)]).encode())
     finally:
         os._exit(CANNOT_START)
@@ -127,8 +127,8 @@ def take_identity(launch: dict[str, Any]) -> None:
 def kill_strays(group: int) -> bool:
     """SIGKILL what the container left behind; True while there is something.
 
-    As subreaper we inherit every stray sooner or later, whatever session it went to. Where the
-    kernel does not tell our children, the command's process group has to do.
+    As subreaper we inherit every stray process sooner or later, from any session. Where the kernel does not
+    list our children, the command's process group has to do.
     """
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:

@@ -1,9 +1,9 @@
-"""Which Linux capabilities a container gets.
+"""The Linux capabilities of a container.
 
-The default set is the one that container runtimes have shared since docker's first releases. ``add``
-and ``drop`` follow the CRI: ``ALL`` first, then single additions, then single removals. What this very
-machine does not have itself (a node that runs in a container or a restricted virtual machine) is left
-out of ``ALL``; asking for it by name is an error that says so, for the kernel would refuse it.
+The default set is the one that container runtimes have shared since docker's first releases. ``add`` and
+``drop`` follow the CRI: ``ALL`` first, then single additions, then single removals. A capability that this
+machine itself lacks (a node that runs in a container or a restricted virtual machine) is left out of
+``ALL``; adding it by name is an error, because the kernel would refuse it.
 """
 
 from __future__ import annotations

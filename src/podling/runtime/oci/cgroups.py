@@ -25,7 +25,7 @@ _CREATE_TRIES = 3
 
 
 class Usage(Struct, frozen=True):
-    """What a cgroup uses now."""
+    """The present usage of a cgroup."""
 
     cpu_nanoseconds: int = 0
     memory_bytes: int = 0
@@ -211,12 +211,12 @@ class Cgroups:
                 continue
 
     def oom_kills(self, path: str) -> int:
-        """How many processes the kernel killed in ``path`` for want of memory."""
+        """Return the number of processes in ``path`` that the kernel killed for lack of memory."""
         name = "memory.events" if self.unified else "memory.oom_control"
         return self._keyed("memory", path, name).get("oom_kill", 0)
 
     def usage(self, path: str) -> Usage:
-        """What ``path`` uses now; zeros where it is gone."""
+        """Return the present usage of ``path``; zeros if it is gone."""
         processes = self._number("pids", path, "pids.current")
         if self.unified:
             memory = self._number("memory", path, "memory.current")

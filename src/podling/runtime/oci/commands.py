@@ -1,7 +1,7 @@
 """Run helper programs (crun, runc, skopeo, nft): short-lived processes, each under a deadline.
 
 A process is started from a thread and awaited through a pidfd, so neither a busy machine nor a hanging
-program blocks the event loop, and no SIGCHLD handler is needed. Where asked to (``hide``), the thread
+program blocks the event loop, and no SIGCHLD handler is needed. With ``hide``, the thread
 first gives itself a private view of the mounts in which the version 2 cgroup hierarchy is covered
 (see ``detect``); the child inherits that view.
 """
@@ -23,13 +23,13 @@ from podling.runtime.base import RuntimeFailure
 from podling.runtime.oci.threads import in_thread
 
 DEADLINE_SECONDS = 60.0
-"""How long one command may take before it is taken for hanging and killed."""
+"""Seconds after which a command counts as hanging and is killed."""
 
 UNIFIED = "/sys/fs/cgroup/unified"
 
 
 class Finished(Struct, frozen=True):
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     raw: bytes
@@ -97,7 +97,7 @@ def spawn(
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What helper programs get of our environment: nothing private."""
+    """Return the environment of helper programs: nothing private."""
     names = ("PATH", "HOME", "LANG", "TMPDIR", "XDG_RUNTIME_DIR")
     return {name: os.environ[name] for name in names if name in os.environ} | dict(extra or {})
 
@@ -190,8 +190,9 @@ async def run(
 async def run_detached(
     arguments: Sequence[str], *, hide: bool = False, deadline: float = DEADLINE_SECONDS
 ) -> None:
-    """Run a command that leaves a process of its own behind; like ``run``, but its output goes to a file,
-    which nobody waits for to be closed. Raises ``RuntimeFailure`` with what it printed."""
+    """Run a command that leaves a process behind; like ``run``, but its output goes to a file, whose end is
+    not
+    awaited. Raises ``RuntimeFailure`` with the output."""
     with tempfile.TemporaryFile() as said:
         process = await in_thread(
             lambda: spawn(arguments, hide=hide, stdout=said.fileno(), stderr=said.fileno())

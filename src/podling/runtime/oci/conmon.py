@@ -1,8 +1,8 @@
 """conmon: the small monitor process that each container has, which outlives us.
 
-It runs the OCI runtime, holds the container's streams, writes its log in CRI format, serves ``attach``,
-and leaves the exit code as a file. We start it, wait until it says that the container was made (or
-why not) over a pipe, and need it no more: when this process dies, containers and monitors run on.
+It runs the OCI runtime, holds the container's streams, writes its log in CRI format, serves ``attach``, and
+leaves the exit code as a file. We start it, wait until it reports over a pipe that the container was created
+(or why not), and need it no more: when this process ends, containers and monitors run on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from podling.runtime.oci.detect import Engine
 from podling.runtime.oci.threads import in_thread
 
 CREATE_SECONDS = 110.0
-"""How long making one container may take before it has failed: a little less than the kubelet waits."""
+"""Seconds after which creating a container has failed: a little less than the kubelet waits."""
 
 
 class CreateFailure(RuntimeFailure):

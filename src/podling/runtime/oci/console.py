@@ -1,7 +1,7 @@
 """Receiving a terminal from crun: a socket that it connects to and sends the terminal's other end over.
 
-Holding that end ourselves makes resizing one call, which the kernel passes on to whoever is in the
-foreground; crun between us would not pass it on.
+Holding that end ourselves makes resizing one call, which the kernel passes on to the foreground
+process; crun in between would not pass it on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from podling.runtime.oci import commands
 
 
 class Console:
-    """Waits in ``directory`` for one terminal; what nobody took is closed with it."""
+    """Waits in ``directory`` for one terminal; a terminal that was not taken is closed with it."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -26,7 +26,7 @@ class Console:
 
     @property
     def path(self) -> str:
-        """Where to connect: short, for the names of sockets may not have more than 107 bytes."""
+        """The path of the socket: short, because names of sockets have at most 107 bytes."""
         return f"/proc/{os.getpid()}/fd/{self._place}/console"
 
     def listen(self) -> None:
@@ -45,8 +45,10 @@ class Console:
                 await commands.readable(self._awaited.fileno())
 
     def take(self) -> int:
-        """The terminal, which is the caller's from now on; -1 if none came. One that was sent and not
-        looked at yet has come: a short command may be over before anybody looks."""
+        """Return the terminal, which the caller now owns; -1 if none came.
+
+        A terminal that was sent and not yet received counts: a short command may end before the read.
+        """
         if self._terminal < 0:
             with suppress(BlockingIOError):
                 self._collect()
@@ -55,7 +57,7 @@ class Console:
 
     @property
     def _awaited(self) -> socket.socket:
-        """Where the next news comes: a connection first, and then the terminal over it."""
+        """The descriptor to poll: first for a connection, then for the terminal over it."""
         found = self._connection or self._socket
         assert found is not None
         return found

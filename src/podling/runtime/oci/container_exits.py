@@ -1,7 +1,7 @@
 """Containers' ends, as they happen: the monitors' exit files by inotify, and processes by pidfd.
 
-The exit file carries the exit code, so it is what counts. The pidfd is the safety net: it also tells
-when the monitor itself was killed and will never write one. Nothing here polls.
+The exit file carries the exit code, so it is what counts. The pidfd is the safety net: it also shows
+that the monitor itself was killed and will never write one. Nothing here polls.
 """
 
 from __future__ import annotations

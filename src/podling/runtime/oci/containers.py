@@ -1,4 +1,4 @@
-"""Containers' lives as they are asked for: prepared, started, stopped, changed, removed.
+"""Calls on containers: prepare, start, stop, update, remove.
 
 Invariants: a container has a record from before its first directory exists until after its last is
 gone; its state only moves CREATED, RUNNING, EXITED; every change of one container happens under its
@@ -42,7 +42,7 @@ from podling.runtime.signals import signal_number
 logger = logging.getLogger(__name__)
 
 KILL_SECONDS = 30.0
-"""How long the kernel may take to end a killed process."""
+"""Seconds that the kernel may take to end a killed process."""
 
 
 class _Process(msgspec.Struct):
@@ -149,7 +149,7 @@ class Containers:
         report(self._host, record, ContainerEventType.STARTED)
 
     async def _make(self, record: ContainerRecord) -> ContainerRecord:
-        """Have the OCI runtime make the process, which then waits at its door."""
+        """Have the OCI runtime create the process, which then waits at its fifo."""
         host = self._host
         pid = await conmon.create(
             host.engine,
@@ -182,7 +182,7 @@ class Containers:
         """Let the process run its program.
 
         crun's own ``start`` writes one byte to the fifo at which the process waits, and removes it;
-        doing that here saves a process. Where there is no such fifo the engine is asked.
+        doing that here saves a process. Without such a fifo the engine starts it.
         """
         host = self._host
         if host.engine.name == "crun" and _opened_door(host.engine_root / record.id / "exec.fifo"):
@@ -312,7 +312,7 @@ def _opened_door(fifo: Path) -> bool:
     try:
         descriptor = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return False  # no fifo, or nobody waits at it: the engine knows better
+        return False  # no fifo, or no process waits at it: call the engine
     try:
         os.unlink(fifo)
         return os.write(descriptor, b"\0") == 1

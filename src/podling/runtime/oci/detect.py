@@ -1,4 +1,4 @@
-"""Which OCI runtime works on this machine, and in a user's words why the other does not.
+"""The OCI runtime that works on this machine, and why the other does not.
 
 ``gather`` reads the machine; ``choose`` is a pure decision over what it found, used at start and by
 ``podling doctor`` alike. crun is preferred: it starts a container two to three times as fast as runc.
@@ -6,7 +6,7 @@
 crun refuses *hybrid* cgroups (version 1 controllers beside a version 2 hierarchy at
 ``/sys/fs/cgroup/unified``). It is then shown a private view of the machine in which that one
 directory is covered by an empty file system, so it sees plain version 1, which is what does the
-accounting there anyway; nothing changes for anybody else. Only where version 2 owns a controller that
+accounting there anyway; no other process is affected. Only where version 2 owns a controller that
 containers need would that lose a limit, and then runc is used.
 """
 
@@ -33,7 +33,7 @@ class CgroupMode(Enum):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What the choice depends on. Programs are absolute paths, empty where not found."""
+    """The facts that the choice depends on. Programs are absolute paths, empty where not found."""
 
     root: bool
     mode: CgroupMode
@@ -65,11 +65,11 @@ class Choice(Struct, frozen=True, kw_only=True):
 
     engine: Engine | None
     why: tuple[str, ...] = ()
-    """What is missing, and why a runtime that is here is not used."""
+    """Missing programs, and why an installed runtime is not used."""
 
 
 def choose(facts: Facts) -> Choice:
-    """Decide which runtime to use. Never raises; ``why`` carries everything worth telling."""
+    """Decide which runtime to use. Never raises; ``why`` holds the reasons."""
     missing = _missing(facts)
     if missing:
         return Choice(engine=None, why=missing)

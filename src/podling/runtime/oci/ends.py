@@ -1,4 +1,4 @@
-"""Containers' ends: noticed as they happen, recorded once, and found afterwards if nobody looked.
+"""Ends of containers: noticed as they happen, recorded once, and found later if no process watched.
 
 A container ends when its monitor has written its exit code. Its end is recorded under its lock, after
 everything that it left running is killed and the kernel's count of kills for want of memory was read.
@@ -25,7 +25,7 @@ from podling.runtime.oci.threads import in_thread
 from podling.supervisor import Supervisor
 
 EXIT_FILE_SECONDS = 5.0
-"""How long a dead process' monitor may take to write the exit code before it is taken for dead too."""
+"""Seconds after a process' end in which its monitor must write the exit code."""
 
 UNKNOWN_EXIT_CODE = 255
 
@@ -33,7 +33,7 @@ END = "runtime/container-end"
 
 
 class Locks:
-    """One lock for each container, made when first asked for."""
+    """One lock for each container, created at its first use."""
 
     def __init__(self) -> None:
         self._locks: dict[str, asyncio.Lock] = {}
@@ -109,7 +109,7 @@ class Ends:
         )
 
     def record(self, record: ContainerRecord) -> None:
-        """Save the record of a container that has ended, and tell everybody who waits for it."""
+        """Save the record of a container that has ended, and wake all that wait for it."""
         self._records.note(record)
         running = self._running.pop(record.id, None)
         if running is not None:
@@ -141,8 +141,11 @@ class Ends:
         await self._finish(container_id)
 
     async def _adopt_created(self, record: ContainerRecord) -> None:
-        """Running, or run, if its process was let go just before we died. Else its start was cut off, or
-        never begun: what was made of it is undone, and it stays what it is, a container that never ran."""
+        """Find out whether a created container ran: its process may have started just before we were killed.
+
+        Otherwise its start was cut off, or never begun: its parts are removed, and it stays a container that
+        never ran.
+        """
         if self.was_let_go(record):
             running = replace(record, state=ContainerState.RUNNING, started_at=clock.now())
             await self._adopt_running(self._records.note(running))
@@ -150,8 +153,9 @@ class Ends:
         await in_thread(lambda: self._undo_start(record))
 
     def was_let_go(self, record: ContainerRecord) -> bool:
-        """Return whether the container's process was made and left the door at which it had waited: then its
-        program ran, whether it still does or not."""
+        """Return whether the container's process was created and passed its fifo: then its program ran, even
+        if it
+        has ended."""
         place = self._host.engine_root / record.id
         return bool(record.pid) and place.exists() and not (place / "exec.fifo").exists()
 
@@ -186,7 +190,7 @@ class Ends:
 
 
 def report(host: Host, record: ContainerRecord, kind: ContainerEventType) -> None:
-    """Tell whoever listens what happened to a container."""
+    """Publish an event of a container."""
     host.feeds.report(
         ContainerEvent(
             type=kind,

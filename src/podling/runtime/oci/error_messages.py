@@ -1,7 +1,7 @@
 """The OCI runtimes' errors in the words that Kubernetes' users know.
 
-crun and runc say the same things differently, and conmon passes on whatever they print. What a user can
-act on is brought to one form: the messages of runc, which every other page about it quotes.
+crun and runc report the same errors differently, and conmon passes on their output. Errors that a user can
+act on take one form: the messages of runc, which most pages quote.
 """
 
 from __future__ import annotations

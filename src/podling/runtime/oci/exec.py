@@ -33,9 +33,9 @@ from podling.runtime.oci.records import ContainerRecord
 from podling.runtime.oci.threads import in_thread, wait_for_end
 
 DRAIN_SECONDS = 2.0
-"""How long output is still read after the command ended while something it left behind holds the pipe."""
+"""Seconds that output is read after the command ended while a process of it still holds the pipe."""
 START_SECONDS = 10.0
-"""How long the engine may take to name a command that is not wanted any more, before it is killed itself."""
+"""Seconds that the engine may take to name a cancelled command, before it is killed itself."""
 
 Sink = Callable[[bytes], Awaitable[None]]
 
@@ -95,7 +95,7 @@ class _Exec:
         else:
             stdin, stdout, stderr = self._open_terminal() if self._tty else self._open_pipes()
         try:
-            # A cancelled caller waits for the thread: whatever it started is then ours to kill.
+            # A cancelled caller waits for the thread: we must kill the process that it started.
             await in_thread(self._spawn, undo=wait_for_end)
         finally:
             for descriptor in list(self._theirs):
@@ -216,7 +216,7 @@ class _Exec:
         return os.pipe2(os.O_CLOEXEC)
 
     def _open_terminal(self) -> tuple[int, int, int]:
-        """A raw terminal between us and runc, which copies to its own cooked one inside and, told by
+        """A raw terminal between us and runc, which copies to its own cooked one inside and, on
         SIGWINCH, its size."""
         ours, theirs = os.openpty()
         terminals.setraw(theirs)
@@ -243,7 +243,7 @@ class _Exec:
                 await sink(chunk)
 
     async def _copy_errors(self, descriptor: int) -> None:
-        """Standard error, held back until it is sure that the command speaks and not the engine."""
+        """Standard error, held back until it is certain that the command wrote it and not the engine."""
         while chunk := await commands.read_some(descriptor):
             await self._until_running()
             if self._io.stderr is not None and self._pid_file.exists():

@@ -1,7 +1,7 @@
-"""Ending a node's containers without its runtime: what ``podling down`` does when all else fails.
+"""Ending a node's containers without its runtime: the last resort of ``podling down``.
 
-Nothing is asked of conmon, crun or runc, whose hanging or absence may be the very trouble, and nothing is
-written, for the disk may be full. Processes are found by their cgroup, and monitors and the OCI runtime by
+It calls neither conmon nor crun nor runc, whose hanging or absence may be the cause, and writes nothing, as
+the disk may be full. Processes are found by their cgroup, and monitors and the OCI runtime by
 the node's own directory among their arguments. Every step can be made again by the next call.
 """
 
@@ -23,7 +23,7 @@ from podling.runtime.oci.rootfs import unmount_everything_under
 
 _TRIES = 20
 _END_SECONDS = 0.5
-"""How long the kernel gets for one killed process, in each try."""
+"""Seconds that the kernel gets for one killed process, in each try."""
 
 
 def end_by_force(cgroups: Cgroups, cgroup: str, root: Path, state: Path, grace_seconds: float) -> int:

@@ -1,4 +1,4 @@
-"""What every part of the runtime works with: the engine, the cgroups, the directories, the neighbours."""
+"""The parts that the whole runtime shares: the engine, the cgroups, the directories, other nodes."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ class Host(Struct, frozen=True, kw_only=True):
     warm_up: WarmUp
     view: LeanView
     root: Path
-    """What outlives a reboot: records, writable layers."""
+    """Files that outlive a reboot: records, writable layers."""
     state: Path
-    """What does not: pinned namespaces, sockets, exit files, mounts."""
+    """Files that do not: pinned namespaces, sockets, exit files, mounts."""
     images: ImageStore
     network: PodNetwork
     feeds: Feeds
     capabilities: Collection[str]
     cgroup_parent: str
-    """Where pods' cgroups go that name no parent of their own."""
+    """The parent of pods' cgroups that name none."""
 
     @property
     def exits(self) -> Path:
-        """Where the monitors leave exit codes, one file a container."""
+        """The directory of exit codes from the monitors, one file a container."""
         return self.state / "exits"
 
     @property
     def engine_root(self) -> Path:
-        """Where the OCI runtime keeps its own state."""
+        """The directory of the OCI runtime's own state."""
         return self.state / "engine"
 
     def bundle(self, container_id: str) -> Path:
@@ -89,7 +89,7 @@ def exiting(pid: int) -> bool:
 
 
 def _stat(pid: int) -> list[bytes]:
-    """What ``/proc/PID/stat`` says after the process' name; empty if there is no such process."""
+    """Return the fields of ``/proc/PID/stat`` after the process' name; empty if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()
@@ -98,7 +98,7 @@ def _stat(pid: int) -> list[bytes]:
 
 
 def open_process(pid: int, born: int) -> int:
-    """A pidfd of exactly the process that was ``pid`` when it was born at ``born``.
+    """Return a pidfd of exactly the process ``pid`` that started at ``born``.
 
     Raises ``ProcessLookupError`` when it has ended, even if its number was given to another.
     """

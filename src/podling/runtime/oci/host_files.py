@@ -1,14 +1,15 @@
-"""The machine's directories that the built-in image shows, without what is not for everybody.
+"""The machine's directories in the built-in image, without files that not all users may read.
 
 A container's root user is the node's, so a plain mount of ``/usr`` would show it files that only root may
 read. The directories are therefore mounted once, at places of the runtime's own, from which containers get
 them, in one of two ways:
 
-* with no owner: an ID-mapped mount (Linux 5.12) that maps none of the files' owners. Whoever looks is neither
+* with no owner: an ID-mapped mount (Linux 5.12) that maps none of the files' owners. A reader is neither
   owner nor privileged, so the permissions for others decide, today's and later ones; no program changes
   its user, either.
-* where a file system has no such mounts: everything that others may not read is covered, as found when the
-  node starts.
+* where a file system has no such mounts: every file that others may not read is covered, as found when the
+  node
+  starts.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _UNUSED_ID = (1 << 32) - 2
 
 
 def place_of(state: Path, path: str) -> Path:
-    """Where the machine's directory ``path`` is mounted for containers."""
+    """Return the mount point of the machine's directory ``path`` for containers."""
     return state / "host-files" / path.lstrip("/")
 
 
@@ -84,7 +85,8 @@ def share_covered(path: str, place: Path, covers: Path) -> None:
 
 
 def private_paths(top: Path) -> list[tuple[str, bool]]:
-    """What below ``top`` others may not read, directories in front of what they hold, and whether it is one.
+    """Return the paths below ``top`` that others may not read, parents first, and whether each is a
+    directory.
 
     Only directories and regular files count: a link is what it leads to.
     """

@@ -1,6 +1,6 @@
 """The holder of a PID namespace that a pod's containers share: one tiny process that only reaps.
 
-A PID namespace lives and dies with its first process, so here, and only here, a pod needs one that is
+A PID namespace ends with its first process, so here, and only here, a pod needs one that is
 not its own. It must be the namespace's init (reap orphans), must not show the node's files to the
 containers beside it, and should cost nothing. So it is a program of a few machine instructions in an
 otherwise empty, read-only root, run by the OCI runtime without any capability: it ignores SIGCHLD, which

@@ -1,12 +1,12 @@
-"""A view of the mounts in which the OCI runtime joins containers fast: only what it needs is there.
+"""A view of the mounts in which the OCI runtime joins containers fast: it holds only the mounts it needs.
 
 crun reads the whole mount table each time it is called, and every pod adds some lines to the machine's: on a
 node full of pods that is most of what an ``exec`` costs. A thread that is about to call it for a container
 that runs enters this view instead, which is made once and holds no pod's mounts (nor, where the runtime must
 not see it, the version 2 hierarchy; see ``detect``). The container's own mounts are joined by its process.
 
-The view keeps nothing of anybody alive: what is no part of the system itself is let go when it is made, and
-nothing that is mounted later ever appears in it.
+The view keeps no mount of a pod alive: mounts that are no part of the system itself are detached from it, and
+later mounts never appear in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from podling.runtime.oci import commands, linux
 
 SYSTEM = ("/proc", "/sys", "/dev", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/nix")
-"""What programs need of a machine; kept with all that is mounted below."""
+"""Directories that programs need; kept with all that is mounted below."""
 
 
 def unneeded(mountinfo: str, needed: Sequence[PurePath]) -> tuple[PurePath, ...]:

@@ -1,4 +1,4 @@
-"""What a killed or rebooted node left behind that no record names: found and removed at start."""
+"""Leftovers of a killed or rebooted node without a record: found and removed at start."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _remove(path: Path) -> None:
 
 
 def remove_directories(host: Host) -> None:
-    """Delete what ``prepare_directories`` made, with whatever is still mounted inside."""
+    """Delete the directories of ``prepare_directories``, with all mounts inside."""
     unmount_everything_under(host.state)
     remove_tree(host.state)
     for name in ("containers", "sandboxes"):

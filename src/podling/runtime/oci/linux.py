@@ -147,7 +147,7 @@ def mount_unowned(source: str | Path, target: str | Path, user_namespace: int) -
 
 
 def unmount(target: str | Path, *, detach: bool = True) -> None:
-    """umount2(2); lazily unless told otherwise."""
+    """umount2(2); lazily by default."""
     _check(_libc.umount2(os.fsencode(target), MNT_DETACH if detach else 0), os.fspath(target))
 
 

@@ -1,7 +1,7 @@
-"""What the machine's mounts allow: whether new mounts pass into a container, and back out of it.
+"""Propagation of the machine's mounts: whether new mounts pass into a container, and back out of it.
 
 Pure: functions over the text of /proc/self/mountinfo. A mount passes from or to a container only if the
-mount its path is on is *shared* with others; asking for it on one that is not would silently do nothing.
+mount its path is on is *shared* with others; requesting it on another would silently do nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def mount_of(path: str, points: Iterable[MountPoint]) -> MountPoint:
 
 
 def check_propagation(mount: Mount, resolved: str, points: Iterable[MountPoint]) -> None:
-    """Raise ``RuntimeFailure`` when ``mount`` asks for more than its place on the machine gives."""
+    """Raise ``RuntimeFailure`` when ``mount`` requests more propagation than its place on the machine has."""
     if mount.propagation is MountPropagation.NONE:
         return
     on = mount_of(resolved, points)

@@ -29,7 +29,7 @@ async def forward_port(
     inbound: AsyncIterator[bytes],
     send: Callable[[bytes], Awaitable[None]],
 ) -> None:
-    """Carry one connection until either side ends. Raises ``RuntimeFailure`` when nobody listens."""
+    """Carry one connection until either side ends. Raises ``RuntimeFailure`` when no process listens."""
     namespace = None
     if not record.namespaces.host_network:
         namespace = host.place(record.id).namespace("net")

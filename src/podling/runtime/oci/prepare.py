@@ -1,7 +1,7 @@
 """Everything a container needs before its process: root file system, user, volumes, configuration.
 
-Runs in a worker thread: it is all short file work. Whatever fails here fails as a ``RuntimeFailure``
-that a user can act on; the caller removes what was made so far.
+Runs in a worker thread: it is all short file work. Every failure is a ``RuntimeFailure`` that a user
+can act on; the caller removes the parts created so far.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 class Prepared(Struct, frozen=True):
-    """What preparing found out and the record keeps."""
+    """Results of the preparation that the record keeps."""
 
     image_ref: str
     stop_signal: str
@@ -192,7 +192,7 @@ _EMULATORS = {"amd64": "x86_64", "arm64": "aarch64", "386": "i386", "loong64": "
 
 
 def _emulated(image_architecture: str) -> bool:
-    """Return whether the kernel was told to run this architecture's programs by an emulator (binfmt_misc)."""
+    """Return whether the kernel runs this architecture's programs by an emulator (binfmt_misc)."""
     name = _EMULATORS.get(image_architecture, image_architecture)
     return Path(f"/proc/sys/fs/binfmt_misc/qemu-{name}").exists()
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 _TRIES = 10
 _END_SECONDS = 0.5
-"""How long the kernel gets for one killed process, in each try."""
+"""Seconds that the kernel gets for one killed process, in each try."""
 
 
 class Process(Struct, frozen=True):

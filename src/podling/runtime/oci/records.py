@@ -1,7 +1,7 @@
-"""What the runtime remembers of its sandboxes and containers: one small JSON file each.
+"""Records of sandboxes and containers: one small JSON file each.
 
-A record is written before the thing it names is made and removed after the thing is gone, so whatever
-a crash leaves behind has a record that the next start can finish or undo. Files are replaced
+A record is written before its object is created and removed after the object is gone, so all leftovers of a
+crash have a record that the next start can finish or undo. Files are replaced
 atomically; they are not forced to disk, since after a power cut no container runs anyway.
 """
 
@@ -64,8 +64,8 @@ class SandboxRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ContainerRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One container. ``birth`` is its process' start time in the kernel's ticks: with the PID it tells
-    the process from a later one that got the same number."""
+    """One container. ``birth`` is its process' start time in the kernel's ticks: with the PID it
+    distinguishes the process from a later one with the same number."""
 
     id: str
     sandbox_id: str

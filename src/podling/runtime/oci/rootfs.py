@@ -47,15 +47,15 @@ def mount_image(layers: Sequence[Path], empty: Path, target: Path) -> None:
 
 
 def sub_path_places(bundle: Path) -> Path:
-    """Where the parts of volumes that a container mounts are bound until it has started."""
+    """Return the directory where the parts of volumes for a container are bound until it has started."""
     return bundle / "sub-paths"
 
 
 def mount_beneath(volume: Path, part: str, place: Path) -> None:
-    """Bind what ``part`` of ``volume`` leads to at ``place``, which is made: a directory or a file.
+    """Bind the target of ``part`` in ``volume`` at ``place``, which is created: a directory or a file.
 
-    It is the open descriptor that is bound, so whatever a container makes of the path meanwhile, nothing
-    outside of the volume can appear. Raises ``OSError``.
+    The open descriptor is bound, so a container that changes the path meanwhile cannot bind anything outside
+    of the volume. Raises ``OSError``.
     """
     place.parent.mkdir(exist_ok=True, mode=0o700)
     with opened_beneath(volume, part) as found:

@@ -255,7 +255,7 @@ class OciRuntime:
 
 
 class _Parts:
-    """What exists between ``start`` and ``close``."""
+    """The parts that exist between ``start`` and ``close``."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -293,7 +293,7 @@ class _Parts:
         self.host.program.close()
 
     async def version(self) -> str:
-        """The engine's own version, asked once."""
+        """The engine's own version, read once."""
         if not self._version:
             from podling.runtime.oci import commands
 

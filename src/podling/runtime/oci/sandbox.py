@@ -2,7 +2,7 @@
 
 A namespace lives as long as something refers to it. A thread unshares network, IPC and UTS at once,
 binds each to a file, and ends; the files keep the namespaces. So a pod without running containers
-costs no process, and the node's own process may die without taking anything along.
+costs no process, and the end of the node's own process does not affect it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OCI_TYPES = {"net": "network", "ipc": "ipc", "uts": "uts", "pid": "pid"}
 
 
 class Place(Struct, frozen=True):
-    """Where a sandbox's pinned namespaces and its shared files are (under the runtime's state)."""
+    """The directory of a sandbox's pinned namespaces and shared files (under the runtime's state)."""
 
     root: Path
 
@@ -40,7 +40,7 @@ class Place(Struct, frozen=True):
 
 
 def own_namespaces(options: NamespaceOptions) -> list[str]:
-    """Which namespaces a sandbox has of its own. With the node's network goes the node's host name."""
+    """The namespaces that a sandbox has of its own. With the node's network goes the node's host name."""
     shared = {"net": options.host_network, "uts": options.host_network, "ipc": options.host_ipc}
     return [name for name, is_shared in shared.items() if not is_shared]
 
@@ -121,7 +121,7 @@ def is_pinned(path: Path) -> bool:
 
 
 def joined_namespaces(place: Place, options: NamespaceOptions, init_pid: int) -> dict[str, str]:
-    """What the sandbox's containers join, for the OCI configuration (``spec.Inputs.namespaces``)."""
+    """Return the namespaces that the sandbox's containers join (``spec.Inputs.namespaces``)."""
     own = own_namespaces(options)
     joined = {OCI_TYPES[name]: str(place.namespace(name)) if name in own else "host" for name in _FLAGS}
     if options.host_pid:

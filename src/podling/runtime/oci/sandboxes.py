@@ -1,8 +1,8 @@
-"""Sandboxes' lives: made whole or not at all, stopped, removed, and found again after our own death.
+"""Sandboxes: created whole or not at all, stopped, removed, and found again after a restart.
 
 Invariant: a sandbox has a record from before its first part exists until after its last is gone. A
-record that is not ``complete`` is the intent of a sandbox that nobody has been told about; the next
-start removes it with whatever parts it got.
+record that is not ``complete`` is the intent of a sandbox that no caller has seen; the next start removes
+it with its parts.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Sandboxes:
         try:
             record = await self._build(record, spec)
         except BaseException as error:
-            # What cannot be undone now keeps its record, and the next start tries again.
+            # A part that cannot be removed now keeps its record, and the next start tries again.
             with suppress(RuntimeFailure, OSError):
                 await self._tear_down(record)
             if isinstance(error, OSError):
@@ -158,7 +158,7 @@ class Sandboxes:
         self._locks.pop(sandbox_id, None)
 
     async def _tear_down(self, record: SandboxRecord) -> None:
-        """Remove every part that exists; can be repeated, whatever state the sandbox is in.
+        """Remove every part that exists; can be repeated, in any state of the sandbox.
 
         One part that cannot be removed does not keep the others; the record stays until all are gone.
         """

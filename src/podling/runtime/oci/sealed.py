@@ -1,4 +1,4 @@
-"""The OCI runtime as a copy in memory that nobody can change.
+"""The OCI runtime as a copy in memory that no process can change.
 
 crun protects itself from what it starts (CVE-2019-5736): it copies itself into sealed memory and begins
 anew from there, each time it is called. When it finds that it runs from sealed memory already it leaves that
@@ -16,7 +16,7 @@ SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SE
 
 
 class SealedProgram:
-    """A program in sealed memory, put there when it is first asked for."""
+    """A program in sealed memory, copied at its first use."""
 
     def __init__(self, path: str) -> None:
         self._original = path
@@ -25,7 +25,7 @@ class SealedProgram:
 
     @property
     def path(self) -> str:
-        """Where to execute it, as long as this process lives: the file itself if it cannot be copied."""
+        """The path to execute while this process runs: the file itself if it cannot be copied."""
         with self._making:
             if self._descriptor < 0:
                 try:

@@ -2,7 +2,7 @@
 
 Turning some four hundred rules into a filter takes libseccomp about as long as crun needs for everything
 else. crun takes a finished filter from an annotation, so each distinct profile is compiled when it is
-first met and kept. libseccomp is also told to sort the rules into a tree, which makes every system call
+first met and kept. libseccomp also sorts the rules into a tree, which makes every system call
 of the container cheaper. Where the library is missing, or a profile needs more than rules, nothing is
 compiled and crun does it from the profile, which always stays in the configuration.
 """

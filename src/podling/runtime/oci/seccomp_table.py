@@ -1,6 +1,6 @@
 """The system calls that ``runtime/default`` allows, by subject, and those that need a capability.
 
-A list of what is allowed: what the kernel gains tomorrow is refused until somebody looked at it. Left out
+It lists allowed calls: new calls of a kernel are refused until this list has them. Left out
 on purpose, with or without capabilities: loading kernels, the kernel's keyrings, io_uring (its requests
 would pass by this very filter), userfaultfd, NUMA page moves between processes, and calls that only
 historic kernels had.
@@ -78,7 +78,7 @@ ALLOWED: tuple[str, ...] = tuple(
         ).split()
     )
 )
-"""Allowed in every container, whatever their arguments."""
+"""Allowed in every container, with any arguments."""
 
 BY_CAPABILITY: dict[str, tuple[str, ...]] = {
     "CAP_DAC_READ_SEARCH": ("open_by_handle_at",),

@@ -74,8 +74,8 @@ class Inputs(Struct, frozen=True, kw_only=True):
     """The runtime's own directory, in which the machine's directories are mounted for containers."""
     cgroup: str
     namespaces: Mapping[str, str]
-    """What the container joins: OCI namespace type to path; ``host`` instead of a path shares the
-    node's. Types that are not named are made new."""
+    """The namespaces that the container joins: OCI type to path; ``host`` instead of a path shares the
+    node's. Other types are created."""
     hostname: str
     shm: Path
     hostname_file: Path | None = None
@@ -92,9 +92,10 @@ class Inputs(Struct, frozen=True, kw_only=True):
 
 
 def process_arguments(spec: ContainerSpec, image: ImageContent) -> tuple[str, ...]:
-    """What to run: the pod's command replaces the image's entrypoint *and* cmd, its args the cmd only.
+    """Return the command line: the pod's command replaces the image's entrypoint *and* cmd, its args the cmd
+    only.
 
-    Raises ``RuntimeFailure`` when neither says anything.
+    Raises ``RuntimeFailure`` when both are empty.
     """
     entrypoint = tuple(image.config.entrypoint or ())
     cmd = tuple(image.config.cmd or ())

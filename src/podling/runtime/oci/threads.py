@@ -42,7 +42,7 @@ async def in_thread(function: Callable[[], T], undo: Callable[[T], object] | Non
             result = function()
         except BaseException as error:
             failure = error
-        # Only a loop that was closed meanwhile refuses; then nobody waits any more.
+        # Only a loop that was closed meanwhile refuses; then no caller waits any more.
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, result, failure)
 

@@ -1,10 +1,10 @@
-"""Taking the kernel's longest wait off the path of a starting container: by beginning it earlier.
+"""The kernel's longest wait of a starting container, begun earlier.
 
-Moving a process into a cgroup takes a lock that is tuned for readers: the first writer after a quiet
-moment waits for an RCU grace period (8 to 20 ms), those shortly after it do not. Whoever is going to
-start a container therefore first moves this very process into the cgroup in which it is, which changes
-nothing but makes the kernel wait now, in a thread of ours, while namespaces, network and files are made.
-Cgroups cannot be made or removed during the wait, so it begins right after the pod's own was made.
+Moving a process into a cgroup takes a lock that is tuned for readers: the first writer after a quiet moment
+waits for an RCU grace period (8 to 20 ms), those shortly after it do not. The start of a sandbox therefore
+first moves this very process into the cgroup in which it is, which changes nothing but makes the kernel wait
+now, in a thread of ours, while namespaces, network and files are made. Cgroups cannot be made or removed
+during the wait, so it begins right after the pod's own was made.
 """
 
 from __future__ import annotations

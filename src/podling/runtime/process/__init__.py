@@ -6,7 +6,7 @@ itself is ``runtime.monitor``), ``exec`` and ``attach`` (``executions.py``), the
 (``machine.py``) and the runtime that joins them (``runtime.py``).
 
 No isolation is promised here: nothing that needs namespaces, cgroups or root belongs in this
-package (see ``runtime.oci``). What a pod asks and cannot get is refused or named in warnings.
+package (see ``runtime.oci``). Requests that it cannot satisfy are refused or named in warnings.
 """
 
 from podling.runtime.process.runtime import ProcessRuntime as ProcessRuntime

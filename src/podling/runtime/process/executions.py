@@ -20,9 +20,9 @@ from podling.runtime.process.records import failure_text
 
 CHUNK = 16384
 DRAIN_SECONDS = 0.5
-"""How long output may still come after a command's end, from what it left in the background."""
+"""Seconds that output may still come after a command's end, from its background processes."""
 END_OF_TRANSMISSION = b"\x04"
-"""What a terminal takes for the end of its input."""
+"""The character that ends a terminal's input."""
 
 Sink = Callable[[bytes], Awaitable[None]]
 
@@ -77,7 +77,7 @@ async def _result(channel: Channel, command: Sequence[str]) -> int:
 
 
 def _pipes(io: Streams) -> _Ends:
-    """One pipe for each stream that somebody has the other end of, nothing for the others."""
+    """Open one pipe for each stream with a reader or writer, none for the others."""
     ends = _Ends((-1, -1, -1))
     numbers: list[int] = []
     if io.stdin is None:
@@ -114,7 +114,7 @@ def _terminal(io: Streams) -> _Ends:
 
 
 async def _nowhere(_: bytes) -> None:
-    """Output that nobody wants."""
+    """Output that is discarded."""
 
 
 async def _drain(descriptor: int, sink: Sink) -> None:

@@ -1,9 +1,8 @@
-"""Images where no image is run: every name is good, nothing is fetched, and one is real.
+"""Images of the process runtime, which runs none: every name is valid, and nothing is fetched.
 
-``podling.local/host`` is the machine itself. Any other name says what the user had in mind; the container
-finds the machine's files whatever it is called. An archive that is loaded gives one thing more: how its
-image wants to be run (entrypoint, environment, working directory, stop signal), read from its
-configuration alone. So the store is one small file and needs no root, unlike unpacked layers.
+``podling.local/host`` is the machine itself. With any other name, too, the container finds the machine's
+files. A loaded archive adds its image's defaults (entrypoint, environment, working directory, stop signal),
+read from its configuration alone. So the store is one small file and needs no root, unlike unpacked layers.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class NamedImages:
         return as_image(record)
 
     def defaults(self, id_: str) -> Defaults:
-        """How the image wants to be run, as far as an archive has told."""
+        """Return the image's defaults, as far as an archive stated them."""
         config = self._loaded()[id_].config
         pairs = (variable.partition("=") for variable in config.env or ())
         return Defaults(

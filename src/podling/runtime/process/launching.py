@@ -72,8 +72,8 @@ def with_real_path(mount: Mount) -> Mount:
 def build(directory: Path, links: Sequence[tuple[object, str]], working_dir: Path) -> None:
     """Make the container's directory: its root with links to the volumes, and where it starts.
 
-    A working directory inside of a volume is made there, whatever links containers have put into it. Raises
-    ``OSError``.
+    A working directory inside of a volume is created there, safe against links that containers have put into
+    it. Raises ``OSError``.
     """
     rootfs = directory / "rootfs"
     directory.mkdir(mode=0o711)

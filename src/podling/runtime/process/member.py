@@ -22,7 +22,7 @@ BOOTSTRAP = (
 CODE = str(Path(podling.__file__).parent.parent)
 
 Report = Callable[[ContainerEventType, str, str], None]
-"""Tells what happened, to which sandbox and container."""
+"""Reports an event of a sandbox and container."""
 
 
 class Member:
@@ -55,7 +55,7 @@ class Member:
         if self.container.state is not ContainerState.CREATED or self._starting is not None:
             state = self.container.state.value.lower()
             raise RuntimeFailure(f'container "{self.container.id}" is already {state}')
-        # Shielded: a cancelled caller must not leave behind a process that nobody knows of.
+        # Shielded: a cancelled caller must not leave behind an unrecorded process.
         self._starting = asyncio.create_task(self._start())
         self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
         await asyncio.shield(self._starting)

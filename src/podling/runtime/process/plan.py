@@ -1,10 +1,10 @@
-"""How a container becomes a host process. Pure: nothing is touched here.
+"""The plan from a container to a host process. Pure: it has no effects.
 
 A process sees the machine as it is. Volumes cannot appear at their paths, so they are gathered under
 one directory, which the process finds in ``PODLING_ROOTFS``: a volume for ``/data`` is
-``$PODLING_ROOTFS/data``, and that directory is where the process starts unless it asks otherwise.
-What a specification asks and a plain process cannot have is either refused (running as somebody
-else, volumes inside of volumes) or named in the container's warnings; nothing is dropped in silence.
+``$PODLING_ROOTFS/data``, and the process starts in that directory by default. Fields of a
+specification that a plain process cannot honour are either refused (another user, volumes inside of volumes)
+or named in the container's warnings; none is ignored silently.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from podling.runtime.user_ids import id_number, is_number
 
 ROOTFS_VARIABLE = "PODLING_ROOTFS"
 OWN_MOUNTS = "/var/run/secrets/kubernetes.io"
-"""Nobody asked for what is mounted here, so nobody need be told how."""
+"""Mounts that the user did not request, so no warning explains them."""
 INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
-"""What a process gets from Podling's own environment; all else stays hidden from it."""
+"""The variables that a process gets from Podling's own environment; all others stay hidden."""
 
 
 class Identity(Struct, frozen=True):
-    """Whom Podling runs as, and so whom it can run processes as."""
+    """The user that Podling runs as, and the users that it can run processes as."""
 
     uid: int
     gid: int
@@ -43,7 +43,7 @@ class Identity(Struct, frozen=True):
 
 
 class Defaults(Struct, frozen=True):
-    """What the image says, where its configuration is known."""
+    """The image's defaults, if its configuration is known."""
 
     entrypoint: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ def environment(
 
 
 def links(mounts: Sequence[Mount]) -> tuple[tuple[PurePosixPath, str], ...]:
-    """Where each volume is found, relative to the root directory, and what it points to."""
+    """Return the path of each volume, relative to the root directory, and its target."""
     for mount in mounts:
         if mount.image:
             raise RuntimeFailure(
@@ -97,7 +97,7 @@ def links(mounts: Sequence[Mount]) -> tuple[tuple[PurePosixPath, str], ...]:
 
 
 def working_directory(spec: ContainerSpec, image: Defaults, rootfs: Path, *, on_host: bool) -> Path:
-    """Where the process starts. ``on_host``: whether the directory it asks for is the machine's own."""
+    """Return the working directory. ``on_host``: the requested directory is the machine's own."""
     asked = spec.working_dir or image.working_dir
     if not asked:
         return rootfs
@@ -120,7 +120,7 @@ def identity(
 ) -> tuple[int, int, list[int]] | None:
     """User, group and further groups to run as; None for our own.
 
-    ``lookup`` knows the machine's users by name. Raises ``RuntimeFailure`` for anyone we cannot become.
+    ``lookup`` knows the machine's users by name. Raises ``RuntimeFailure`` for other users.
     """
     asked = spec.security.user or image.user
     group = spec.security.group
@@ -150,7 +150,7 @@ def identity(
 
 
 def container_warnings(spec: ContainerSpec, ours: Identity) -> tuple[str, ...]:
-    """What the specification asks and the process will not get, one sentence each."""
+    """Return the fields of the specification that the process does not get, one sentence each."""
     security = spec.security
     groups = security.group is not None or bool(security.supplemental_groups)
     read_only = ", ".join(
@@ -179,7 +179,7 @@ def container_warnings(spec: ContainerSpec, ours: Identity) -> tuple[str, ...]:
 
 
 def sandbox_warnings(spec: SandboxSpec) -> tuple[str, ...]:
-    """What a pod asks of its surroundings and will not get."""
+    """Return the fields of a pod's sandbox that it does not get."""
     moved = ", ".join(
         f"{mapping.host_port} to {mapping.container_port}"
         for mapping in spec.port_mappings

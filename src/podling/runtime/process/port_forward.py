@@ -17,7 +17,7 @@ async def forward(
     """Carry one connection to ``port`` of the first of ``hosts`` that answers, until it is closed.
 
     The end of ``inbound`` closes our half only, as a TCP peer would. Raises ``RuntimeFailure`` when
-    nobody listens.
+    no process listens.
     """
     reader, writer = await _connect(hosts, port)
     sending = asyncio.create_task(_send(inbound, writer))

@@ -1,6 +1,6 @@
-"""What the process runtime keeps on disk, so that a new instance finds everything again.
+"""Files of the process runtime on disk, with which a new instance finds everything again.
 
-    images.json                        names, and how loaded images want to be run (``images.py``)
+    images.json                        names, and defaults of loaded images (``images.py``)
     sandboxes/<id>.json                a ``SandboxRecord``
     containers/<id>/container.json     the container as it was created
     containers/<id>/launch.json        what its monitor starts
@@ -8,7 +8,7 @@
     containers/<id>/exit.json          left by the monitor: exit code and time
     containers/<id>/rootfs/            links to its volumes
 
-Files are replaced whole; what is half written is never seen.
+Files are replaced whole, so readers never see half of one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SandboxRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a monitor needs to know. ``user`` is user, group and further groups; None: unchanged."""
+    """The input of a monitor. ``user`` is user, group and further groups; None: unchanged."""
 
     command: tuple[str, ...]
     environment: dict[str, str]

@@ -1,9 +1,9 @@
-"""A simulated runtime that hangs, fails and lies, call by call, as it is told to.
+"""Faults of a simulated runtime: chosen calls hang, fail or return wrong results.
 
     runtime.faults.append(Fault("start_container", pod="web", hangs=True))
 
-The first fault in the list that fits a call decides what becomes of it; a call that none fits is answered
-truly. Images are asked by ``images.pull`` and the like.
+The first fault in the list that fits a call decides its result; a call without a fault succeeds. Calls on
+images are named ``images.pull`` and so on.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _IMAGE_VERBS = ("image_status", "pull", "list_images", "remove_image")
 
 @dataclass(kw_only=True)
 class Fault:
-    """What is wrong with one verb, for the pods and containers whose names fit (``*`` and ``?``).
+    """A fault of one verb, for the pods and containers whose names fit (``*`` and ``?``).
 
-    A call does not come back (``hangs``), raises ``error``, or is answered with what ``lie`` makes of the
-    truth; without any of them it is answered with None and nothing is done. ``done``: the call is carried
-    out all the same, before it hangs or fails. ``times``: how often, then all is well; None: always.
+    A call does not come back (``hangs``), raises ``error``, or returns the result of ``lie`` on the true
+    value; without any of them it returns None and does nothing. ``done``: the call is carried out before it
+    hangs or fails. ``times``: the number of faulty calls; None: always.
     """
 
     verb: str
@@ -57,7 +57,7 @@ class Fault:
     done: bool = False
     times: int | None = None
     met: int = 0
-    """How many calls it has decided."""
+    """The number of calls that it has decided."""
 
     def fits(self, verb: str, pod: str, container: str) -> bool:
         left = self.times is None or self.met < self.times

@@ -1,7 +1,7 @@
 """One simulated container: a state that moves along its script by timers of the event loop.
 
 A life is CREATED, then RUNNING, then EXITED, never back. All moves happen in ``begin`` and ``end``,
-so whatever ends it first (its script, a signal, a loss of power) wins and the rest is ignored.
+so the first end (by its script, a signal, a loss of power) wins and the rest is ignored.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Life:
             listener(text.encode(), stream)
 
     def lose_power(self, at: datetime) -> None:
-        """The machine lost its power at ``at``: over, with nobody there to see it or report it."""
+        """End at ``at``, as the machine lost its power: without an event or a report."""
         if self.running or self.starting:
             self._drop_timers()
             self.container = replace(

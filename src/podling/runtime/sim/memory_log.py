@@ -1,7 +1,7 @@
 """A simulated container's log: the lines a real one would have in its CRI log file, kept in memory.
 
-It is read through the same door as log files (``podling.kubelet.server.logs``): ``read`` gives bytes of CRI
-format from an offset, ``wait`` returns when there is more. The oldest lines give way beyond
+It is read through the same interface as log files (``podling.kubelet.server.logs``): ``read`` gives bytes of
+CRI format from an offset, ``wait`` returns when there is more. The oldest lines give way beyond
 ``LINES_MAX`` so that a simulated day of a thousand nodes fits in memory.
 """
 

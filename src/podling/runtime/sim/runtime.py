@@ -121,7 +121,7 @@ class SimRuntime:
             return
         await self.stop_sandbox(sandbox_id)
         if sandbox_id not in self._sandboxes:
-            return  # somebody else removed it meanwhile
+            return  # another call removed it meanwhile
         for life in list(self._in_sandbox[sandbox_id].values()):
             self._forget(life)
         for path in self._log_sandbox.pop(sandbox_id, ()):
@@ -293,7 +293,7 @@ class SimRuntime:
     def events(self) -> AsyncIterator[ContainerEvent]:
         return self._feeds.open()
 
-    # Doors that only a runtime without files and sockets has
+    # Methods that only a runtime without files and sockets has
 
     async def probe(self, container_id: str, kind: str, target: str) -> ProbeAnswer | None:
         """Scripted probe answers; a container that does not run refuses."""
@@ -310,7 +310,7 @@ class SimRuntime:
     def remove_log(self, path: str) -> None:
         self._logs.pop(path, None)
 
-    # Doors for scenarios and faults
+    # Methods for scenarios and faults
 
     def end(self, container_id: str, exit_code: int, reason: str = "", message: str = "") -> None:
         """The container's process exits by itself, now."""
@@ -325,7 +325,7 @@ class SimRuntime:
         self._life(container_id).script = script
 
     def lose_power(self) -> None:
-        """The machine stops at once: everything on it has ended, and nobody was told."""
+        """Stop the machine at once: everything on it ends without an event."""
         at = clock.now()
         for life in self._lives.values():
             life.lose_power(at)

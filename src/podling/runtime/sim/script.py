@@ -1,4 +1,4 @@
-"""What a simulated container does with its life, as plain data.
+"""Scripts of simulated containers, as plain data.
 
 A script reaches a container in one of two ways, the first found wins:
 
@@ -7,8 +7,8 @@ A script reaches a container in one of two ways, the first found wins:
   be called so, because container names have no capitals);
 * the ``Scenario`` that the runtime was made with, by patterns over ``namespace/pod/container``.
 
-With no script a container starts at once, runs until it is told to stop, says yes to every probe
-and answers every ``exec`` with exit code 0. The JSON field names are those below in camel case:
+With no script a container starts at once, runs until it is stopped, passes every probe and
+ends every ``exec`` with exit code 0. The JSON field names are those below in camel case:
 
     sim.podling.dev/app: '{"startSeconds": 2, "runs": [{"seconds": 30, "exitCode": 1}, {}]}'
 
@@ -55,7 +55,7 @@ class ExecScript(Script, frozen=True, kw_only=True):
     stderr: str = ""
     exit_code: int = 0
     seconds: float = 0
-    """How long it goes on after its output."""
+    """Seconds that it runs after its output."""
     echo: bool = False
     """Gives back what it reads on stdin, as ``cat`` does, before all else."""
 
@@ -63,7 +63,7 @@ class ExecScript(Script, frozen=True, kw_only=True):
 class ProbeScript(Script, frozen=True, kw_only=True):
     """The answer to a probe over the network, from ``after`` seconds into the container's run.
 
-    ``kind`` is ``http``, ``tcp`` or ``grpc``; ``target`` the start of what is asked (``8080/healthz``,
+    ``kind`` is ``http``, ``tcp`` or ``grpc``; ``target`` the start of the probed target (``8080/healthz``,
     ``8080``, ``8080/service``). Empty matches all.
     """
 
@@ -73,7 +73,7 @@ class ProbeScript(Script, frozen=True, kw_only=True):
     success: bool = True
     output: str = ""
     seconds: float = 0
-    """How long the answer takes; the prober's timeout may come first."""
+    """Seconds until the answer; the prober's timeout may come first."""
 
 
 class LogScript(Script, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class LogScript(Script, frozen=True, kw_only=True):
 
 
 class PortScript(Script, frozen=True, kw_only=True):
-    """What a port answers to a forwarded connection: its ``reply``, or an echo of each chunk."""
+    """The response of a port to a forwarded connection: its ``reply``, or an echo of each chunk."""
 
     port: int
     reply: str = ""
@@ -119,7 +119,7 @@ class ContainerScript(Script, frozen=True, kw_only=True):
     """The exit code after a signal; 128 + signal when absent."""
     remove_seconds: float = 0
     resize_seconds: float = 0
-    """How long new limits take to hold."""
+    """Seconds until new limits take effect."""
     exec: tuple[ExecScript, ...] = ()
     probes: tuple[ProbeScript, ...] = ()
     logs: tuple[LogScript, ...] = ()
@@ -132,7 +132,7 @@ class ContainerScript(Script, frozen=True, kw_only=True):
         return self.runs[min(attempt, len(self.runs) - 1)] if self.runs else Run()
 
     def answer_exec(self, command: Sequence[str], age: float) -> ExecScript:
-        """What ``exec`` does ``age`` seconds into the run: the latest match that holds by then."""
+        """Return the result of ``exec`` at ``age`` seconds of the run: the latest match by then."""
         line = " ".join(command)
         matching = [item for item in self.exec if line.startswith(item.command) and item.after <= age]
         return max(matching, key=lambda item: item.after, default=ExecScript())
@@ -161,15 +161,15 @@ class ContainerScript(Script, frozen=True, kw_only=True):
 
 
 class PodScript(Script, frozen=True, kw_only=True):
-    """What happens to the pod's sandbox."""
+    """The script of the pod's sandbox."""
 
     sandbox_seconds: float = 0
     sandbox_error: str = ""
     """The text with which ``run_sandbox`` fails."""
     sandbox_failures: int | None = None
-    """How often it fails before it succeeds; ``None``: always, if there is a text."""
+    """The number of failures before it succeeds; ``None``: always, if there is a text."""
     sandbox_stop_seconds: float = 0
-    """How long it takes to take the sandbox down once its containers have ended."""
+    """Seconds to stop the sandbox once its containers have ended."""
 
 
 class PullFailure(Script, frozen=True, kw_only=True):
@@ -186,7 +186,7 @@ class ImageScript(Script, frozen=True, kw_only=True):
     """Not in the registry: every pull fails."""
     pull_seconds: float = 0
     failures: tuple[PullFailure, ...] = ()
-    """How the first pulls fail, one by one."""
+    """The errors of the first pulls, one by one."""
     size_bytes: int = 10_000_000
     user: str = ""
     stop_signal: str = ""
