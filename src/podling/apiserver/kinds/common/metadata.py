@@ -47,7 +47,7 @@ REPEATED_OWNERS = (
 
 
 def without_duplicate_owners(obj: Any, warnings: list[str], *, admitted: bool = False) -> Any:
-    """Return ``obj`` without duplicate owner references; append a warning for each duplicate.
+    """Return ``obj`` without duplicate owner references; append a warning with the duplicates.
 
     ``admitted``: admission has run, so an admission plugin may have added the duplicate.
     """
