@@ -27,7 +27,7 @@ class NoAnswer(Failure):
 
 
 def default_data_directory() -> Path:
-    """Where a cluster lives when nobody says: the system's place for root, else the user's own."""
+    """Return the default data directory: the system's place for root, else the user's own."""
     if os.geteuid() == 0:
         return Path("/var/lib/podling")
     base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"

@@ -99,7 +99,7 @@ def free_bytes(path: Path) -> int:
 
 
 def disk_space(path: Path, free: int) -> Finding:
-    """Return whether images and containers have room in the data directory."""
+    """Return whether the data directory has space for images and containers."""
     text = f"{path}, {free / 1e9:.1f} GB free"
     if free < LOW_DISK_BYTES:
         return Finding("note", "data directory", text, "make room, or name another --data-dir")

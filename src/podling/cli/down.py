@@ -13,8 +13,7 @@ from podling.cli.common_options import Failure, data_directory_option
 from podling.cluster.directory import DataDirectory, DirectoryInUse
 
 STOP_SECONDS = 30.0
-"""How long the cluster's process may take to let go of everything before it is killed; its containers do
-not mind either way."""
+"""Seconds that the cluster's process may take to end before it is killed; its containers are not affected."""
 KILL_SECONDS = 10.0
 
 

@@ -1,4 +1,4 @@
-"""What is known of a pod when somebody asks why, and the form of the answer."""
+"""The facts about a pod for ``podling why``, and the form of its answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """One answer: where the trouble is, what it is, what says so, and what to do."""
+    """One finding: the place of the problem, the problem, its evidence, and the advice."""
 
     healthy: bool = False
     area: str
@@ -40,9 +40,9 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """Kubernetes' own word for it (``ImagePullBackOff``, ``Unschedulable`` ...)."""
     container: str = ""
     text: str
-    """What is the matter, in whole sentences."""
+    """The problem, in whole sentences."""
     advice: str = ""
-    """What to do, in whole sentences; it may end with a command."""
+    """The advice, in whole sentences; it may end with a command."""
     evidence: tuple[Source, ...] = ()
 
 
@@ -97,7 +97,7 @@ def condition_source(pod: Pod, type_: str) -> tuple[Source, ...]:
 
 
 def container_source(status: ContainerStatus) -> Source:
-    """A container's state, as the status tells it."""
+    """Return a container's state from the status."""
     state, last = status.state, None
     if state.waiting is not None:
         detail = ": ".join(
@@ -128,7 +128,7 @@ def one_line(text: str | None, limit: int = 600) -> str:
 
 
 def how_it_ended(ended: ContainerStateTerminated, when: str = "") -> str:
-    """How a container ended: ``ended 2m ago with exit code 3 (Error), saying "no database"``."""
+    """Describe a container's end: ``ended 2m ago with exit code 3 (Error), saying "no database"``."""
     at = f" {when}" if when else ""
     said = f', saying "{one_line(ended.message, 300)}"' if ended.message else ""
     if ended.reason == "StartError":
@@ -143,7 +143,7 @@ def how_it_ended(ended: ContainerStateTerminated, when: str = "") -> str:
 
 
 def signal_name(ended: ContainerStateTerminated) -> str:
-    """The signal that ended a container, as its exit code or the runtime tells it; empty if none did."""
+    """Return the signal that ended a container, by its exit code or the runtime; empty for none."""
     number = ended.signal or (ended.exit_code - 128 if 128 < ended.exit_code <= 128 + 64 else 0)
     try:
         return signal.Signals(number).name if number and ended.reason != "StartError" else ""
@@ -156,7 +156,7 @@ def time_since(then: datetime | None, now: datetime) -> str:
 
 
 def pod_arguments(pod: Pod) -> str:
-    """How kubectl is told which pod: ``web``, with its namespace unless that is ``default``."""
+    """Return the pod's arguments for kubectl: ``web``, with its namespace unless that is ``default``."""
     namespace = pod.metadata.namespace
     return f"{pod.metadata.name}{f' -n {namespace}' if namespace not in (None, '', 'default') else ''}"
 

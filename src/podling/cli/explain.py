@@ -1,10 +1,9 @@
 """Why a pod is not Running, or not Ready: the decision behind ``podling why``. Pure.
 
-The causes are asked in the order in which a pod meets them: does it go, is it over, was it placed, does its
-node live, is its sandbox there, are its volumes, its images, its configuration, do its init containers end,
-do its containers stay up, do they answer their probes, are its gates open. The first that holds is the
-answer; everything after it is only a consequence. Containers have their troubles side by side: the first
-one's is the answer, and the others' are told with it.
+Causes are checked in the order in which a pod meets them: deletion, end, scheduling, its node, its sandbox,
+its volumes, images and configuration, its init containers, crashes of its containers, probes, readiness
+gates. The first that holds is the answer; later ones are only consequences. Several containers may fail side
+by side: the first one's failure is the answer, and the others are added to it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def explain(evidence: Evidence) -> Explanation:
 
 
 def _containers(evidence: Evidence) -> Explanation | None:
-    """What troubles the containers have: one answer for all of them, a container told once."""
+    """Return the problems of the containers: one finding for all, each container once."""
     found: dict[str, Explanation] = {}
     for troubles in TROUBLES:
         for trouble in troubles(evidence):

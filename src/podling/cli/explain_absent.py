@@ -1,4 +1,4 @@
-"""What there is to say of a pod that does not exist. Pure."""
+"""The answer about a pod that does not exist. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from podling.cli.evidence import one_line, time_since
 from podling.cli.recorded_events import moment_of
 
 PARTINGS = ("Preempted", "TaintManagerEviction", "Evicted", "Killing", "DeadlineExceeded")
-"""Events that tell why or how a pod went, the most telling first."""
+"""Events with the reason of a pod's end, the most specific first."""
 
 
 def explain_absent(

@@ -26,7 +26,7 @@ from podling.machinery.pods import is_sidecar
 from podling.machinery.tables import human_duration
 
 CLOSE = timedelta(seconds=5)
-"""Events and statuses tell whole seconds, and one is written a little after the other."""
+"""Events and statuses have whole seconds, and one is written a little after the other."""
 
 
 def crashing(evidence: Evidence) -> Iterator[Explanation]:
@@ -40,7 +40,7 @@ def crashing(evidence: Evidence) -> Iterator[Explanation]:
 
 
 def _is_done(evidence: Evidence, status: ContainerStatus) -> bool:
-    """Return whether ending well is all that is asked of this container: it is an init container."""
+    """Return whether the container only has to succeed once: it is an init container."""
     container = container_named(evidence.pod, status.name)
     initial = container in evidence.pod.spec.init_containers
     return initial and container is not None and not is_sidecar(container)
@@ -83,7 +83,7 @@ def _over(evidence: Evidence, status: ContainerStatus, ended: ContainerStateTerm
 
 
 def _ended(evidence: Evidence, status: ContainerStatus, ended: ContainerStateTerminated) -> str:
-    """How and when a run ended, and what killed it if something did."""
+    """Return how and when a run ended, and its killer, if any."""
     when = f"{evidence.ago(ended.finished_at)} ago{_after(ended)}"
     return _was_killed(evidence, status, ended, when) or how_it_ended(ended, when)
 
@@ -116,10 +116,10 @@ def _next_start(evidence: Evidence, last: ContainerStateTerminated, message: str
 
 
 def killed_for(evidence: Evidence, status: ContainerStatus, ended: ContainerStateTerminated) -> Event | None:
-    """The event that says why the kubelet itself ended that run; None if it did not.
+    """Return the event with the reason why the kubelet itself ended that run; None if it did not.
 
-    Once much has been told of a pod, its kubelet tells less: the newest such event counts for every run
-    since, and where none was written, a failing probe that kills is taken for the reason.
+    After many events about a pod, its kubelet records fewer: the newest such event counts for every later
+    run, and without any, a failing probe that kills counts as the reason.
     """
     container = container_named(evidence.pod, status.name)
     if container is None or ended.reason in ("OOMKilled", "StartError"):
@@ -174,7 +174,7 @@ def _see_log(evidence: Evidence, status: ContainerStatus) -> str:
 
 
 def crash_advice(evidence: Evidence, status: ContainerStatus) -> str:
-    """A step for how this container ended; empty if only its log can tell."""
+    """Return an explanation of the container's end; empty if only its log can explain it."""
     ended = status.state.terminated or status.last_state.terminated
     container = container_named(evidence.pod, status.name)
     if ended is None or container is None:

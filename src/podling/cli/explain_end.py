@@ -138,7 +138,7 @@ ADVICE = {
     "Preempting": "It made room for a pod of higher priority.",
     "NodeShutdown": "Its node was shut down.",
 }
-"""What to do about the reason with which the kubelet, or the control plane, gave a pod up."""
+"""The advice for each reason with which the kubelet or the control plane ended a pod."""
 
 
 def ended(evidence: Evidence) -> Explanation | None:

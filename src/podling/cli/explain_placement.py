@@ -1,4 +1,4 @@
-"""Troubles with nodes: a pod that none can take, and one whose own is in trouble. Pure."""
+"""Problems with nodes: a pod without a feasible node, and a pod on a failed node. Pure."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _not_looked_at(evidence: Evidence) -> Explanation:
 
 
 def _requests(evidence: Evidence, message: str) -> str:
-    """What the pod asks for of the resources that are short."""
+    """Return the pod's requests of the scarce resources."""
     short = re.findall(r"Insufficient ([^\s,]+)", message)
     asked = pod_requests(evidence.pod.spec)
     amounts = [f"{name} {asked[name]}" for name in dict.fromkeys(short) if name in asked]

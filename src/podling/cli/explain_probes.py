@@ -1,4 +1,4 @@
-"""What a probe asks, and what its container has answered so far. Pure."""
+"""Problems with probes: the probe, and its results so far. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from podling.cli.evidence import Evidence, Source, event_source, logs_command, o
 from podling.machinery.tables import human_duration
 
 Said = tuple[str, str, tuple[Source, ...]]
-"""What there is to say of a probe: text, advice, sources."""
+"""The finding about a probe: text, advice, sources."""
 
 
 def probe_says(
     evidence: Evidence, container: Container, kind: str, probe: Probe | None, status: ContainerStatus
 ) -> Said:
-    """What holds a container's probe up, and what to do about it."""
+    """Return why a container's probe fails, and the advice."""
     log = logs_command(evidence.pod, container.name)
     if probe is None:
         return "", f"See what it does: {log}", ()
@@ -42,7 +42,7 @@ def probe_says(
 
 
 def describe(probe: Probe) -> str:
-    """What a probe does, in a few words."""
+    """Return a short description of a probe."""
     if probe.exec is not None:
         return f"exec {one_line(' '.join(probe.exec.command), 60)}"
     if probe.http_get is not None:

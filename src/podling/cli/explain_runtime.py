@@ -1,4 +1,4 @@
-"""Troubles with what the node runs pods on: a runtime that does not answer, a disk that takes nothing.
+"""Problems of the node's runtime: one that does not respond, a full or read-only disk.
 
 Pure.
 """

@@ -1,4 +1,4 @@
-"""Troubles on the way to a first running container: sandbox, volumes, images, configuration. Pure."""
+"""Problems before the first container runs: sandbox, volumes, images, configuration. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ IMAGE_ADVICE = (
     (r"no space left", "Make room on the node's disk."),
     (r"signature|policy", "The machine's image policy (/etc/containers/policy.json) refuses it."),
 )
-"""What pulls fail of, by the words of the registry or of the one that asks it."""
+"""Causes of failed pulls, by messages of the registry or of its client."""
 
 MISSING = (
     (
@@ -81,7 +81,7 @@ MISSING = (
         "Podling has no volumes of this kind: use another, as docs/critiques.md says.",
     ),
 )
-"""What configuration and volumes miss, by Kubernetes' own words, and what to do."""
+"""Missing configuration and volumes, by Kubernetes' own messages, and the advice."""
 
 WAITING = {
     "ErrImagePull": "image",
@@ -96,7 +96,7 @@ WAITING = {
     "RunContainerError": "runtime",
     "PostStartHookError": "hook",
 }
-"""Waiting reasons that are the trouble itself, and where it lies."""
+"""Waiting reasons that are the problem itself, and its place."""
 
 
 def no_sandbox(evidence: Evidence) -> Explanation | None:
@@ -140,7 +140,7 @@ def _waits_to_be_made(status: ContainerStatus) -> bool:
 
 
 def missing_advice(pod: Pod, message: str) -> str:
-    """What to do about a message of ``MISSING``; empty if it is none."""
+    """Return the advice for a message of ``MISSING``; empty for others."""
     for pattern, advice in MISSING:
         match = re.search(pattern, message)
         if match is not None:
@@ -197,7 +197,7 @@ def _image_advice(reason: str, message: str) -> str:
 
 
 def starting(evidence: Evidence) -> Iterator[Explanation]:
-    """Containers that are on their way, as far as events tell: pulling, or in their postStart hook."""
+    """Return containers that are starting, by their events: pulling, or in their postStart hook."""
     for status in all_statuses(evidence.pod):
         if not _waits_to_be_made(status):
             continue

@@ -1,4 +1,4 @@
-"""Why a workload's pods are not there, or not ready. Pure. Its pods' own troubles are told by ``explain``."""
+"""Problems of a workload whose pods are missing or not ready. Pure. ``explain`` handles its pods."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def explain_workload(
 
 
 def wanted(obj: Any) -> int:
-    """How many pods it is to have now."""
+    """Return the desired number of pods."""
     if obj.kind == "DaemonSet":
         return obj.status.desired_number_scheduled or 0
     if obj.kind == "Job":
@@ -54,7 +54,7 @@ def wanted(obj: Any) -> int:
 
 
 def _held_back(obj: Any, name: str) -> Explanation | None:
-    """Somebody said that it should wait."""
+    """It is paused or suspended."""
     kind, own = obj.kind.lower(), f"{obj.metadata.name} -n {obj.metadata.namespace}"
     if getattr(obj.spec, "suspend", None):
         advice = f"""Let it go on: kubectl patch {kind} {own} -p '{{"spec":{{"suspend":false}}}}'"""

@@ -23,7 +23,7 @@ from podling.client.informer import Informer
 from podling.machinery.pods import condition
 
 HOLD_SECONDS = 1.0
-"""How long a pod has to stay Ready: without a probe it is from the start, even if it ends at once."""
+"""Seconds that a pod must stay Ready: without a probe it is so from the start, even if it ends at once."""
 HARMLESS = ("MissingClusterDNS",)
 """Warnings that every pod gets: they say nothing of this one."""
 
@@ -32,7 +32,7 @@ Say = Callable[[float, str, str, str], None]
 
 
 class Verdict(Enum):
-    """How a pod's life stands."""
+    """The stage of a pod."""
 
     UNSETTLED = "not settled"
     READY = "Ready"
@@ -73,7 +73,7 @@ def wanted(manifest: Manifest, obj: Any) -> Wanted | None:
 
 
 def verdict(pod: Pod) -> Verdict:
-    """How a pod's life stands, by its phase and its Ready condition."""
+    """Return the stage of a pod by its phase and its Ready condition."""
     if pod.status.phase == "Succeeded":
         return Verdict.SUCCEEDED
     if pod.status.phase == "Failed":
@@ -84,7 +84,7 @@ def verdict(pod: Pod) -> Verdict:
 
 @dataclass
 class Follower:
-    """What is known of the pods being followed; ``changed`` is set whenever that is more."""
+    """The state of the followed pods; ``changed`` is set at each update."""
 
     wants: Sequence[Wanted]
     say: Say
@@ -158,7 +158,7 @@ class Follower:
 
 
 def _known_ready(pod: Pod) -> float:
-    """For how many seconds at least the pod has been Ready, by its condition, which tells whole seconds."""
+    """Return the least number of seconds that the pod has been Ready, by its condition."""
     ready = condition(pod, "Ready")
     since = ready.last_transition_time if ready is not None else None
     return max(0.0, (clock.now() - since).total_seconds() - 1) if since is not None else 0.0

@@ -10,7 +10,7 @@ from typing import TypeVar
 import click
 
 from podling.cli.common_options import Failure, data_directory_option
-from podling.cli.image_door import ImageDoor, images_of
+from podling.cli.image_access import ImageDoor, images_of
 from podling.cluster.directory import DataDirectory, DirectoryInUse, DirectoryUnusable
 from podling.runtime.base import Credentials, RuntimeFailure
 

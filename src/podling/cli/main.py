@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command. A data directory that cannot be used is one line, whichever command finds it."""
+        """Run a command. An unusable data directory is one line of error in every command."""
         from podling.cli.common_options import Failure
         from podling.cluster.directory import DirectoryUnusable
 

@@ -35,7 +35,7 @@ class Manifest(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """How kubectl names it: ``pod/web``, ``deployment.apps/web``."""
+        """The name that kubectl prints: ``pod/web``, ``deployment.apps/web``."""
         name = self.obj.metadata.name or f"{self.obj.metadata.generate_name}*"
         singular = self.resource.singular
         group = f".{self.resource.group}" if self.resource.group else ""

@@ -1,4 +1,4 @@
-"""What the cluster has recorded about an object: its events, oldest first."""
+"""Events about an object, oldest first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def events_of(client: Client, obj: ApiObject) -> list[Event]:
-    """The events about exactly this object (not a namesake before it), by the time they last happened."""
+    """Return the events about the object with this UID, by the time of their last occurrence."""
     selector = f"involvedObject.name={obj.metadata.name},involvedObject.uid={obj.metadata.uid}"
     found = await client.list(Event, obj.metadata.namespace, field_selector=selector)
     return sorted(found.items, key=moment_of)

@@ -66,7 +66,7 @@ class Warnings:
 
 
 def _outcome(follower: Follower, settled: bool, timeout: float) -> int:
-    """The exit code; what went wrong is told with the command that explains it."""
+    """Return the exit code; print a failure with the command that explains it."""
     failed = [key for key, pod in follower.pods.items() if verdict(pod) is Verdict.FAILED]
     waiting = [key for key, pod in follower.pods.items() if verdict(pod) is Verdict.UNSETTLED]
     for namespace, name in [*failed, *(() if settled else waiting)]:

@@ -20,7 +20,7 @@ SECOND = timedelta(seconds=1)
 
 
 def duration(length: timedelta) -> str:
-    """How long, as kubectl says it; tenths of a second where it is short."""
+    """Format a duration as kubectl does; short ones in tenths of a second."""
     short = length < timedelta(seconds=10)
     return f"{length.total_seconds():.1f}s" if short else human_duration(length)
 
@@ -70,7 +70,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """Whose life it is, and how it stands."""
+    """The pod of a timeline, and its stage."""
 
     pod: str
     namespace: str
@@ -80,11 +80,11 @@ class Subject(Struct, frozen=True, kw_only=True):
     over: bool = False
     """Nothing of it goes on."""
     deleted: datetime | None = None
-    """When its deletion was asked for."""
+    """The time when its deletion was requested."""
 
 
 class Told(Struct, frozen=True, kw_only=True):
-    """A moment, and how often it was told up to then."""
+    """A moment, and the number of its occurrences up to then."""
 
     moment: Moment
     count: int = 1
@@ -112,7 +112,7 @@ def timeline(subject: Subject, told: Sequence[Told], now: datetime) -> Timeline:
 
 
 def _beginning(created: datetime, moments: Sequence[Told]) -> datetime:
-    """When the life began: objects tell the second only, and what was seen within it is closer."""
+    """Return the start of the timeline: objects have whole seconds, moments seen within are more exact."""
     first = moments[0].moment.at if moments else created
     return first if created <= first < created + SECOND else created
 
@@ -180,7 +180,7 @@ def _within(ready: Span, run: Span) -> Span | None:
 
 @dataclass
 class _Walk:
-    """What goes on in a container while its moments pass, and what is over."""
+    """Intervals of a container, open and ended, as its moments are read."""
 
     spans: list[Span] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
@@ -222,7 +222,7 @@ class _Walk:
         late = began is not None and moment.began is not None and moment.began + SECOND <= began
         before = next((span for span in reversed(self.spans) if span.kind == "running"), None)
         if late and before is not None:
-            # The status told of this run when the next one was already going.
+            # The status reported this run when the next one was already running.
             self.spans[self.spans.index(before)] = _named(before, text)
             at = before.end
         elif began is not None:
@@ -243,7 +243,7 @@ class _Walk:
             self.spans.append(Span(kind=kind, start=since[0], end=max(at, since[0]), text=text or since[1]))
 
     def close(self, end: datetime, *, over: bool) -> None:
-        """What was not seen to end goes on, or ended with the life."""
+        """Close intervals without an end: they continue, or ended with the pod."""
         for kind, (since, text) in self.going.items():
             self.spans.append(Span(kind=kind, start=since, end=max(end, since), text=text, open=not over))
         self.going.clear()

@@ -1,4 +1,4 @@
-"""Where a life's moments come from: the node's record, else events and status.
+"""Sources of a timeline's moments: the node's record, else events and status.
 
 Pure but for ``recorded_life``, which reads files.
 """
@@ -59,7 +59,7 @@ def subject_of(pod: Pod, now: datetime) -> Subject:
 
 
 def departed(name: str, namespace: str, events: Sequence[Event], life: Life | None) -> Subject | None:
-    """A pod that is gone, as far as records tell; None if there are none."""
+    """Return a deleted pod from its records; None without any."""
     if not events and life is None:
         return None
     names = life[0].containers if life is not None else tuple(dict.fromkeys(map(container_of, events)))
@@ -93,7 +93,7 @@ def _component(event: Event) -> str:
 
 
 def first_moment(event: Event) -> datetime:
-    """When an event first happened, to the microsecond if its name tells (client-go puts the time there)."""
+    """Return the first time of an event, to the microsecond if its name has it (as client-go's do)."""
     said = event.first_timestamp or event.event_time or moment_of(event)
     digits = (event.metadata.name or "").rpartition(".")[2]
     try:
@@ -104,7 +104,7 @@ def first_moment(event: Event) -> datetime:
 
 
 def from_events(events: Iterable[Event]) -> Iterator[Told]:
-    """Events as moments; one that was told several times as its first and its last."""
+    """Return events as moments; a repeated one as its first and its last."""
     for event in events:
         count = (event.series.count if event.series is not None else event.count) or 1
         times = [(first_moment(event), 1)]
@@ -123,7 +123,7 @@ def from_events(events: Iterable[Event]) -> Iterator[Told]:
 
 
 def from_status(pod: Pod, events: Sequence[Told]) -> Iterator[Told]:
-    """What the status knows beside the events: the present run, the one before, and readiness."""
+    """Return moments from the status: the present run, the one before, and readiness."""
     ready = condition(pod, "Ready")
     if ready is not None and ready.status == "True" and ready.last_transition_time is not None:
         yield Told(moment=Moment(at=ready.last_transition_time, kind="ready"))

@@ -126,7 +126,7 @@ class _Picture:
         return f'<circle cx="{x:.1f}" cy="{low}" r="3" fill="{colour}">{title}</circle>'
 
     def _legend(self, top: float) -> Iterator[str]:
-        """What is there, each once, and what the marks mean."""
+        """Return the legend: each kind of interval and mark once."""
         kinds = {span.kind for lane in self._drawn.lanes for span in lane.spans}
         x = float(MARGIN)
         for kind, name in NAMES.items():

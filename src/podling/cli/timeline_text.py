@@ -35,9 +35,9 @@ TOLD_MAX = 50
 
 
 def lines(drawn: Timeline, width: int, *, cut: bool = False, everything: bool = False) -> Iterator[str]:
-    """The lines to print; the chart is ``width`` columns wide, and with ``cut`` nothing is wider.
+    """Return the lines to print; the chart is ``width`` columns wide, and with ``cut`` nothing is wider.
 
-    Of what happened the last ``TOLD_MAX`` moments are told, or ``everything``.
+    They end with the last ``TOLD_MAX`` moments, or ``everything``.
     """
     names = [_cut(lane.name, LABEL_MAX) for lane in drawn.lanes]
     label = max(map(len, names)) + 2
@@ -95,7 +95,7 @@ def _sign(mark: Mark) -> str:
 
 
 def _legend(drawn: Timeline, width: int) -> Iterator[str]:
-    """What the blocks and signs mean that are there, broken where the width ends."""
+    """Return the legend of the blocks and signs in use, wrapped at the width."""
     kinds = {span.kind for lane in drawn.lanes for span in lane.spans}
     signs = {_sign(mark) for lane in drawn.lanes for mark in lane.marks}
     words = [f"{block} {text}" for kind, (block, _, text) in BLOCKS.items() if kind in kinds]

@@ -1,9 +1,9 @@
 """``podling up``: start a cluster in this process, or in one of its own.
 
-In the foreground the process shows what it starts and runs until it is told to stop. With ``--detach``
-a child does the same with its output in the data directory's log; the parent shows the child's
-progress, which comes through a pipe, and leaves once the cluster is ready. Either way the process that
-runs the cluster shows its data directory in its command line, so that ``ps`` tells clusters apart.
+In the foreground the process shows each component as it starts, and runs until it is stopped. With
+``--detach`` a child does the same with its output in the data directory's log; the parent shows the child's
+progress, which comes through a pipe, and leaves once the cluster is ready. Either way the process that runs
+the cluster shows its data directory in its command line, so that ``ps`` distinguishes clusters.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Progress:
             self._parent = None
 
     def failed(self, text: str) -> None:
-        """Tell the parent why the cluster does not start: on a full disk it is not in the log."""
+        """Report to the parent why the cluster does not start: on a full disk the log lacks it."""
         if self._parent:
             self._parent.write(f"{FAILURE}{text}\n")
 
@@ -310,7 +310,7 @@ def _settle(directory: DataDirectory, identity: str, progress: Progress) -> None
 
 
 def _end_other_runtime(directory: DataDirectory, last: ClusterSettings, progress: Progress) -> None:
-    """What another runtime left running would be nobody's: end it before this one starts."""
+    """End the pods that another runtime left running before this one starts: no component would own them."""
     from podling.cluster.local_nodes import end_all_containers
 
     ended = asyncio.run(end_all_containers(directory, 10.0))

@@ -34,10 +34,10 @@ def why(pod: str, directory: DataDirectory, namespace: str, output: str) -> None
     Exit codes: 0  nothing is wrong: Ready, or ended well
                 1  something is, and the answer says what
                 2  wrong usage
-                3  no answer: no such pod, or no cluster that could be asked
+                3  no answer: no such pod, or no cluster that answers
     """
     require_running(directory, NoAnswer)
-    from podling.cli.asking import resource_named
+    from podling.cli.queries import resource_named
 
     kind, _, name = pod.rpartition("/")
     kind = resource_named(kind or "pod").singular

@@ -1,8 +1,8 @@
 """The images of a cluster, whether it runs or not.
 
-When the cluster runs, one process owns the image store, so its kubelet is asked
-(``kubelet.server.image_api``); otherwise this process takes the data directory's lock and opens the store
-itself. Nodes of one cluster on one machine share one store: asking one of them is asking all.
+When the cluster runs, one process owns the image store, so commands use its
+kubelet (``kubelet.server.image_api``); otherwise this process takes the data directory's lock and opens the store
+itself. Nodes of one cluster on one machine share one store: the images of one are those of all.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PULL_SECONDS = 1800.0
 
 
 class ImageDoor(Protocol):
-    """What the commands need of an ``ImageService``."""
+    """The part of ``ImageService`` that the commands use."""
 
     async def load(self, archive: Path, names: Sequence[str] = ()) -> tuple[Image, ...]: ...
 
@@ -107,7 +107,7 @@ async def _any_kubelet(directory: DataDirectory) -> str:
 
 
 def kubelet_url(node: Node) -> str:
-    """Where a node's kubelet listens, empty if it has no server."""
+    """Return the address of a node's kubelet, empty if it has no server."""
     port = node.status.daemon_endpoints.kubelet_endpoint.port
     address = next((item.address for item in node.status.addresses if item.type == "InternalIP"), "")
     host = f"[{address}]" if ":" in address else address
