@@ -1,7 +1,7 @@
 """The images of a cluster, whether it runs or not.
 
-When the cluster runs, one process owns the image store, so commands use its
-kubelet (``kubelet.server.image_api``); otherwise this process takes the data directory's lock and opens the store
+When the cluster runs, one process owns the image store, so commands use its kubelet
+(``kubelet.server.image_api``); otherwise this process takes the data directory's lock and opens the store
 itself. Nodes of one cluster on one machine share one store: the images of one are those of all.
 """
 

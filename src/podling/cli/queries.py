@@ -31,7 +31,7 @@ async def why(client: Client, kind: str, name: str, namespace: str) -> Explanati
 
 
 def resource_named(kind: str) -> scheme.Resource:
-    """Return the resource that ``kind`` names in kubectl: ``po``, ``deployments.apps``. Raises ``NoAnswer``."""
+    """Return the resource that ``kind`` names in kubectl: ``po``, ``deploy.apps``. Raises ``NoAnswer``."""
     for resource in scheme.RESOURCES:
         names = (resource.plural, resource.singular, *resource.short_names)
         if kind.lower().partition(".")[0] in names and resource.kind in ("Pod", *WORKLOADS):

@@ -80,11 +80,11 @@ def _wrapped(text: str) -> str:
 
 
 async def _ask(directory: DataDirectory, kind: str, name: str, namespace: str) -> Explanation:
-    from podling.cli import asking
+    from podling.cli import queries
     from podling.client.http import HttpClient
 
     client = HttpClient.from_kubeconfig(directory.kubeconfig)
     try:
-        return await asking.why(client, kind, name, namespace)
+        return await queries.why(client, kind, name, namespace)
     finally:
         await client.close()
