@@ -113,7 +113,7 @@ def _external_errors(path: Path, source: ExternalMetricSource) -> Errors:
     errors += _target_errors(here, target)
     given = (target.value is not None, target.average_value is not None)
     either = "a target value for metric", "a per-pod target"
-    return errors + _one_of(given, either, here.child("averageValue"), here.child("value"))
+    return errors + _one_of_errors(given, either, here.child("averageValue"), here.child("value"))
 
 
 def _pods_errors(path: Path, source: PodsMetricSource) -> Errors:
@@ -162,10 +162,10 @@ def _usage_errors(path: Path, target: MetricTarget) -> Errors:
     given = (target.average_value is not None, target.average_utilization is not None)
     either = "a target raw value", "a target utilization"
     where = path.child("averageUtilization"), path.child("averageValue")
-    return _target_errors(path, target) + _one_of(given, either, *where)
+    return _target_errors(path, target) + _one_of_errors(given, either, *where)
 
 
-def _one_of(given: tuple[bool, bool], either: tuple[str, str], missing: Path, both: Path) -> Errors:
+def _one_of_errors(given: tuple[bool, bool], either: tuple[str, str], missing: Path, both: Path) -> Errors:
     """Return an error unless exactly one of two fields is set, at the path ``missing`` or ``both``."""
     one, other = either
     if not any(given):

@@ -157,14 +157,14 @@ def _index_errors(new: Job, old: Job) -> Errors:
     )
     errors: Errors = []
     if changed and limit is not None:
-        errors += _parse_indexes(where, completed, limit)
+        errors += _index_list_errors(where, completed, limit)
     if (
         failures_changed
         and failed is not None
         and limit is not None
         and spec.backoff_limit_per_index is not None
     ):
-        errors += _parse_indexes(failed_where, failed, limit)
+        errors += _index_list_errors(failed_where, failed, limit)
     if changed and completed and spec.completion_mode != "Indexed":
         text = "cannot set non-empty completedIndexes when non-indexed completion mode"
         errors.append(fields.invalid(where, completed, text))
@@ -179,7 +179,7 @@ def _index_errors(new: Job, old: Job) -> Errors:
     return errors
 
 
-def _parse_indexes(path: Path, text: str, completions: int) -> Errors:
+def _index_list_errors(path: Path, text: str, completions: int) -> Errors:
     try:
         count_indexes(text, completions)
     except IndexesError as error:

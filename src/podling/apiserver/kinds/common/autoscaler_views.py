@@ -46,7 +46,7 @@ def v1_from_v2(scaler: autoscaling_v2.HorizontalPodAutoscaler) -> autoscaling_v1
     shares = [each.resource.current for each in status.current_metrics if _is_cpu(each) and each.resource]
     used = [each.average_utilization for each in shares if each.average_utilization is not None]
     return autoscaling_v1.HorizontalPodAutoscaler(
-        metadata=_annotated(scaler),
+        metadata=_with_annotations(scaler),
         spec=autoscaling_v1.HorizontalPodAutoscalerSpec(
             scale_target_ref=_reference(autoscaling_v1.CrossVersionObjectReference, spec.scale_target_ref),
             min_replicas=spec.min_replicas,
@@ -120,7 +120,7 @@ def _reference(kind: Any, reference: Any) -> Any:
     return kind(api_version=reference.api_version, kind=reference.kind, name=reference.name)
 
 
-def _annotated(scaler: autoscaling_v2.HorizontalPodAutoscaler) -> ObjectMeta:
+def _with_annotations(scaler: autoscaling_v2.HorizontalPodAutoscaler) -> ObjectMeta:
     metadata = without_round_trip(scaler.metadata)
     others = [metric for metric in scaler.spec.metrics if _cpu_share(metric) is None]
     found = annotations_of(scaler, others)

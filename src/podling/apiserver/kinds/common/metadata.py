@@ -131,7 +131,7 @@ def check_new(
     found: list[FieldError] = []
     if metadata.generate_name:
         path = METADATA.child("generateName")
-        masked = _masked(metadata.generate_name)
+        masked = _mask_trailing_dash(metadata.generate_name)
         found += [fields.invalid(path, metadata.generate_name, text) for text in name_errors(masked)]
     if not metadata.name:
         found.append(fields.required(METADATA.child("name"), "name or generateName is required"))
@@ -160,7 +160,7 @@ def check_embedded(metadata: ObjectMeta) -> list[FieldError]:
     return check_new(named, namespaced=inside, name_errors=names.path_segment_errors, bare_finalizers=True)
 
 
-def _masked(base: str) -> str:
+def _mask_trailing_dash(base: str) -> str:
     """Return ``generateName`` in a form that may end with a dash, since a suffix follows."""
     return base[:-2] + "a" if len(base) > 1 and base.endswith("-") else base
 

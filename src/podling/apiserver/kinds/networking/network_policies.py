@@ -80,10 +80,10 @@ def _spec_errors(spec: NetworkPolicySpec, known: Container[str]) -> Errors:
     errors = checks.label_selector(SPEC.child("podSelector"), spec.pod_selector)
     for position, rule in enumerate(spec.ingress):
         here = SPEC.child("ingress").index(position)
-        errors += _ports_and_peers(here, rule.ports, here.child("from"), rule.from_, known)
+        errors += _port_and_peer_errors(here, rule.ports, here.child("from"), rule.from_, known)
     for position, out in enumerate(spec.egress):
         here = SPEC.child("egress").index(position)
-        errors += _ports_and_peers(here, out.ports, here.child("to"), out.to, known)
+        errors += _port_and_peer_errors(here, out.ports, here.child("to"), out.to, known)
     if len(spec.policy_types) > 2:
         text = "may not specify more than two policyTypes"
         return [*errors, fields.invalid(SPEC.child("policyTypes"), spec.policy_types, text)]
@@ -93,7 +93,7 @@ def _spec_errors(spec: NetworkPolicySpec, known: Container[str]) -> Errors:
     return errors
 
 
-def _ports_and_peers(
+def _port_and_peer_errors(
     path: Path,
     ports: Sequence[NetworkPolicyPort],
     peer_path: Path,

@@ -79,11 +79,11 @@ def _names_group(spec: PersistentVolumeClaimSpec) -> bool:
 def _source_errors(path: Path, spec: PersistentVolumeClaimSpec, *, any_group: bool) -> Errors:
     """Return the errors in the data sources, which must be equal unless one is in another namespace."""
     local, reference = spec.data_source, spec.data_source_ref
-    errors = [] if local is None else _one_source(path.child("dataSource"), local, any_group=any_group)
+    errors = [] if local is None else _one_source_errors(path.child("dataSource"), local, any_group=any_group)
     if reference is None:
         return errors
     here = path.child("dataSourceRef")
-    errors += _one_source(here, reference, any_group=any_group)
+    errors += _one_source_errors(here, reference, any_group=any_group)
     if reference.namespace:
         errors += checks.dns_label(here.child("namespace"), reference.namespace)
         if local is not None:
@@ -96,7 +96,7 @@ def _source_errors(path: Path, spec: PersistentVolumeClaimSpec, *, any_group: bo
     return errors
 
 
-def _one_source(
+def _one_source_errors(
     path: Path, source: TypedLocalObjectReference | TypedObjectReference, *, any_group: bool
 ) -> Errors:
     errors = [] if source.name else [fields.required(path.child("name"))]
@@ -114,23 +114,23 @@ def validate_claim_status(claim: PersistentVolumeClaim) -> Errors:
     path, status = Path("status"), claim.status
     errors: Errors = []
     for name, text in status.capacity.items():
-        errors += _quantity(path.child("capacity").key(name), text)
+        errors += _quantity_errors(path.child("capacity").key(name), text)
     for name, state in status.allocated_resource_statuses.items():
         here = path.child("allocatedResourceStatus")
-        errors += _resource_key(here, name)
+        errors += _resource_key_errors(here, name)
         errors += [] if state in RESIZE_STATES else [fields.not_supported(here, name, RESIZE_STATES)]
     for name, text in status.allocated_resources.items():
         here = path.child("allocatedResources")
-        errors += _resource_key(here, name) or _quantity(here.key(name), text)
+        errors += _resource_key_errors(here, name) or _quantity_errors(here.key(name), text)
     return errors
 
 
-def _quantity(path: Path, text: str) -> Errors:
+def _quantity_errors(path: Path, text: str) -> Errors:
     value = parse(text)
     return [fields.invalid(path, value.value, "must be a valid resource quantity")] if value < ZERO else []
 
 
-def _resource_key(path: Path, name: str) -> Errors:
+def _resource_key_errors(path: Path, name: str) -> Errors:
     errors = checks.label_name(path, name)
     if not errors and ("/" not in name or "kubernetes.io/" in name) and name != "storage":
         errors.append(fields.not_supported(path, name, ("storage",)))

@@ -77,7 +77,7 @@ def _resource_errors(path: Path, status: ContainerStatus, containers: Iterable[C
     errors: Errors = []
     for position, resource in enumerate(status.allocated_resources_status):
         here = path.index(position)
-        if container is not None and resource.name not in _requested(container):
+        if container is not None and resource.name not in _requested_names(container):
             claim = resource.name.startswith("claim:")
             text = _NO_CLAIM if claim else "must match one of the container's resource requests"
             errors.append(fields.invalid(here.child("name"), resource.name, text))
@@ -85,7 +85,7 @@ def _resource_errors(path: Path, status: ContainerStatus, containers: Iterable[C
     return errors
 
 
-def _requested(container: Container) -> set[str]:
+def _requested_names(container: Container) -> set[str]:
     resources = container.resources
     claims = {
         f"claim:{claim.name}" + (f"/{claim.request}" if claim.request else "") for claim in resources.claims

@@ -48,15 +48,15 @@ def validate_containers(path: Path, scope: PodScope) -> Errors:
     seen: set[str] = set()
     for position, container in enumerate(containers):
         here = path.index(position)
-        errors += _common(here, container, scope)
-        errors += _unique(here.child("name"), container.name, seen)
+        errors += _common_errors(here, container, scope)
+        errors += _duplicate_name_errors(here.child("name"), container.name, seen)
         if container.lifecycle is not None:
             errors += validate_lifecycle(here.child("lifecycle"), container.lifecycle, scope)
         if container.liveness_probe or container.readiness_probe or container.startup_probe:
             errors += validate_probes(here, container, scope)
         if container.restart_policy is not None or container.restart_policy_rules:
-            errors += _restart_policy(here, container)
-    return errors + _host_ports(path, enumerate(containers), set())
+            errors += _restart_policy_errors(here, container)
+    return errors + _host_port_errors(path, enumerate(containers), set())
 
 
 def validate_init_containers(path: Path, scope: PodScope) -> Errors:
@@ -65,22 +65,22 @@ def validate_init_containers(path: Path, scope: PodScope) -> Errors:
     seen = {container.name for container in scope.spec.containers}
     for position, container in enumerate(scope.spec.init_containers):
         here = path.index(position)
-        errors += _common(here, container, scope)
-        errors += _restart_policy(here, container, stops=True)
+        errors += _common_errors(here, container, scope)
+        errors += _restart_policy_errors(here, container, stops=True)
         if container.name:
-            errors += _unique(here.child("name"), container.name, seen)
-        errors += _host_ports(path, [(position, container)], set())
+            errors += _duplicate_name_errors(here.child("name"), container.name, seen)
+        errors += _host_port_errors(path, [(position, container)], set())
         if is_sidecar(container):
             if container.lifecycle is not None:
                 errors += validate_lifecycle(here.child("lifecycle"), container.lifecycle, scope)
             errors += validate_probes(here, container, scope)
         else:
             errors += [fields.forbidden(here.child(name), _NOT_INIT) for name in _serving_fields(container)]
-            errors += [] if scope.is_stored else _resize_restarts(here.child("resizePolicy"), container)
+            errors += [] if scope.is_stored else _resize_restart_errors(here.child("resizePolicy"), container)
     return errors
 
 
-def _resize_restarts(path: Path, container: Container) -> Errors:
+def _resize_restart_errors(path: Path, container: Container) -> Errors:
     """Return an error if a resize would restart a container that runs only once."""
     text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
     return [
@@ -97,12 +97,12 @@ def validate_ephemeral_containers(path: Path, scope: PodScope) -> Errors:
     errors: Errors = []
     for position, container in enumerate(spec.ephemeral_containers):
         here = path.index(position)
-        errors += _common(here, container, scope) + image_whitespace(here, container)
-        errors += _unique(here.child("name"), container.name, seen)
+        errors += _common_errors(here, container, scope) + image_whitespace(here, container)
+        errors += _duplicate_name_errors(here.child("name"), container.name, seen)
         target = container.target_container_name
         if target and target not in others:
             errors.append(fields.not_found(here.child("targetContainerName"), target))
-        errors += [fields.forbidden(where, _NOT_EPHEMERAL) for where in _not_ephemeral(here, container)]
+        errors += [fields.forbidden(where, _NOT_EPHEMERAL) for where in _forbidden_fields(here, container)]
     return errors
 
 
@@ -114,7 +114,7 @@ def image_whitespace(path: Path, container: AnyContainer) -> Errors:
     return [fields.invalid(path.child("image"), image, "must not have leading or trailing whitespace")]
 
 
-def _common(path: Path, container: AnyContainer, scope: PodScope) -> Errors:
+def _common_errors(path: Path, container: AnyContainer, scope: PodScope) -> Errors:
     errors: Errors = []
     if not container.name:
         errors.append(fields.required(path.child("name")))
@@ -126,7 +126,7 @@ def _common(path: Path, container: AnyContainer, scope: PodScope) -> Errors:
         here, policy = path.child("terminationMessagePolicy"), container.termination_message_policy
         errors += checks.required_one_of(here, policy, MESSAGE_POLICIES)
     if container.ports:
-        errors += _ports(path.child("ports"), container.ports)
+        errors += _port_errors(path.child("ports"), container.ports)
     if container.env:
         errors += validate_env(path.child("env"), container.env, scope)
     if container.env_from:
@@ -151,14 +151,14 @@ def _common(path: Path, container: AnyContainer, scope: PodScope) -> Errors:
     return errors
 
 
-def _unique(path: Path, name: str, seen: set[str]) -> Errors:
+def _duplicate_name_errors(path: Path, name: str, seen: set[str]) -> Errors:
     if name in seen:
         return [fields.duplicate(path, name)]
     seen.add(name)
     return []
 
 
-def _ports(path: Path, ports: tuple[ContainerPort, ...]) -> Errors:
+def _port_errors(path: Path, ports: tuple[ContainerPort, ...]) -> Errors:
     errors: Errors = []
     seen: set[str] = set()
     for position, port in enumerate(ports):
@@ -166,7 +166,7 @@ def _ports(path: Path, ports: tuple[ContainerPort, ...]) -> Errors:
         if port.name:
             problems = names.port_name_errors(port.name)
             errors += checks.invalid_each(here.child("name"), port.name, problems)
-            errors += [] if problems else _unique(here.child("name"), port.name, seen)
+            errors += [] if problems else _duplicate_name_errors(here.child("name"), port.name, seen)
         if not port.container_port:
             errors.append(fields.required(here.child("containerPort")))
         else:
@@ -177,7 +177,7 @@ def _ports(path: Path, ports: tuple[ContainerPort, ...]) -> Errors:
     return errors
 
 
-def _host_ports(path: Path, containers: Iterable[tuple[int, Container]], taken: set[str]) -> Errors:
+def _host_port_errors(path: Path, containers: Iterable[tuple[int, Container]], taken: set[str]) -> Errors:
     """Return an error for each host port that two concurrent containers use."""
     errors: Errors = []
     for position, container in containers:
@@ -186,11 +186,11 @@ def _host_ports(path: Path, containers: Iterable[tuple[int, Container]], taken: 
                 continue
             claim = f"{port.protocol}/{port.host_ip or ''}/{port.host_port}"
             here = path.index(position).child("ports").index(port_position).child("hostPort")
-            errors += _unique(here, claim, taken)
+            errors += _duplicate_name_errors(here, claim, taken)
     return errors
 
 
-def _restart_policy(path: Path, container: Container, *, stops: bool = False) -> Errors:
+def _restart_policy_errors(path: Path, container: Container, *, stops: bool = False) -> Errors:
     """Return the errors in a container's restart policy and rules (``Always`` makes an init container a
     sidecar).
 
@@ -209,11 +209,11 @@ def _restart_policy(path: Path, container: Container, *, stops: bool = False) ->
     if len(rules) > MAX_RESTART_RULES:
         errors.append(fields.too_many(here, len(rules), MAX_RESTART_RULES))
     for position, rule in enumerate(rules):
-        errors += _restart_rule(here.index(position), rule)
+        errors += _restart_rule_errors(here.index(position), rule)
     return errors
 
 
-def _restart_rule(path: Path, rule: ContainerRestartRule) -> Errors:
+def _restart_rule_errors(path: Path, rule: ContainerRestartRule) -> Errors:
     errors = checks.one_of_if_set(path.child("action"), rule.action, ("Restart", "RestartAllContainers"))
     codes = rule.exit_codes
     if codes is None:
@@ -231,7 +231,7 @@ def _serving_fields(container: AnyContainer) -> list[str]:
     return found + [name for attribute, name in PROBES if getattr(container, attribute) is not None]
 
 
-def _not_ephemeral(path: Path, container: EphemeralContainer) -> list[Path]:
+def _forbidden_fields(path: Path, container: EphemeralContainer) -> list[Path]:
     """Return the paths of fields that ephemeral containers may not have."""
     found = [path.child("ports")] if container.ports else []
     if container.resources != ResourceRequirements():

@@ -69,11 +69,11 @@ def validate_env(path: Path, variables: tuple[EnvVar, ...], scope: PodScope) -> 
         elif problems := names.env_var_name_errors(variable.name):
             errors += checks.invalid_each(path.index(position).child("name"), variable.name, problems)
         if variable.value_from is not None:
-            errors += _value_from(path.index(position).child("valueFrom"), variable, scope)
+            errors += _value_from_errors(path.index(position).child("valueFrom"), variable, scope)
     return errors
 
 
-def _value_from(path: Path, variable: EnvVar, scope: PodScope) -> Errors:
+def _value_from_errors(path: Path, variable: EnvVar, scope: PodScope) -> Errors:
     source = variable.value_from
     if source is None:
         return []
@@ -87,14 +87,14 @@ def _value_from(path: Path, variable: EnvVar, scope: PodScope) -> Errors:
         errors += validate_resource_ref(path.child("resourceFieldRef"), source.resource_field_ref)
     if source.config_map_key_ref is not None:
         given += 1
-        errors += _key_ref(path.child("configMapKeyRef"), source.config_map_key_ref)
+        errors += _key_ref_errors(path.child("configMapKeyRef"), source.config_map_key_ref)
     if source.secret_key_ref is not None:
         given += 1
-        errors += _key_ref(path.child("secretKeyRef"), source.secret_key_ref)
+        errors += _key_ref_errors(path.child("secretKeyRef"), source.secret_key_ref)
     if source.file_key_ref is not None:
         given += 1
         scope.reads_files = True
-        errors += _file_key_ref(path.child("fileKeyRef"), source.file_key_ref)
+        errors += _file_key_ref_errors(path.child("fileKeyRef"), source.file_key_ref)
     if given == 0:
         text = (
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
@@ -121,7 +121,7 @@ def validate_env_from(path: Path, sources: tuple[EnvFromSource, ...]) -> Errors:
             if ref is not None
         ]
         for name, referred in given:
-            errors += _reference_name(here.child(name, "name"), referred)
+            errors += _reference_name_errors(here.child(name, "name"), referred)
         if not given:
             errors.append(fields.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`"))
         elif len(given) > 1:
@@ -129,7 +129,7 @@ def validate_env_from(path: Path, sources: tuple[EnvFromSource, ...]) -> Errors:
     return errors
 
 
-def _reference_name(path: Path, name: str | None) -> Errors:
+def _reference_name_errors(path: Path, name: str | None) -> Errors:
     if not name:
         return [fields.required(path)]
     # Upstream checks these as prefixes of a name, which may end with a dash.
@@ -137,7 +137,7 @@ def _reference_name(path: Path, name: str | None) -> Errors:
     return checks.invalid_each(path, name, problems)
 
 
-def _key_ref(path: Path, ref: ConfigMapKeySelector | SecretKeySelector) -> Errors:
+def _key_ref_errors(path: Path, ref: ConfigMapKeySelector | SecretKeySelector) -> Errors:
     errors = checks.dns_subdomain(path.child("name"), ref.name or "")
     if not ref.key:
         errors.append(fields.required(path.child("key")))
@@ -165,7 +165,7 @@ def file_volume_errors(path: Path, spec: PodSpec) -> Errors:
     return errors
 
 
-def _file_key_ref(path: Path, ref: FileKeySelector) -> Errors:
+def _file_key_ref_errors(path: Path, ref: FileKeySelector) -> Errors:
     errors: Errors = []
     if not ref.key:
         errors.append(fields.required(path.child("key")))
@@ -229,10 +229,10 @@ def validate_resource_ref(path: Path, ref: ResourceFieldSelector, *, in_volume: 
         errors.append(fields.required(path.child("resource")))
     elif ref.resource not in RESOURCE_FIELDS and not ref.resource.startswith(_HUGE_PAGES):
         errors.append(fields.not_supported(path.child("resource"), ref.resource, sorted(RESOURCE_FIELDS)))
-    return errors + _divisor(path.child("divisor"), ref)
+    return errors + _divisor_errors(path.child("divisor"), ref)
 
 
-def _divisor(path: Path, ref: ResourceFieldSelector) -> Errors:
+def _divisor_errors(path: Path, ref: ResourceFieldSelector) -> Errors:
     if not ref.divisor or not parse(ref.divisor):
         return []
     kind = "hugepages" if ref.resource.startswith(_HUGE_PAGES) else ref.resource.partition(".")[2]

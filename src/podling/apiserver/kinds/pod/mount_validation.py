@@ -40,13 +40,13 @@ def validate_mounts(path: Path, container: AnyContainer, scope: PodScope) -> Err
         if mount.mount_path in devices.values():
             text = "must not already exist as a path in volumeDevices"
             errors.append(fields.invalid(here.child("mountPath"), mount.mount_path, text))
-        errors += _sub_path(path, here, mount, scope)
-        errors += _propagation(path.child("mountPropagation"), mount, container)
-        errors += _recursive_read_only(path.child("recursiveReadOnly"), mount)
+        errors += _sub_path_errors(path, here, mount, scope)
+        errors += _propagation_errors(path.child("mountPropagation"), mount, container)
+        errors += _recursive_read_only_errors(path.child("recursiveReadOnly"), mount)
     return errors
 
 
-def _sub_path(path: Path, here: Path, mount: VolumeMount, scope: PodScope) -> Errors:
+def _sub_path_errors(path: Path, here: Path, mount: VolumeMount, scope: PodScope) -> Errors:
     errors: Errors = []
     if mount.sub_path:
         errors += checks.local_descending_path(path.child("subPath"), mount.sub_path)
@@ -58,7 +58,7 @@ def _sub_path(path: Path, here: Path, mount: VolumeMount, scope: PodScope) -> Er
     return errors
 
 
-def _propagation(path: Path, mount: VolumeMount, container: AnyContainer) -> Errors:
+def _propagation_errors(path: Path, mount: VolumeMount, container: AnyContainer) -> Errors:
     errors = checks.one_of_if_set(path, mount.mount_propagation, PROPAGATIONS)
     context = container.security_context
     if mount.mount_propagation == "Bidirectional" and not (context is not None and context.privileged):
@@ -67,7 +67,7 @@ def _propagation(path: Path, mount: VolumeMount, container: AnyContainer) -> Err
     return errors
 
 
-def _recursive_read_only(path: Path, mount: VolumeMount) -> Errors:
+def _recursive_read_only_errors(path: Path, mount: VolumeMount) -> Errors:
     value = mount.recursive_read_only
     if value not in ("Enabled", "IfPossible"):
         return checks.one_of_if_set(path, value, RECURSIVE_READ_ONLY)
@@ -93,7 +93,7 @@ def validate_devices(path: Path, container: AnyContainer, scope: PodScope) -> Er
             errors.append(fields.required(name_path))
         elif device.name in names_seen:
             errors.append(fields.invalid(name_path, device.name, "must be unique"))
-        errors += _device_volume(name_path, device.name, scope)
+        errors += _device_volume_errors(name_path, device.name, scope)
         if not device.device_path:
             errors.append(fields.required(device_path))
         if device.device_path in paths_seen:
@@ -113,7 +113,7 @@ def validate_devices(path: Path, container: AnyContainer, scope: PodScope) -> Er
     return errors
 
 
-def _device_volume(path: Path, name: str, scope: PodScope) -> Errors:
+def _device_volume_errors(path: Path, name: str, scope: PodScope) -> Errors:
     """Return an error unless a block device comes from a claim."""
     volume = scope.volumes.get(name)
     if volume is None:

@@ -58,19 +58,19 @@ def validate_annotations(path: Path, annotations: Mapping[str, str], spec: PodSp
         text = "must set spec.nodeName if mirror pod annotation is set"
         errors.append(fields.invalid(path.key(MIRROR_ANNOTATION), mirror, text))
     if annotations.get(TOLERATIONS):
-        errors += _tolerations(path, annotations[TOLERATIONS])
+        errors += _toleration_errors(path, annotations[TOLERATIONS])
     cost = annotations.get(DELETION_COST)
     if cost is not None and not _is_int32(cost):
         errors.append(fields.invalid(path.key(DELETION_COST), cost, "must be a 32bit integer"))
     for key, value in annotations.items():
         if key == SECCOMP_POD or key.startswith(SECCOMP_CONTAINER):
-            errors += _seccomp_profile(path.child(key), value)
+            errors += _seccomp_profile_errors(path.child(key), value)
         elif key.startswith(APP_ARMOR):
-            errors += _app_armor_profile(path.key(key), key.removeprefix(APP_ARMOR), value, spec)
+            errors += _app_armor_profile_errors(path.key(key), key.removeprefix(APP_ARMOR), value, spec)
     return errors
 
 
-def _tolerations(path: Path, text: str) -> Errors:
+def _toleration_errors(path: Path, text: str) -> Errors:
     try:
         found = msgspec.json.decode(text, type=tuple[Toleration, ...] | None)
     except msgspec.MsgspecError as problem:
@@ -85,7 +85,7 @@ def _is_int32(text: str) -> bool:
     return (digits == "0" or not digits.startswith("0")) and -(2**31) <= int(text) < 2**31
 
 
-def _seccomp_profile(path: Path, value: str) -> Errors:
+def _seccomp_profile_errors(path: Path, value: str) -> Errors:
     if value in _SECCOMP_PROFILES:
         return []
     if value.startswith(_LOCALHOST):
@@ -93,7 +93,7 @@ def _seccomp_profile(path: Path, value: str) -> Errors:
     return [fields.invalid(path, value, "must be a valid seccomp profile")]
 
 
-def _app_armor_profile(path: Path, container: str, value: str, spec: PodSpec) -> Errors:
+def _app_armor_profile_errors(path: Path, container: str, value: str, spec: PodSpec) -> Errors:
     errors: Errors = []
     if all(found.name != container for found, _ in each_container(spec, path)):
         errors.append(fields.invalid(path, container, "container not found"))

@@ -63,7 +63,7 @@ def validate_pod(pod: Pod, *, is_stored: bool = True) -> Errors:
     name = pod.metadata.name or ""
     errors += validate_pod_spec(SPEC, spec, pod_name=name, is_pod=True, is_stored=is_stored)
     if spec.volumes and not spec.service_account_name:
-        errors += _tokens_without_account(SPEC.child("volumes"), spec)
+        errors += _token_errors(SPEC.child("volumes"), spec)
     for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for position, container in enumerate(containers):
             errors += image_whitespace(SPEC.child(field).index(position), container)
@@ -85,7 +85,7 @@ def validate_pod_template(path: Path, template: PodTemplateSpec) -> Errors:
     return errors
 
 
-def _tokens_without_account(path: Path, spec: PodSpec) -> Errors:
+def _token_errors(path: Path, spec: PodSpec) -> Errors:
     text = "must not be specified when serviceAccountName is not set"
     return [
         fields.forbidden(
@@ -109,7 +109,7 @@ def validate_pod_spec(
     if spec.volumes:
         errors += validate_volumes(path.child("volumes"), scope)
     if spec.resource_claims:
-        errors += _resource_claims(path.child("resourceClaims"), spec)
+        errors += _resource_claim_errors(path.child("resourceClaims"), spec)
     errors += validate_containers(path.child("containers"), scope)
     if spec.init_containers:
         errors += validate_init_containers(path.child("initContainers"), scope)
@@ -118,7 +118,7 @@ def validate_pod_spec(
     if spec.resources is not None:
         errors += validate_pod_resources(path.child("resources"), spec, spec.resources)
     if spec.host_network:
-        errors += _host_network_ports(path.child("containers"), scope)
+        errors += _host_network_port_errors(path.child("containers"), scope)
     if spec.restart_policy not in RESTART_POLICIES:
         errors += checks.required_one_of(path.child("restartPolicy"), spec.restart_policy, RESTART_POLICIES)
     if spec.dns_policy not in DNS_POLICIES:
@@ -129,7 +129,7 @@ def validate_pod_spec(
     if spec.affinity is not None:
         errors += validate_affinity(path.child("affinity"), spec.affinity)
     if spec.dns_config is not None or spec.dns_policy == "None":
-        errors += _dns_config(path.child("dnsConfig"), spec.dns_config, spec.dns_policy)
+        errors += _dns_config_errors(path.child("dnsConfig"), spec.dns_config, spec.dns_policy)
     for position, gate in enumerate(spec.readiness_gates):
         where = path.child("readinessGates").index(position).child("conditionType")
         errors += checks.label_name(where, gate.condition_type)
@@ -142,8 +142,8 @@ def validate_pod_spec(
     if spec.host_users is False:
         errors += validate_host_users(path, spec)
     if spec.hostname_override is not None:
-        errors += _hostname_override(path, spec, spec.hostname_override)
-    errors += _names(path, spec)
+        errors += _hostname_override_errors(path, spec, spec.hostname_override)
+    errors += _name_errors(path, spec)
     errors += validate_tolerations(path.child("tolerations"), spec.tolerations)
     for position, alias in enumerate(spec.host_aliases):
         where = path.child("hostAliases").index(position)
@@ -158,7 +158,7 @@ def validate_pod_spec(
     return errors + (file_volume_errors(path, spec) if scope.reads_files else [])
 
 
-def _names(path: Path, spec: PodSpec) -> Errors:
+def _name_errors(path: Path, spec: PodSpec) -> Errors:
     """Return the errors in names of other objects, the host name, and the deadline."""
     errors: Errors = []
     for field, name in (("serviceAccountName", spec.service_account_name), ("nodeName", spec.node_name)):
@@ -174,7 +174,7 @@ def _names(path: Path, spec: PodSpec) -> Errors:
     return errors
 
 
-def _hostname_override(path: Path, spec: PodSpec, name: str) -> Errors:
+def _hostname_override_errors(path: Path, spec: PodSpec, name: str) -> Errors:
     here = path.child("hostnameOverride")
     errors: Errors = []
     if spec.set_hostname_as_fqdn:
@@ -186,7 +186,7 @@ def _hostname_override(path: Path, spec: PodSpec, name: str) -> Errors:
     return errors + checks.dns_subdomain(here, name)
 
 
-def _host_network_ports(path: Path, scope: PodScope) -> Errors:
+def _host_network_port_errors(path: Path, scope: PodScope) -> Errors:
     text = "must match `containerPort` when `hostNetwork` is true"
     return [
         fields.invalid(
@@ -198,7 +198,7 @@ def _host_network_ports(path: Path, scope: PodScope) -> Errors:
     ]
 
 
-def _dns_config(path: Path, config: PodDNSConfig | None, policy: str | None) -> Errors:
+def _dns_config_errors(path: Path, config: PodDNSConfig | None, policy: str | None) -> Errors:
     if policy == "None":
         if config is None:
             return [fields.required(path, "must provide `dnsConfig` when `dnsPolicy` is None")]
@@ -233,7 +233,7 @@ def _dns_config(path: Path, config: PodDNSConfig | None, policy: str | None) -> 
     return errors
 
 
-def _resource_claims(path: Path, spec: PodSpec) -> Errors:
+def _resource_claim_errors(path: Path, spec: PodSpec) -> Errors:
     errors: Errors = []
     seen: set[str] = set()
     for position, claim in enumerate(spec.resource_claims):

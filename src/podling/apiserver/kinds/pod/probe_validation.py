@@ -49,23 +49,23 @@ def validate_probes(path: Path, container: Container, scope: PodScope) -> Errors
     for attribute, name in PROBES:
         probe = getattr(container, attribute)
         if probe is not None:
-            errors += _probe(path.child(name), probe, name, scope)
+            errors += _probe_errors(path.child(name), probe, name, scope)
     return errors
 
 
 def validate_lifecycle(path: Path, lifecycle: Lifecycle, scope: PodScope) -> Errors:
     errors: Errors = []
     if lifecycle.post_start is not None:
-        errors += _handler(path.child("postStart"), lifecycle.post_start, scope)
+        errors += _handler_errors(path.child("postStart"), lifecycle.post_start, scope)
     if lifecycle.pre_stop is not None:
-        errors += _handler(path.child("preStop"), lifecycle.pre_stop, scope)
+        errors += _handler_errors(path.child("preStop"), lifecycle.pre_stop, scope)
     if lifecycle.stop_signal is not None:
-        errors += _stop_signal(path.child("stopSignal"), lifecycle.stop_signal, scope)
+        errors += _stop_signal_errors(path.child("stopSignal"), lifecycle.stop_signal, scope)
     return errors
 
 
-def _probe(path: Path, probe: Probe, name: str, scope: PodScope) -> Errors:
-    errors = _handler(path, probe, scope)
+def _probe_errors(path: Path, probe: Probe, name: str, scope: PodScope) -> Errors:
+    errors = _handler_errors(path, probe, scope)
     errors += checks.non_negative(path.child("initialDelaySeconds"), probe.initial_delay_seconds)
     errors += checks.non_negative(path.child("timeoutSeconds"), probe.timeout_seconds)
     errors += checks.non_negative(path.child("periodSeconds"), probe.period_seconds)
@@ -87,7 +87,7 @@ def _probe(path: Path, probe: Probe, name: str, scope: PodScope) -> Errors:
     return errors
 
 
-def _handler(path: Path, handler: Probe | LifecycleHandler, scope: PodScope) -> Errors:
+def _handler_errors(path: Path, handler: Probe | LifecycleHandler, scope: PodScope) -> Errors:
     """Return the errors in exactly one handler; a second one is only reported as such."""
     errors: Errors = []
     found = False
@@ -105,11 +105,11 @@ def _handler(path: Path, handler: Probe | LifecycleHandler, scope: PodScope) -> 
     return errors
 
 
-def _exec(path: Path, action: ExecAction, scope: PodScope) -> Errors:
+def _exec_errors(path: Path, action: ExecAction, scope: PodScope) -> Errors:
     return [] if action.command else [fields.required(path.child("command"))]
 
 
-def _http_get(path: Path, action: HTTPGetAction, scope: PodScope) -> Errors:
+def _http_get_errors(path: Path, action: HTTPGetAction, scope: PodScope) -> Errors:
     errors = [] if action.path else [fields.required(path.child("path"))]
     errors += checks.port_or_name(path.child("port"), action.port)
     errors += checks.one_of(path.child("scheme"), action.scheme, ("HTTP", "HTTPS"))
@@ -119,15 +119,15 @@ def _http_get(path: Path, action: HTTPGetAction, scope: PodScope) -> Errors:
     return errors
 
 
-def _tcp_socket(path: Path, action: TCPSocketAction, scope: PodScope) -> Errors:
+def _tcp_socket_errors(path: Path, action: TCPSocketAction, scope: PodScope) -> Errors:
     return checks.port_or_name(path.child("port"), action.port)
 
 
-def _grpc(path: Path, action: GRPCAction, scope: PodScope) -> Errors:
+def _grpc_errors(path: Path, action: GRPCAction, scope: PodScope) -> Errors:
     return checks.port_number(path.child("port"), action.port)
 
 
-def _sleep(path: Path, action: SleepAction, scope: PodScope) -> Errors:
+def _sleep_errors(path: Path, action: SleepAction, scope: PodScope) -> Errors:
     grace = scope.grace_seconds
     if grace is None or 0 <= action.seconds <= grace:
         return []
@@ -135,7 +135,7 @@ def _sleep(path: Path, action: SleepAction, scope: PodScope) -> Errors:
     return [fields.invalid(path, action.seconds, text)]
 
 
-def _stop_signal(path: Path, signal: str, scope: PodScope) -> Errors:
+def _stop_signal_errors(path: Path, signal: str, scope: PodScope) -> Errors:
     if scope.spec.os is None:
         return [fields.forbidden(path, "may not be set for containers with empty `spec.os.name`")]
     supported = sorted({"SIGKILL", "SIGTERM"} if scope.spec.os.name == "windows" else LINUX_SIGNALS)
@@ -143,9 +143,9 @@ def _stop_signal(path: Path, signal: str, scope: PodScope) -> Errors:
 
 
 _HANDLERS: tuple[tuple[str, str, Callable[[Path, Any, PodScope], Errors]], ...] = (
-    ("exec", "exec", _exec),
-    ("http_get", "httpGet", _http_get),
-    ("tcp_socket", "tcpSocket", _tcp_socket),
-    ("grpc", "grpc", _grpc),
-    ("sleep", "sleep", _sleep),
+    ("exec", "exec", _exec_errors),
+    ("http_get", "httpGet", _http_get_errors),
+    ("tcp_socket", "tcpSocket", _tcp_socket_errors),
+    ("grpc", "grpc", _grpc_errors),
+    ("sleep", "sleep", _sleep_errors),
 )

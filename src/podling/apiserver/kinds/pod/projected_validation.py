@@ -42,7 +42,7 @@ def validate_projected(
     taken: set[str] = set()
     for position, source in enumerate(volume.sources):
         here = path.child("sources").index(position)
-        errors += _keyed(path, here, source, check_item, taken)
+        errors += _keyed_source_errors(path, here, source, check_item, taken)
         if source.downward_api is not None:
             for file in source.downward_api.items:
                 errors += check_file(here.child("downwardAPI"), file)
@@ -50,13 +50,13 @@ def validate_projected(
                 path, ((file.path, file.path) for file in source.downward_api.items), taken
             )
         if source.service_account_token is not None:
-            errors += _token(path, here.child("serviceAccountToken"), source.service_account_token)
+            errors += _token_errors(path, here.child("serviceAccountToken"), source.service_account_token)
         if source.cluster_trust_bundle is not None:
-            errors += _trust_bundle(here.child("clusterTrustBundle"), source.cluster_trust_bundle)
+            errors += _trust_bundle_errors(here.child("clusterTrustBundle"), source.cluster_trust_bundle)
             bundle = source.cluster_trust_bundle.path
             errors += _claim_files(path, ((bundle, bundle),), taken)
         if source.pod_certificate is not None:
-            errors += _certificate(path, here.child("podCertificate"), source.pod_certificate, taken)
+            errors += _certificate_errors(path, here.child("podCertificate"), source.pod_certificate, taken)
         if _count(source) > 1:
             text = "may not specify more than 1 volume type per source"
             errors.append(fields.forbidden(here, text))
@@ -78,7 +78,7 @@ def _claim_files(path: Path, files: Iterable[tuple[str, str]], taken: set[str]) 
     return errors
 
 
-def _keyed(
+def _keyed_source_errors(
     path: Path, here: Path, source: VolumeProjection, check_item: CheckItem, taken: set[str]
 ) -> Errors:
     errors: Errors = []
@@ -94,7 +94,7 @@ def _keyed(
     return errors
 
 
-def _token(path: Path, here: Path, token: ServiceAccountTokenProjection) -> Errors:
+def _token_errors(path: Path, here: Path, token: ServiceAccountTokenProjection) -> Errors:
     errors: Errors = []
     seconds = token.expiration_seconds or 0
     if seconds < SHORTEST_TOKEN:
@@ -108,7 +108,7 @@ def _token(path: Path, here: Path, token: ServiceAccountTokenProjection) -> Erro
     return errors + checks.local_file_path(path.child("path"), token.path)
 
 
-def _trust_bundle(path: Path, bundle: ClusterTrustBundleProjection) -> Errors:
+def _trust_bundle_errors(path: Path, bundle: ClusterTrustBundleProjection) -> Errors:
     errors: Errors = []
     if bundle.name is not None and bundle.signer_name is not None:
         errors.append(fields.invalid(path, bundle, "only one of name and signerName may be used"))
@@ -131,9 +131,11 @@ def _trust_bundle(path: Path, bundle: ClusterTrustBundleProjection) -> Errors:
     return errors + checks.local_file_path(path.child("path"), bundle.path)
 
 
-def _certificate(volume: Path, path: Path, certificate: PodCertificateProjection, taken: set[str]) -> Errors:
+def _certificate_errors(
+    volume: Path, path: Path, certificate: PodCertificateProjection, taken: set[str]
+) -> Errors:
     errors = signer_name_errors(path.child("signerName"), certificate.signer_name)
-    errors += _user_annotations(path.child("userAnnotations"), certificate.user_annotations)
+    errors += _user_annotation_errors(path.child("userAnnotations"), certificate.user_annotations)
     if certificate.key_type not in KEY_TYPES:
         errors.append(fields.not_supported(path.child("keyType"), certificate.key_type, KEY_TYPES))
     seconds = certificate.max_expiration_seconds
@@ -161,7 +163,7 @@ def _certificate(volume: Path, path: Path, certificate: PodCertificateProjection
     return errors
 
 
-def _user_annotations(path: Path, annotations: Mapping[str, str]) -> Errors:
+def _user_annotation_errors(path: Path, annotations: Mapping[str, str]) -> Errors:
     """Return the errors in annotations for the signer: keys with a domain."""
     errors: Errors = []
     for key in map(str.lower, annotations):

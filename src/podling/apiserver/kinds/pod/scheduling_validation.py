@@ -45,9 +45,9 @@ def validate_affinity(path: Path, affinity: Affinity) -> Errors:
             errors += _weight_errors(where.child("weight"), term.weight)
             errors += node_selector_term(where.child("preference"), term.preference, strict=False)
     if affinity.pod_affinity is not None:
-        errors += _pod_affinity(path.child("podAffinity"), affinity.pod_affinity)
+        errors += _pod_affinity_errors(path.child("podAffinity"), affinity.pod_affinity)
     if affinity.pod_anti_affinity is not None:
-        errors += _pod_affinity(path.child("podAntiAffinity"), affinity.pod_anti_affinity)
+        errors += _pod_affinity_errors(path.child("podAntiAffinity"), affinity.pod_anti_affinity)
     return errors
 
 
@@ -70,13 +70,15 @@ def node_selector_term(path: Path, term: NodeSelectorTerm, *, strict: bool) -> E
     others)."""
     errors: Errors = []
     for position, requirement in enumerate(term.match_expressions):
-        errors += _node_requirement(path.child("matchExpressions").index(position), requirement, strict)
+        errors += _node_requirement_errors(
+            path.child("matchExpressions").index(position), requirement, strict
+        )
     for position, requirement in enumerate(term.match_fields):
-        errors += _node_field_requirement(path.child("matchFields").index(position), requirement)
+        errors += _node_field_requirement_errors(path.child("matchFields").index(position), requirement)
     return errors
 
 
-def _node_requirement(path: Path, requirement: NodeSelectorRequirement, strict: bool) -> Errors:
+def _node_requirement_errors(path: Path, requirement: NodeSelectorRequirement, strict: bool) -> Errors:
     operator, values = requirement.operator, requirement.values
     here = path.child("values")
     errors: Errors = []
@@ -100,7 +102,7 @@ def _node_requirement(path: Path, requirement: NodeSelectorRequirement, strict: 
     return errors
 
 
-def _node_field_requirement(path: Path, requirement: NodeSelectorRequirement) -> Errors:
+def _node_field_requirement_errors(path: Path, requirement: NodeSelectorRequirement) -> Errors:
     errors: Errors = []
     if requirement.operator in ("In", "NotIn"):
         if len(requirement.values) != 1:
@@ -116,18 +118,18 @@ def _node_field_requirement(path: Path, requirement: NodeSelectorRequirement) ->
     return errors
 
 
-def _pod_affinity(path: Path, affinity: PodAffinity | PodAntiAffinity) -> Errors:
+def _pod_affinity_errors(path: Path, affinity: PodAffinity | PodAntiAffinity) -> Errors:
     errors: Errors = []
     for position, term in enumerate(affinity.required_during_scheduling_ignored_during_execution):
-        errors += _pod_affinity_term(path.child(_REQUIRED).index(position), term)
+        errors += _pod_affinity_term_errors(path.child(_REQUIRED).index(position), term)
     for position, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
         here = path.child(_PREFERRED).index(position)
         errors += _weight_errors(here.child("weight"), weighted.weight)
-        errors += _pod_affinity_term(here.child("podAffinityTerm"), weighted.pod_affinity_term)
+        errors += _pod_affinity_term_errors(here.child("podAffinityTerm"), weighted.pod_affinity_term)
     return errors
 
 
-def _pod_affinity_term(path: Path, term: PodAffinityTerm) -> Errors:
+def _pod_affinity_term_errors(path: Path, term: PodAffinityTerm) -> Errors:
     errors = checks.label_selector(path.child("labelSelector"), term.label_selector)
     errors += checks.label_selector(path.child("namespaceSelector"), term.namespace_selector)
     for name in term.namespaces:

@@ -42,21 +42,23 @@ def validate_security_context(path: Path, context: SecurityContext, scope: PodSc
     if context.proc_mount == "Unmasked" and scope.host_users:
         text = "`hostUsers` must be false to use `Unmasked`"
         errors.append(fields.invalid(path.child("procMount"), context.proc_mount, text))
-    errors += _seccomp(path.child("seccompProfile"), context.seccomp_profile)
+    errors += _seccomp_errors(path.child("seccompProfile"), context.seccomp_profile)
     if context.allow_privilege_escalation is False:
-        errors += _escalation(path, context)
-    errors += _windows(path, context, scope)
+        errors += _escalation_errors(path, context)
+    errors += _windows_option_errors(path, context, scope)
     return errors + validate_app_armor(path.child("appArmorProfile"), context.app_armor_profile)
 
 
-def _windows(path: Path, context: SecurityContext | PodSecurityContext, scope: PodScope) -> Errors:
+def _windows_option_errors(
+    path: Path, context: SecurityContext | PodSecurityContext, scope: PodScope
+) -> Errors:
     if context.windows_options is None:
         return []
     scope.windows_options = True
     return validate_windows_options(path.child("windowsOptions"), context.windows_options)
 
 
-def _escalation(path: Path, context: SecurityContext) -> Errors:
+def _escalation_errors(path: Path, context: SecurityContext) -> Errors:
     errors: Errors = []
     if context.privileged:
         text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
@@ -72,37 +74,37 @@ def validate_pod_security_context(path: Path, scope: PodScope) -> Errors:
     spec, context = scope.spec, scope.spec.security_context
     here = path.child("securityContext")
     if context is None or context == _NOTHING_SET:
-        return _shared_processes(here, spec)
+        return _shared_process_errors(here, spec)
     errors = checks.numeric_id(here.child("fsGroup"), context.fs_group)
     errors += checks.numeric_id(here.child("runAsUser"), context.run_as_user)
     errors += checks.numeric_id(here.child("runAsGroup"), context.run_as_group)
     for position, group in enumerate(context.supplemental_groups):
         errors += checks.numeric_id(here.child("supplementalGroups").index(position), group)
-    errors += _shared_processes(here, spec)
-    errors += _sysctls(here.child("sysctls"), context.sysctls, spec)
+    errors += _shared_process_errors(here, spec)
+    errors += _sysctl_errors(here.child("sysctls"), context.sysctls, spec)
     where = here.child("fsGroupChangePolicy")
     errors += checks.one_of_if_set(where, context.fs_group_change_policy, ("Always", "OnRootMismatch"))
-    errors += _seccomp(here.child("seccompProfile"), context.seccomp_profile)
-    errors += _windows(here, context, scope)
+    errors += _seccomp_errors(here.child("seccompProfile"), context.seccomp_profile)
+    errors += _windows_option_errors(here, context, scope)
     errors += validate_app_armor(here.child("appArmorProfile"), context.app_armor_profile)
-    return errors + _later_policies(here, context)
+    return errors + _policy_errors(here, context)
 
 
-def _shared_processes(path: Path, spec: PodSpec) -> Errors:
+def _shared_process_errors(path: Path, spec: PodSpec) -> Errors:
     if not (spec.share_process_namespace and spec.host_pid):
         return []
     text = "ShareProcessNamespace and HostPID cannot both be enabled"
     return [fields.invalid(path.child("shareProcessNamespace"), True, text)]
 
 
-def _later_policies(path: Path, context: PodSecurityContext) -> Errors:
+def _policy_errors(path: Path, context: PodSecurityContext) -> Errors:
     groups, labels = context.supplemental_groups_policy, context.se_linux_change_policy
     errors = checks.one_of_if_set(path.child("supplementalGroupsPolicy"), groups, ("Merge", "Strict"))
     where = path.child("seLinuxChangePolicy")
     return errors + checks.one_of_if_set(where, labels, ("MountOption", "Recursive"))
 
 
-def _sysctls(path: Path, sysctls: tuple[Sysctl, ...], spec: PodSpec) -> Errors:
+def _sysctl_errors(path: Path, sysctls: tuple[Sysctl, ...], spec: PodSpec) -> Errors:
     errors: Errors = []
     seen: set[str] = set()
     for position, sysctl in enumerate(sysctls):
@@ -122,10 +124,10 @@ def _sysctls(path: Path, sysctls: tuple[Sysctl, ...], spec: PodSpec) -> Errors:
     return errors
 
 
-def _seccomp(path: Path, profile: SeccompProfile | None) -> Errors:
+def _seccomp_errors(path: Path, profile: SeccompProfile | None) -> Errors:
     if profile is None:
         return []
-    errors = _profile_type(path.child("type"), profile.type, "seccompProfile")
+    errors = _profile_type_errors(path.child("type"), profile.type, "seccompProfile")
     here = path.child("localhostProfile")
     if profile.type != "Localhost":
         if profile.localhost_profile is not None:
@@ -137,7 +139,7 @@ def _seccomp(path: Path, profile: SeccompProfile | None) -> Errors:
     return errors
 
 
-def _profile_type(path: Path, type_: str, field: str) -> Errors:
+def _profile_type_errors(path: Path, type_: str, field: str) -> Errors:
     if not type_:
         return [fields.required(path, f"type is required when {field} is set")]
     return checks.one_of(path, type_, _PROFILE_TYPES)
@@ -146,7 +148,7 @@ def _profile_type(path: Path, type_: str, field: str) -> Errors:
 def validate_app_armor(path: Path, profile: AppArmorProfile | None) -> Errors:
     if profile is None:
         return []
-    errors = _profile_type(path.child("type"), profile.type, "appArmorProfile")
+    errors = _profile_type_errors(path.child("type"), profile.type, "appArmorProfile")
     here, name = path.child("localhostProfile"), profile.localhost_profile
     if profile.type == "Localhost":
         if not name:

@@ -53,14 +53,14 @@ def portal_name_errors(
     return [fields.invalid(path, shown, text)]
 
 
-def _iscsi(path: Path, source: ISCSIVolumeSource | ISCSIPersistentVolumeSource) -> Errors:
+def _iscsi_errors(path: Path, source: ISCSIVolumeSource | ISCSIPersistentVolumeSource) -> Errors:
     inline = isinstance(source, ISCSIVolumeSource)
     errors = _initiator_errors(path.child("iqn"), source.iqn, inline=inline) if source.iqn else []
     errors += checks.within(path.child(_LUN), source.lun, 0, 255)
     if (source.chap_auth_discovery or source.chap_auth_session) and source.secret_ref is None:
         errors.append(fields.required(path.child("secretRef")))
     if not inline:
-        errors += _secret_name(path, source.secret_ref)
+        errors += _secret_name_errors(path, source.secret_ref)
     if source.initiator_name is not None:
         errors += _initiator_errors(path.child("initiatorname"), source.initiator_name, inline=inline)
     return errors
@@ -74,33 +74,33 @@ def _initiator_errors(path: Path, name: str, *, inline: bool) -> Errors:
     return [] if form.search(name) else [fields.invalid(path, name, "must be valid format")]
 
 
-def _secret_name(path: Path, reference: Any) -> Errors:
+def _secret_name_errors(path: Path, reference: Any) -> Errors:
     if reference is None or reference.name:
         return []
     return [fields.required(path.child("secretRef", "name"))]
 
 
-def _secret_in_namespace(path: Path, reference: Any) -> Errors:
+def _secret_in_namespace_errors(path: Path, reference: Any) -> Errors:
     """Return the errors in a secret reference; a PersistentVolume's names the namespace, a pod's cannot."""
-    errors = _secret_name(path, reference)
+    errors = _secret_name_errors(path, reference)
     if reference is None or not hasattr(reference, "namespace") or reference.namespace:
         return errors
     return [*errors, fields.required(path.child("secretRef", "namespace"))]
 
 
-def _cinder(path: Path, source: Any) -> Errors:
-    return _secret_in_namespace(path, source.secret_ref)
+def _cinder_errors(path: Path, source: Any) -> Errors:
+    return _secret_in_namespace_errors(path, source.secret_ref)
 
 
-def _storage_os(path: Path, source: Any) -> Errors:
+def _storage_os_errors(path: Path, source: Any) -> Errors:
     where, name = path.child("volumeName"), source.volume_name
     errors = checks.dns_label(where, name) if name else [fields.required(where)]
     if source.volume_namespace:
         errors += checks.dns_label(path.child("volumeNamespace"), source.volume_namespace)
-    return errors + _secret_in_namespace(path, source.secret_ref)
+    return errors + _secret_in_namespace_errors(path, source.secret_ref)
 
 
-def _flocker(path: Path, source: FlockerVolumeSource) -> Errors:
+def _flocker_errors(path: Path, source: FlockerVolumeSource) -> Errors:
     name, uuid = source.dataset_name or "", source.dataset_uuid or ""
     errors: Errors = []
     if not name and not uuid:
@@ -113,7 +113,7 @@ def _flocker(path: Path, source: FlockerVolumeSource) -> Errors:
     return errors
 
 
-def _quobyte(path: Path, source: QuobyteVolumeSource) -> Errors:
+def _quobyte_errors(path: Path, source: QuobyteVolumeSource) -> Errors:
     where = path.child("registry")
     if not source.registry:
         errors = [fields.required(where, _REGISTRY)]
@@ -126,7 +126,7 @@ def _quobyte(path: Path, source: QuobyteVolumeSource) -> Errors:
     return errors if source.volume else [*errors, fields.required(path.child("volume"))]
 
 
-def _glusterfs(path: Path, source: Any) -> Errors:
+def _glusterfs_errors(path: Path, source: Any) -> Errors:
     where = path.child("endpointsNamespace")
     if not isinstance(source, GlusterfsPersistentVolumeSource) or source.endpoints_namespace is None:
         return []
@@ -136,13 +136,13 @@ def _glusterfs(path: Path, source: Any) -> Errors:
     return checks.dns_label(where, source.endpoints_namespace)
 
 
-def _azure_file(path: Path, source: Any) -> Errors:
+def _azure_file_errors(path: Path, source: Any) -> Errors:
     if isinstance(source, AzureFilePersistentVolumeSource) and source.secret_namespace == "":
         return [fields.required(path.child("secretNamespace"))]
     return []
 
 
-def _azure_disk(path: Path, source: AzureDiskVolumeSource) -> Errors:
+def _azure_disk_errors(path: Path, source: AzureDiskVolumeSource) -> Errors:
     errors = checks.one_of(path.child("cachingMode"), source.caching_mode, ("None", "ReadOnly", "ReadWrite"))
     errors += checks.one_of(path.child("kind"), source.kind, ("Dedicated", "Managed", "Shared"))
     where, address = path.child("diskURI"), source.disk_uri
@@ -153,7 +153,7 @@ def _azure_disk(path: Path, source: AzureDiskVolumeSource) -> Errors:
     return errors
 
 
-def _fibre_channel(path: Path, source: FCVolumeSource) -> Errors:
+def _fibre_channel_errors(path: Path, source: FCVolumeSource) -> Errors:
     here = path.child("targetWWNs")
     errors: Errors = []
     if not source.target_wwns and not source.wwids:
@@ -169,14 +169,14 @@ def _fibre_channel(path: Path, source: FCVolumeSource) -> Errors:
     return errors
 
 
-def _partition(path: Path, source: Any) -> Errors:
+def _partition_errors(path: Path, source: Any) -> Errors:
     if source.partition is None or 0 <= source.partition <= 255:
         return []
     text = names.inclusive_range_error(1, 255)
     return [fields.invalid(path.child("partition"), source.partition, text)]
 
 
-def _flex_volume(path: Path, source: Any) -> Errors:
+def _flex_volume_errors(path: Path, source: Any) -> Errors:
     errors: Errors = []
     for key in source.options:
         namespace = "." + key.partition("/")[0].lower()
@@ -187,17 +187,17 @@ def _flex_volume(path: Path, source: Any) -> Errors:
 
 
 VENDOR_CHECKS: dict[str, Callable[[Path, Any], Errors]] = {
-    "gce_persistent_disk": _partition,
-    "aws_elastic_block_store": _partition,
-    "iscsi": _iscsi,
-    "fc": _fibre_channel,
-    "flex_volume": _flex_volume,
-    "cinder": _cinder,
-    "storageos": _storage_os,
-    "flocker": _flocker,
-    "quobyte": _quobyte,
-    "glusterfs": _glusterfs,
-    "azure_file": _azure_file,
-    "azure_disk": _azure_disk,
+    "gce_persistent_disk": _partition_errors,
+    "aws_elastic_block_store": _partition_errors,
+    "iscsi": _iscsi_errors,
+    "fc": _fibre_channel_errors,
+    "flex_volume": _flex_volume_errors,
+    "cinder": _cinder_errors,
+    "storageos": _storage_os_errors,
+    "flocker": _flocker_errors,
+    "quobyte": _quobyte_errors,
+    "glusterfs": _glusterfs_errors,
+    "azure_file": _azure_file_errors,
+    "azure_disk": _azure_disk_errors,
 }
 """The checks by the attribute that holds the source."""

@@ -60,20 +60,20 @@ def source_errors(path: Path, attribute: str, name: str, source: Any) -> Errors:
     return errors + (check(here, source) if check is not None else [])
 
 
-def _empty_dir(path: Path, source: EmptyDirVolumeSource) -> Errors:
+def _empty_dir_errors(path: Path, source: EmptyDirVolumeSource) -> Errors:
     if source.size_limit is None or parse(source.size_limit) >= ZERO:
         return []
     return [fields.forbidden(path.child("sizeLimit"), "SizeLimit field must be a valid resource quantity")]
 
 
-def _host_path(path: Path, source: HostPathVolumeSource) -> Errors:
+def _host_path_errors(path: Path, source: HostPathVolumeSource) -> Errors:
     if not source.path:
         return []
     errors = checks.no_backsteps(path.child("path"), source.path)
     return errors + checks.one_of(path.child("type"), source.type, HOST_PATH_TYPES)
 
 
-def _keyed_files(path: Path, source: ConfigMapVolumeSource | SecretVolumeSource) -> Errors:
+def _keyed_file_errors(path: Path, source: ConfigMapVolumeSource | SecretVolumeSource) -> Errors:
     errors = checks.file_mode(path.child("defaultMode"), source.default_mode)
     for position, item in enumerate(source.items):
         errors += key_to_path(path.child("items").index(position), item)
@@ -88,7 +88,7 @@ def key_to_path(path: Path, item: KeyToPath) -> Errors:
     return errors + checks.file_mode(path.child("mode"), item.mode)
 
 
-def _downward_api(path: Path, source: DownwardAPIVolumeSource) -> Errors:
+def _downward_api_errors(path: Path, source: DownwardAPIVolumeSource) -> Errors:
     errors = checks.file_mode(path.child("defaultMode"), source.default_mode)
     for file in source.items:
         errors += downward_file(path, file)
@@ -112,27 +112,27 @@ def downward_file(path: Path, file: DownwardAPIVolumeFile) -> Errors:
     return errors + checks.file_mode(path.child("mode"), file.mode)
 
 
-def _projected(path: Path, source: ProjectedVolumeSource) -> Errors:
+def _projected_errors(path: Path, source: ProjectedVolumeSource) -> Errors:
     return validate_projected(path, source, key_to_path, downward_file)
 
 
-def _nfs(path: Path, source: NFSVolumeSource) -> Errors:
+def _nfs_errors(path: Path, source: NFSVolumeSource) -> Errors:
     if source.path.startswith("/"):
         return []
     return [fields.invalid(path.child("path"), source.path, "must be an absolute path")]
 
 
-def _image(path: Path, source: ImageVolumeSource) -> Errors:
+def _image_errors(path: Path, source: ImageVolumeSource) -> Errors:
     return checks.required_one_of(
         path.child("pullPolicy"), source.pull_policy, ("Always", "IfNotPresent", "Never")
     )
 
 
-def _git_repo(path: Path, source: GitRepoVolumeSource) -> Errors:
+def _git_repo_errors(path: Path, source: GitRepoVolumeSource) -> Errors:
     return checks.local_descending_path(path.child("directory"), source.directory or "")
 
 
-def _local(path: Path, source: LocalVolumeSource) -> Errors:
+def _local_errors(path: Path, source: LocalVolumeSource) -> Errors:
     return checks.no_backsteps(path.child("path"), source.path)
 
 
@@ -152,7 +152,7 @@ _SECRETS = (
 )
 
 
-def _csi(path: Path, source: CSIVolumeSource | CSIPersistentVolumeSource) -> Errors:
+def _csi_errors(path: Path, source: CSIVolumeSource | CSIPersistentVolumeSource) -> Errors:
     errors = driver_name_errors(path.child("driver"), source.driver)
     if isinstance(source, CSIVolumeSource):
         secret = source.node_publish_secret_ref
@@ -164,18 +164,18 @@ def _csi(path: Path, source: CSIVolumeSource | CSIPersistentVolumeSource) -> Err
     errors += [] if source.volume_handle else [fields.required(path.child("volumeHandle"))]
     for name, attribute in _SECRETS:
         reference = getattr(source, attribute)
-        errors += _secret_reference(path.child(name), reference) if reference is not None else []
+        errors += _secret_reference_errors(path.child(name), reference) if reference is not None else []
     return errors
 
 
-def _secret_reference(path: Path, reference: SecretReference) -> Errors:
+def _secret_reference_errors(path: Path, reference: SecretReference) -> Errors:
     name, namespace = reference.name, reference.namespace
     errors = checks.dns_subdomain(path.child("name"), name) if name else [fields.required(path.child("name"))]
     where = path.child("namespace")
     return errors + (checks.dns_label(where, namespace) if namespace else [fields.required(where)])
 
 
-def _ephemeral(path: Path, source: EphemeralVolumeSource) -> Errors:
+def _ephemeral_errors(path: Path, source: EphemeralVolumeSource) -> Errors:
     template = source.volume_claim_template
     if template is None:
         return []
@@ -214,16 +214,16 @@ _REQUIRED: dict[str, tuple[tuple[str, str], ...]] = {
 
 _CHECKS: dict[str, Callable[[Path, Any], Errors]] = {
     **VENDOR_CHECKS,
-    "empty_dir": _empty_dir,
-    "host_path": _host_path,
-    "git_repo": _git_repo,
-    "secret": _keyed_files,
-    "nfs": _nfs,
-    "downward_api": _downward_api,
-    "config_map": _keyed_files,
-    "projected": _projected,
-    "csi": _csi,
-    "ephemeral": _ephemeral,
-    "image": _image,
-    "local": _local,
+    "empty_dir": _empty_dir_errors,
+    "host_path": _host_path_errors,
+    "git_repo": _git_repo_errors,
+    "secret": _keyed_file_errors,
+    "nfs": _nfs_errors,
+    "downward_api": _downward_api_errors,
+    "config_map": _keyed_file_errors,
+    "projected": _projected_errors,
+    "csi": _csi_errors,
+    "ephemeral": _ephemeral_errors,
+    "image": _image_errors,
+    "local": _local_errors,
 }

@@ -26,7 +26,7 @@ def validate_volumes(path: Path, scope: PodScope) -> Errors:
     )
     for position, volume in enumerate(scope.spec.volumes):
         here = path.index(position)
-        found = _source(here, volume, scope)
+        found = _source_errors(here, volume, scope)
         if not volume.name:
             found.append(fields.required(here.child("name")))
         else:
@@ -44,7 +44,7 @@ def validate_volumes(path: Path, scope: PodScope) -> Errors:
     return errors
 
 
-def _source(path: Path, volume: Volume, scope: PodScope) -> Errors:
+def _source_errors(path: Path, volume: Volume, scope: PodScope) -> Errors:
     errors: Errors = []
     found = False
     for attribute, name in _SOURCES.items():
@@ -54,7 +54,7 @@ def _source(path: Path, volume: Volume, scope: PodScope) -> Errors:
         if found:
             errors.append(fields.forbidden(path.child(_MISSPELT.get(name, name)), ONE_TYPE))
         else:
-            errors += _first_source(path, attribute, volume, scope)
+            errors += _first_source_errors(path, attribute, volume, scope)
         found = True
         if attribute == "iscsi":
             errors += portal_name_errors(path.child("name"), volume.name, volume.name, source)
@@ -63,16 +63,18 @@ def _source(path: Path, volume: Volume, scope: PodScope) -> Errors:
     return errors
 
 
-def _first_source(path: Path, attribute: str, volume: Volume, scope: PodScope) -> Errors:
+def _first_source_errors(path: Path, attribute: str, volume: Volume, scope: PodScope) -> Errors:
     name, source = _SOURCES[attribute], getattr(volume, attribute)
     errors: Errors = []
     if attribute == "image" and scope.is_pod and not source.reference:
         errors.append(fields.required(path.child(name, "reference")))
     errors += source_errors(path, attribute, name, source)
-    return errors + (_ephemeral_name(path.child("name"), volume, scope) if attribute == "ephemeral" else [])
+    return errors + (
+        _ephemeral_name_errors(path.child("name"), volume, scope) if attribute == "ephemeral" else []
+    )
 
 
-def _ephemeral_name(path: Path, volume: Volume, scope: PodScope) -> Errors:
+def _ephemeral_name_errors(path: Path, volume: Volume, scope: PodScope) -> Errors:
     if not scope.pod_name or not volume.name:
         return []
     claim = f"{scope.pod_name}-{volume.name}"

@@ -181,14 +181,14 @@ def _taint_errors(path: Path, taint: DeviceTaint) -> Errors:
 
 
 def _counter_set_errors(path: Path, found: CounterSet) -> Errors:
-    return _counters(path, "name", found.name, found.counters)
+    return _counter_errors(path, "name", found.name, found.counters)
 
 
 def _consumption_errors(path: Path, found: DeviceCounterConsumption) -> Errors:
-    return _counters(path, "counterSet", found.counter_set, found.counters)
+    return _counter_errors(path, "counterSet", found.counter_set, found.counters)
 
 
-def _counters(path: Path, field: str, name: str, counters: Mapping[str, Counter]) -> Errors:
+def _counter_errors(path: Path, field: str, name: str, counters: Mapping[str, Counter]) -> Errors:
     where = path.child(field)
     errors = checks.dns_label(where, name) if name else [fields.required(where)]
     where = path.child("counters")
