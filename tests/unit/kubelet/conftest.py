@@ -1,4 +1,4 @@
-"""A simulated node for the kubelet's stories."""
+"""A simulated node for tests of the kubelet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.kubelet_node import SimNode, sim_node
 
 @pytest.fixture(autouse=True)
 def no_faults_of_our_own(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """A kubelet survives its own faults and logs them; a test does not let them pass."""
+    """Fail a test in which the kubelet logs an internal error, which it would survive."""
     yield
     faults = [
         record.getMessage()

@@ -23,7 +23,7 @@ FAILS = {"seconds": 1, "exitCode": 1}
 
 
 class Gaps:
-    """The seconds between each end of a container and its next start."""
+    """Collects the seconds between each end of a container and its next start."""
 
     def __init__(self) -> None:
         self.seconds: list[int] = []
@@ -64,10 +64,10 @@ async def test_each_wait_is_twice_the_one_before_up_to_five_minutes(node: SimNod
     assert waited.seconds == [0, 10, 20, 40, 80, 160, 300, 300, 300]
     shown = ["10s", "20s", "40s", "1m20s", "2m40s", "5m0s", "5m0s"]
     assert texts == [f"back-off {text}" for text in shown]
-    (told,) = [e for e in (await node.client.list(Event, "default")).items if e.reason == "BackOff"]
+    (recorded,) = [e for e in (await node.client.list(Event, "default")).items if e.reason == "BackOff"]
     uid = (await node.get()).metadata.uid
-    assert told.message == f"Back-off restarting failed container app in pod web_default({uid})"
-    assert (told.type, told.involved_object.field_path) == ("Warning", "spec.containers{app}")
+    assert recorded.message == f"Back-off restarting failed container app in pod web_default({uid})"
+    assert (recorded.type, recorded.involved_object.field_path) == ("Warning", "spec.containers{app}")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ async def test_each_wait_is_twice_the_one_before_up_to_five_minutes(node: SimNod
 async def test_run_of_more_than_ten_minutes_resets_the_back_off(
     node: SimNode, seconds: int, after: list[int]
 ) -> None:
-    """They count from when the wait was last lengthened, which is when the good run began."""
+    """They count from the last increase of the wait, which is the start of the long run."""
     async with gaps(node) as waited:
         await node.create(crashing(FAILS, FAILS, FAILS, {"seconds": seconds, "exitCode": 1}, FAILS))
         await node.pass_time(40 + seconds + 150)

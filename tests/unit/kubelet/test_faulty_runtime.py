@@ -26,7 +26,7 @@ BROKEN = RuntimeFailure("broken")
 
 @dataclass
 class Ground:
-    """A node with a faulty machine, and a pod that must not notice."""
+    """A node with a faulty machine, and a second pod that must not be affected."""
 
     node: SimNode
     runtime: FaultyRuntime
@@ -51,7 +51,7 @@ class Ground:
         del self.runtime.faults[1:]
 
     async def nobody_noticed(self) -> None:
-        """The pod beside it is as it was, was probed in time, and one that begins now begins at once."""
+        """Check that the second pod runs and was probed in time, and that a new pod starts at once."""
         assert (await self.node.get("steady")).status == self.before.status
         late = [after - before for before, after in zip(self.probed[::2], self.probed[2::2], strict=False)]
         assert max(late) < 1.01, "a probe came late"
@@ -61,7 +61,7 @@ class Ground:
         assert condition(await self.node.get(name), "Ready") == "True"
 
     async def running(self, name: str = "web") -> list[tuple[str, int]]:
-        """What really runs of a pod, whatever the runtime says."""
+        """Return the containers of a pod that really run, despite the runtime's faults."""
         self.heals()
         boxes = {box.id for box in await self.runtime.list_sandboxes() if box.pod_name == name}
         found = await self.runtime.list_containers()
@@ -81,7 +81,7 @@ async def ground(cluster: ControlPlane, tmp_path: Path) -> AsyncIterator[Ground]
 
 
 def waiting(found: Any) -> str:
-    """Why the pod's one container waits: ``reason: message``."""
+    """Return why the pod's one container waits: ``reason: message``."""
     (status,) = found.status.container_statuses
     state = status.state.waiting
     return f"{state.reason}: {state.message or ''}" if state is not None else "does not wait"
@@ -189,7 +189,7 @@ async def test_failing_call_is_reported_and_retried(
     await ground.node.create(pod())
     await ground.node.pass_time(0.5)
     assert waiting(await ground.node.get()) == reason
-    assert any(event in told for told in await ground.node.events())
+    assert any(event in recorded for recorded in await ground.node.events())
     ground.heals()
     await ground.nobody_noticed()
     await ground.node.pass_time(15)
@@ -310,20 +310,22 @@ async def test_ended_container_listed_as_running_is_killed_by_its_probe(ground: 
     await ground.node.pass_time(5)
     ground.breaks(Fault(verb="list_containers", lie=undying))
     await ground.node.pass_time(30)
-    assert any("Liveness probe" in told for told in await ground.node.events()), await ground.node.events()
+    assert any("Liveness probe" in recorded for recorded in await ground.node.events()), (
+        await ground.node.events()
+    )
     ground.heals()
     await ground.node.pass_time(30)
     assert await ground.running() == [("app", 1)]
 
 
 async def test_a_command_that_never_returns_fails_its_probe(ground: Ground) -> None:
-    """Even where the runtime does not keep to the time that it was given for it."""
+    """This holds even if the runtime ignores the time limit that it was given."""
     ground.breaks(Fault(verb="exec", pod="web", hangs=True))
     await ground.node.create(pod(containers=[{**WEB[0], "readinessProbe": PROBE}]))
     await ground.node.pass_time(130)
     found = await ground.node.get()
     assert condition(found, "Ready") == "False ContainersNotReady"
-    assert any("Unhealthy: Readiness probe" in told for told in await ground.node.events())
+    assert any("Unhealthy: Readiness probe" in recorded for recorded in await ground.node.events())
     await ground.nobody_noticed()
     ground.heals()
     await ground.node.pass_time(130)

@@ -1,4 +1,4 @@
-"""Whatever the runtime gets wrong, and whenever: once it is well again, every pod is as it should be."""
+"""Random faults of the runtime: after they end, every pod gets to the state of its spec."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from tests.unit.kubelet.test_kubelet_laws import pods
 STEADY = {"name": "app", "image": "x:1"}
 LONGEST_BACKOFF_SECONDS = 330.0
 UNDONE_SECONDS = 140.0
-"""A call that hangs when all is well again is still waited for until its deadline."""
+"""A call that still hangs then is waited for until its deadline."""
 
 
 def forget_some(found: Any) -> Any:
-    """A list without its last element."""
+    """Return a list without its last element."""
     return found[:-1] if isinstance(found, tuple) else found
 
 
 def confuse(found: Any) -> Any:
-    """What has ended is said to run, without an end."""
+    """Return ended containers as running, without an end."""
     if not isinstance(found, tuple):
         return found
     return tuple(
@@ -50,7 +50,7 @@ CALLS = (
 )
 calls = st.sampled_from(CALLS.split())
 UNBOUNDED = ("exec", "images.pull", "events")
-"""They take the time they take: a runtime ends them by itself where nothing comes of them."""
+"""Commands have no deadline of the kubelet's: the runtime ends those that hang."""
 bounded = calls.filter(lambda call: call not in UNBOUNDED)
 failures = st.sampled_from([RuntimeFailure("broken"), OSError(errno.ENOSPC, "No space left on device")])
 faults = (
@@ -98,7 +98,7 @@ async def play(subject: Pod, happenings: list[tuple[float, Fault]], root: Path) 
 
 
 async def one_of_each(node: SimNode) -> None:
-    """No container runs twice, and no pod has two sandboxes that are ready."""
+    """Check that no container runs twice, and no pod has two sandboxes that are ready."""
     living = [c.name for c in await node.runtime.list_containers() if c.state is ContainerState.RUNNING]
     assert len(living) == len(set(living)), f"running twice: {living}"
     ready = [box.pod_name for box in await node.runtime.list_sandboxes() if box.ready]

@@ -1,4 +1,4 @@
-"""Spans of time that no calendar holds, in specs that a kubelet carries out."""
+"""Durations beyond any calendar, in specs that a kubelet carries out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A kubelet that dies at any of its calls, and another that takes its place: nobody notices.
+"""A kubelet that is killed at any of its calls, and a new one that takes over without visible effects.
 
-Each life is played once undisturbed, which counts the calls that the kubelet makes for it, and then again
-and again with the kubelet cut off at one of them. ``PODLING_KILL_POINTS`` says at how many of the calls of
-each life (10; ``0``: at every one, before and after it, which takes some minutes).
+Each life is played once undisturbed, which counts the kubelet's calls, and then repeatedly with the kubelet
+killed at one of them. ``PODLING_KILL_POINTS`` sets the number of calls of each life at which it is killed
+(10; ``0``: every one, before and after it, which takes some minutes).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.support.kubelet_node import SimNode, condition, pod
 POINTS = int(os.environ.get("PODLING_KILL_POINTS", "10"))
 GRACE = 7
 AWAY_SECONDS = (0.0, 3.0, 15.0)
-"""How long nobody looks after the node."""
+"""The seconds without a kubelet."""
 
 
 WATCHED_SECONDS = 15.0
@@ -47,9 +47,9 @@ class Life:
     """One pod's life.
 
     Args:
-        runs: how often each container is to run, in all.
-        act: what is done to the pod once it is Ready, and ``seconds`` old.
-        phase: where it ends.
+        runs: how often each container runs, in all.
+        act: the change of the pod once it is Ready, and ``seconds`` old.
+        phase: its last phase.
         steady: once Ready, it is Ready until it is deleted.
         hooks: it has a ``preStop`` hook of three seconds.
     """
@@ -182,7 +182,7 @@ LIVES = {
 
 @dataclass
 class Witness:
-    """What really happened on the node, and all that the API ever showed."""
+    """Records the containers on the node, and all versions of the pod in the API."""
 
     node: SimNode
     life: Life
@@ -233,7 +233,7 @@ class Witness:
 
 
 async def play(life: Life, line: Line, away: float, root: Path) -> None:
-    """Play one life; raises ``AssertionError`` if anybody could have noticed."""
+    """Play one life; raise ``AssertionError`` for any visible effect of the kill."""
     async with memory_cluster() as plane, killed_node(plane, root, line) as killed:
         node = killed.node
         witness = Witness(node, life)
@@ -264,7 +264,7 @@ async def _cut(killed: KilledNode, witness: Witness, away: float) -> None:
 
 
 def _count(node: SimNode, started: Counter[str]) -> Counter[str]:
-    """Count the containers that are started, and the commands that are run in them, which are returned."""
+    """Count the started containers; return the commands that run in them."""
     commands: Counter[str] = Counter()
     truly, start = node.runtime.exec, node.runtime.start_container
 
@@ -297,7 +297,7 @@ async def _judge(life: Life, witness: Witness, hooks: Counter[str]) -> None:
     assert found.status.phase == life.phase
     for status in (*found.status.init_container_statuses, *found.status.container_statuses):
         runs = life.runs[status.name]
-        # An attempt that was made and never ran is one all the same, as it is in Kubernetes.
+        # A container that was created and never ran counts as an attempt, as it does in Kubernetes.
         assert status.restart_count <= runs, status
     for status in found.status.container_statuses:
         assert status.restart_count >= life.runs[status.name] - 1, status
@@ -306,7 +306,7 @@ async def _judge(life: Life, witness: Witness, hooks: Counter[str]) -> None:
 
 
 async def _clear(life: Life, node: SimNode) -> None:
-    """Delete the pod: nothing of it may be left."""
+    """Delete the pod, and check that nothing of it is left."""
     if life.phase != "gone":
         await node.delete(grace_seconds=1)
         await clock.sleep(8)
@@ -319,14 +319,14 @@ async def _clear(life: Life, node: SimNode) -> None:
 
 
 def run(life: Life, line: Line, away: float = 0.0) -> int:
-    """Play a life on virtual time; returns how many calls the first kubelet made in it."""
+    """Play a life on virtual time; return the number of the first kubelet's calls."""
     with tempfile.TemporaryDirectory() as directory:
         loop.run(play(life, line, away, Path(directory)))
     return line.calls
 
 
 def points(calls: int, name: str) -> Iterator[tuple[int, bool, float]]:
-    """Where to cut: the call, whether after it, and how long nobody is there then."""
+    """Yield where to kill the kubelet: the call, True for after it, and the seconds without a kubelet."""
     every = [(at, after) for at in range(1, calls + 1) for after in (False, True)]
     step = max(1, len(every) // POINTS) if POINTS else 1
     first = len(json.dumps(name)) % step

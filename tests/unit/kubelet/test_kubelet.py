@@ -54,11 +54,11 @@ async def test_missing_cluster_dns_is_one_event(cluster: ControlPlane, tmp_path:
     async with sim_node(cluster, tmp_path, config=config) as node:
         await node.create(pod(script={"runs": [{"seconds": 1, "exitCode": 1}]}))
         await node.pass_time(60)
-        told = [
+        recorded = [
             e for e in (await node.client.list(Event, "default")).items if e.reason == "MissingClusterDNS"
         ]
         uid = (await node.get()).metadata.uid
-        assert [(event.message, event.count or 1) for event in told] == [
+        assert [(event.message, event.count or 1) for event in recorded] == [
             (
                 f'pod: "web_default({uid})". kubelet does not have ClusterDNS IP configured and cannot '
                 'create Pod using "ClusterFirst" policy. Falling back to "Default" policy.',
@@ -71,8 +71,8 @@ async def test_a_name_too_long_for_the_kernel_keeps_the_pod_from_starting(node: 
     await node.create(pod(hostname="x" * 60, subdomain="sub", setHostnameAsFQDN=True))
     await node.pass_time(30)
     assert (await node.get()).status.phase == "Pending"
-    (told,) = [text for text in await node.events() if text.startswith("FailedCreatePodSandBox")]
-    assert told.endswith("is too long (64 characters is the max, 90 characters requested)")
+    (recorded,) = [text for text in await node.events() if text.startswith("FailedCreatePodSandBox")]
+    assert recorded.endswith("is too long (64 characters is the max, 90 characters requested)")
 
 
 async def test_a_job_like_pod_succeeds(node: SimNode) -> None:
@@ -102,7 +102,7 @@ async def test_pod_with_its_own_users_gets_no_sandbox(node: SimNode) -> None:
     assert (await node.get()).status.phase == "Pending"
     assert await node.runtime.list_sandboxes() == ()
     refused = "FailedCreatePodSandBox: Failed to create pod sandbox: "
-    assert any(told.startswith(refused) for told in await node.events())
+    assert any(recorded.startswith(refused) for recorded in await node.events())
 
 
 async def test_a_crashing_container_backs_off(node: SimNode) -> None:
@@ -151,7 +151,7 @@ async def test_deletion_gives_the_container_its_grace(node: SimNode) -> None:
     ],
 )
 async def test_stop_signal_ends_a_container(
-    cluster: ControlPlane, tmp_path: Path, image: str, asked: str | None, told: str | None, exit_code: int
+    cluster: ControlPlane, tmp_path: Path, image: str, asked: str | None, recorded: str | None, exit_code: int
 ) -> None:
     images = {"docker.io/library/quits:1": ImageScript(stop_signal="3")}
     async with sim_node(cluster, tmp_path, Scenario(images=images)) as node:
@@ -159,7 +159,7 @@ async def test_stop_signal_ends_a_container(
         container = {"name": "app", "image": image, **lifecycle}
         await node.create(pod(containers=[container], os={"name": "linux"}, activeDeadlineSeconds=5))
         await node.pass_time(1)
-        assert (await node.get()).status.container_statuses[0].stop_signal == told
+        assert (await node.get()).status.container_statuses[0].stop_signal == recorded
         await node.pass_time(10)
         ended = (await node.get()).status.container_statuses[0].state.terminated
         assert ended is not None
@@ -201,12 +201,12 @@ async def test_a_forced_deletion_leaves_nothing_behind(node: SimNode) -> None:
 
 
 async def test_back_off_event_repeats_about_once_a_minute(node: SimNode) -> None:
-    """However often the pod is looked at: its labels change all the time here."""
+    """It does not depend on the number of passes: the pod's labels change all the time here."""
     await node.create(pod(script={"runs": [{"seconds": 0, "exitCode": 1}]}))
     for number in range(30):
         await node.pass_time(1)
         await node.client.patch(Pod, "web", {"metadata": {"labels": {"n": str(number)}}}, "default")
-    (told,) = [
+    (recorded,) = [
         event for event in (await node.client.list(Event, "default")).items if event.reason == "BackOff"
     ]
-    assert told.count == 2, "the wait of 10 s and the one of 20 s"
+    assert recorded.count == 2, "the wait of 10 s and the one of 20 s"

@@ -1,7 +1,7 @@
-"""Laws that hold for every pod whatever its containers do: checked on random lives, on virtual time.
+"""Laws that hold for every pod, checked on random lives on virtual time.
 
 Each run plays random pods on a simulated node, with deletions, restarts of the kubelet and losses of
-power thrown in, and looks at every version of every pod that the API ever held.
+power, and checks every version of every pod in the API.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TERMINAL = ("Succeeded", "Failed")
 
 @dataclass
 class History:
-    """Every version of every pod, checked as it comes."""
+    """Checks every version of every pod as it comes."""
 
     last: dict[str, Pod] = field(default_factory=dict)
 
@@ -68,7 +68,7 @@ async def follow(node: SimNode, history: History) -> None:
 
 
 async def never_two_of_one(node: SimNode) -> None:
-    """No container ever runs twice at once."""
+    """Check that no container ever runs twice at once."""
     async for _ in node.runtime.events():
         running = [
             (container.labels.get("io.kubernetes.pod.uid"), container.name)
@@ -171,7 +171,7 @@ async def play(subjects: list[Pod], happenings: list[tuple[float, str]], root: P
 
 
 async def end_all(node: SimNode, subjects: list[Pod]) -> None:
-    """Delete everything: nothing may be left once the grace period and two seconds are over."""
+    """Delete everything, and check that nothing is left after the grace period and two seconds."""
     began = clock.monotonic()
     for subject in subjects:
         await node.delete(subject.metadata.name or "")

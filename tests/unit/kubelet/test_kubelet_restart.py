@@ -1,4 +1,4 @@
-"""Stories of a kubelet that goes and comes back, and of things that happen behind its back."""
+"""Restarts of the kubelet, and changes on its node while it is stopped."""
 
 from __future__ import annotations
 

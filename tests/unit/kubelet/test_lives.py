@@ -1,4 +1,4 @@
-"""The record of a pod's life on its node: what is kept of it, for how long, and what is not."""
+"""The record of a pod's life on its node: its content, and its limits."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ THEN = "2026-01-01T12:00:00Z"
 
 
 class Silent:
-    """A recorder that tells nobody, and counts."""
+    """A recorder that only collects the events."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reasons: list[str] = []
 
     def event(self, obj: Any, type: str, reason: str, message: str, *, field_path: str = "") -> None:
-        self.told.append(reason)
+        self.reasons.append(reason)
 
 
 def pod(uid: str = "u1") -> Pod:
@@ -109,7 +109,7 @@ def test_repeated_events_are_passed_on_but_kept_once(tmp_path: Path) -> None:
         recorder.event(pod(), "Warning", "Unhealthy", message, field_path="spec.containers{main}")
     for _ in range(2):
         recorder.event(pod(), "Normal", "Started", "Container started", field_path="spec.containers{main}")
-    assert len(inner.told) == 7
+    assert len(inner.reasons) == 7
     kept = [(each.name, each.text, each.container, each.warning) for each in moments(tmp_path)]
     assert (
         kept
@@ -145,10 +145,10 @@ def test_unwritable_record_does_not_raise(tmp_path: Path) -> None:
     inner = Silent()
     (tmp_path / "lives").write_text("a file in the way")
     LifeRecorder(inner, tmp_path / "lives").event(pod(), "Normal", "Started", "Container started")
-    assert inner.told == ["Started"]
+    assert inner.reasons == ["Started"]
 
 
 def test_recorder_without_lives_gets_no_moments() -> None:
     inner = Silent()
     note(inner, pod(), "signal", "SIGTERM", container="main")
-    assert inner.told == []
+    assert inner.reasons == []

@@ -23,7 +23,7 @@ async def running(node: SimNode) -> list[str]:
     return sorted(held.name for held in found if held.state is ContainerState.RUNNING)
 
 
-# Conditions on the way.
+# Conditions during the start.
 
 
 async def test_without_init_containers_a_pod_is_initialized_before_its_sandbox_is_made(node: SimNode) -> None:
@@ -52,7 +52,7 @@ async def test_with_init_containers_it_is_initialized_when_they_have_succeeded(n
 
 
 async def test_without_a_sandbox_nothing_is_ready_to_start_containers(node: SimNode) -> None:
-    """At the end of a life, as at its beginning."""
+    """The condition is False after the pod's end as well as before its start."""
     await node.create(pod(restartPolicy="Never", script={"runs": [{"seconds": 5}]}))
     await node.pass_time(10)
     found = await node.get()
@@ -60,11 +60,11 @@ async def test_without_a_sandbox_nothing_is_ready_to_start_containers(node: SimN
 
 
 async def test_containers_are_made_once_the_sandbox_is_there(node: SimNode) -> None:
-    """Their images may be fetched meanwhile: that is Podling's own, and saves its users time."""
+    """Images may be pulled meanwhile, unlike in Kubernetes: that saves time."""
     await node.create(pod(scripts={"Pod": {"sandboxSeconds": 5}}))
     await node.pass_time(4)
     assert await node.runtime.list_containers() == ()
-    assert any(told.startswith("Pulled") for told in await node.events())
+    assert any(recorded.startswith("Pulled") for recorded in await node.events())
     await node.pass_time(2)
     assert await running(node) == ["app"]
 
@@ -130,7 +130,7 @@ async def test_failed_pod_is_kept_until_it_is_deleted(node: SimNode) -> None:
 
 
 async def test_app_containers_start_side_by_side_once_all_init_containers_are_done(node: SimNode) -> None:
-    """None waits for another to be ready."""
+    """No container waits for another to be ready."""
     never = {"tcpSocket": {"port": 1}, "periodSeconds": 5}
     lives: dict[str, Any] = {"setup": {"runs": [{"seconds": 5}]}, "first": {"probes": [{"success": False}]}}
     await node.create(
@@ -233,7 +233,7 @@ async def test_a_sidecar_may_be_probed_as_any_container(node: SimNode) -> None:
 
 
 async def test_a_sidecar_may_have_hooks_as_any_container(node: SimNode) -> None:
-    """The next container waits for the hook after its start; the one before its end has its time."""
+    """The next container waits for the hook after the start; the hook before the end has its time."""
     hooks = {"postStart": {"sleep": {"seconds": 4}}, **SLEEP}
     await node.create(pod(initContainers=[container("side", restartPolicy="Always", lifecycle=hooks)]))
     await node.pass_time(3)
@@ -247,7 +247,7 @@ async def test_a_sidecar_may_have_hooks_as_any_container(node: SimNode) -> None:
     assert not await node.exists()
 
 
-# Hooks and ends.
+# Hooks and termination.
 
 
 async def test_a_pre_stop_hook_runs_before_a_failed_probe_ends_its_container(node: SimNode) -> None:
@@ -292,7 +292,7 @@ async def test_grace_period_is_thirty_seconds_by_default(node: SimNode) -> None:
 
 
 async def test_a_pod_ends_in_a_final_phase_before_it_goes(node: SimNode) -> None:
-    """Its object is kept here by somebody's finalizer, so that the last word can be read."""
+    """A finalizer of the test keeps the object, so that its last status can be read."""
     for name, code in (("good", 0), ("bad", 9)):
         made = pod(name, script={"stopExitCode": code})
         await node.create(made)
@@ -308,7 +308,7 @@ async def test_a_pod_ends_in_a_final_phase_before_it_goes(node: SimNode) -> None
 async def test_after_a_forced_deletion_the_name_is_free_and_the_node_ends_the_old_one_gently(
     node: SimNode,
 ) -> None:
-    """The object goes at once; on the node its containers get the signal and a little time."""
+    """The object is deleted at once; on the node its containers get the signal and a little time."""
     await node.create(pod(script={"stopSeconds": 0.5, "stopExitCode": 0}))
     await node.pass_time(1)
     before = await node.get()
@@ -325,7 +325,7 @@ async def test_after_a_forced_deletion_the_name_is_free_and_the_node_ends_the_ol
 
 
 async def test_forced_deletion_removes_the_pod_in_its_present_phase(node: SimNode) -> None:
-    """Without a kubelet's word there is no final phase: the watch shows the last one that was reported."""
+    """Without a report of the kubelet there is no final phase: the watch shows the last reported one."""
     await node.create(pod())
     await node.pass_time(1)
     listing = await node.client.list(Pod, "default")

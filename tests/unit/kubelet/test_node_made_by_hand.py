@@ -1,4 +1,4 @@
-"""Nodes made by hand, and how much of them their kubelet writes (``--register-node``)."""
+"""Nodes created by an administrator, and the fields that their kubelet writes (``--register-node``)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ REGISTERED_BY_HAND = KubeletConfig(
 
 @asynccontextmanager
 async def kubelet_at_work(node: SimNode) -> AsyncIterator[None]:
-    """A kubelet that is not waited for: without its Node it never becomes ready."""
+    """The test does not wait for the kubelet: without its Node it never becomes ready."""
     task = asyncio.create_task(Kubelet(node.deps).run())
     try:
         yield

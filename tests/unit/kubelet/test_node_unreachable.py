@@ -1,7 +1,7 @@
-"""A node that nobody hears of any more: what its pods look like, when they are given up, and how it ends.
+"""A node without a kubelet: the statuses of its pods, their eviction, and the end of the story.
 
-The phase ``Unknown`` is never set any more: a pod of a lost node keeps the phase it had, is not Ready, and
-five minutes later is being deleted, until its kubelet comes back or somebody says that it never will.
+The phase ``Unknown`` is no longer set. A pod of a lost node keeps its phase and is not Ready. Five minutes
+later it is being deleted, until its kubelet returns or an operator deletes it by force.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUICK = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect"
 
 @pytest.fixture
 async def node(cluster: ControlPlane, tmp_path: Path) -> AsyncIterator[SimNode]:
-    """The node of the story; another one is healthy throughout, so the cluster itself is not in doubt."""
+    """The lost node; a second one is healthy throughout, so evictions are not suspended."""
     async with sim_node(cluster, tmp_path) as found:
         await add_node(cluster.client, "healthy")
         async with running(cluster.client, NodeLifecycleController, TaintEvictionController):

@@ -1,8 +1,8 @@
-"""Laws of the end, on random pods and random troubles.
+"""Laws of termination, on random pods and random faults.
 
-Nothing outlives its grace period by more than 2 s. A kubelet that begins when the grace period is over gives
-those 2 s once more, as does a grace period cut down to what has passed already: the process may not have been
-told to stop yet. Who goes within those 2 s when told to is never killed.
+No container outlives its grace period by more than 2 s. A kubelet that starts when the grace period is over
+gives those 2 s once more, as does a grace period that is shortened to the time already passed: the process
+may not have received its stop signal yet. A process that ends within 2 s of its signal is never killed.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from podling.testing import memory_cluster
 from tests.support.kubelet_node import SimNode, pod, sim_node
 
 FLOOR = 2.0
-"""What a container gets between its stop signal and SIGKILL, however late it is."""
+"""The least time between a container's stop signal and SIGKILL."""
 SECOND = 1.0
-"""Deletion timestamps have whole seconds: a kubelet that has nothing else may count from a little earlier."""
+"""Deletion timestamps have whole seconds: a kubelet may count from a little earlier."""
 MOMENT = 0.1
-"""What the kubelet itself may take between one thing and the next."""
+"""The kubelet's own time between two steps."""
 
 
 @st.composite
 def endings(draw: st.DrawFn) -> Pod:
-    """A pod of containers and sidecars that go, or do not go, in all sorts of ways."""
+    """Draw a pod of containers and sidecars that end by themselves, on a signal, or only when killed."""
     lives = st.fixed_dictionaries(
         {
             "stopSeconds": st.sampled_from([0, 1, 4, 15, 60]),
@@ -69,7 +69,7 @@ troubles = st.lists(
 
 @dataclass
 class Ends:
-    """When each container ended, in seconds since the deletion, and with which exit code."""
+    """The end of each container, in seconds since the deletion, and its exit code."""
 
     began: float = 0.0
     at: dict[str, float] = field(default_factory=dict)
@@ -130,7 +130,7 @@ async def play(subject: Pod, happenings: list[tuple[float, str]], root: Path) ->
 
 
 def keep_order(subject: Pod, ends: Ends, latest: float) -> None:
-    """A sidecar is not stopped before those that it serves, while there is any grace left."""
+    """Check that sidecars stop after the containers they serve, while any grace is left."""
     sidecars = [container.name for container in subject.spec.init_containers]
     regular = [container.name for container in subject.spec.containers]
     for position, name in enumerate(sidecars):

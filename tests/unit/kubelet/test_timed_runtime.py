@@ -13,7 +13,7 @@ from podling.runtime.failures import DeadlineExceeded, RuntimeFailure
 
 
 class Work:
-    """A call that takes ``seconds``, and ``undo`` more when it is given up."""
+    """A call that takes ``seconds``, and ``undo`` more when it is cancelled."""
 
     def __init__(self, seconds: float, undo: float = 0.0) -> None:
         self.seconds = seconds
@@ -32,7 +32,7 @@ class Work:
 
 
 async def cancelled_after(seconds: float, call: asyncio.Task[str]) -> float:
-    """Cancel ``call`` after ``seconds``; how long it then took to end."""
+    """Cancel ``call`` after ``seconds``; return how long it then took to end."""
     await clock.sleep(seconds)
     began = clock.monotonic()
     call.cancel()

@@ -16,13 +16,13 @@ real = pytest.mark.asyncio(loop_factories=["real"])
 
 
 class Silent:
-    """A recorder that remembers."""
+    """A recorder that keeps the reasons of events."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reasons: list[str] = []
 
     def event(self, obj: Any, type: str, reason: str, message: str, *, field_path: str = "") -> None:
-        self.told.append(reason)
+        self.reasons.append(reason)
 
 
 async def run_hook(plain: dict[str, Any], recorder: Silent) -> None:
@@ -52,7 +52,7 @@ async def test_https_hook_falls_back_to_plain_http() -> None:
     async with server(handler) as port:
         await run_hook({"httpGet": {"port": port, "scheme": "HTTPS", "httpHeaders": headers}}, recorder)
     assert seen == [None]
-    assert recorder.told == ["LifecycleHTTPFallback"]
+    assert recorder.reasons == ["LifecycleHTTPFallback"]
 
 
 async def test_tcp_socket_hook_fails() -> None:

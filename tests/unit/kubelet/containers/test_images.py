@@ -98,7 +98,7 @@ async def test_images_are_pulled_one_at_a_time(node: SimNode) -> None:
     assert (await node.get("b")).status.phase == "Pending"
     await node.pass_time(20)
     assert (await node.get("b")).status.phase == "Running"
-    assert any("in 20s (40s including waiting)" in told for told in await node.events("b"))
+    assert any("in 20s (40s including waiting)" in recorded for recorded in await node.events("b"))
 
 
 @pytest.mark.parametrize(
@@ -155,10 +155,10 @@ async def test_a_missing_image_backs_off(node: SimNode) -> None:
     assert state is not None
     assert (state.message or "").startswith('Back-off pulling image "nowhere:1"')
     await node.pass_time(60)
-    told = await node.events()
-    assert "Failed: Error: ErrImagePull" in told
-    assert "Failed: Error: ImagePullBackOff" in told
-    assert 'BackOff: Back-off pulling image "nowhere:1"' in told
+    recorded = await node.events()
+    assert "Failed: Error: ErrImagePull" in recorded
+    assert "Failed: Error: ImagePullBackOff" in recorded
+    assert 'BackOff: Back-off pulling image "nowhere:1"' in recorded
 
 
 async def test_pull_is_retried_after_the_registry_recovers(node: SimNode) -> None:
@@ -212,7 +212,9 @@ async def test_missing_pull_secret_is_an_event_and_not_fatal(node: SimNode) -> N
     await node.create(pod(imagePullSecrets=[{"name": "login"}, {"name": "absent"}]))
     await node.pass_time(1)
     assert (await node.get()).status.phase == "Running"
-    assert any("Unable to retrieve some image pull secrets (absent)" in told for told in await node.events())
+    assert any(
+        "Unable to retrieve some image pull secrets (absent)" in recorded for recorded in await node.events()
+    )
 
 
 async def test_a_container_works_while_another_waits_for_its_image(node: SimNode) -> None:
@@ -252,8 +254,10 @@ async def test_an_image_volume_is_pulled_before_the_container_that_mounts_it(nod
     assert set(reasons(await node.get()).values()) == {"ContainerCreating"}
     await node.pass_time(11)
     assert reasons(await node.get()) == {"app": "runs", "other": "runs"}
-    told = [event for event in (await node.client.list(Event, "default")).items if event.reason == "Pulling"]
-    assert [(event.message, event.involved_object.field_path) for event in told] == [
+    recorded = [
+        event for event in (await node.client.list(Event, "default")).items if event.reason == "Pulling"
+    ]
+    assert [(event.message, event.involved_object.field_path) for event in recorded] == [
         ('Pulling image "slow:1"', "")
     ]
 
@@ -270,8 +274,8 @@ async def test_an_image_volume_that_cannot_be_pulled_keeps_only_those_that_mount
     assert (status.state.waiting.message or "").startswith(
         'Back-off pulling image "nowhere:1": ErrImagePull:'
     )
-    told = await node.events()
-    assert {"Failed: Error: ErrImagePull", "Failed: Error: ImagePullBackOff"} <= set(told)
+    recorded = await node.events()
+    assert {"Failed: Error: ErrImagePull", "Failed: Error: ImagePullBackOff"} <= set(recorded)
 
 
 async def test_an_image_volume_has_a_pull_policy(node: SimNode) -> None:

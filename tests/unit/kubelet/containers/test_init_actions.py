@@ -17,7 +17,7 @@ def sidecar(name: str, **more: Any) -> dict[str, Any]:
 
 
 def states(found: Pod) -> dict[str, str]:
-    """Every container's state in one word: waiting by its reason, terminated by its exit code."""
+    """Return every container's state in one word: waiting by its reason, terminated by its exit code."""
     result = {}
     for status in (*found.status.init_container_statuses, *found.status.container_statuses):
         if status.state.running is not None:
@@ -70,7 +70,7 @@ NO_PROGRAM = {"startError": 'exec: "prepare": executable file not found in $PATH
 
 
 async def test_unstartable_init_container_is_retried_with_back_off(node: SimNode) -> None:
-    """As one that fails: at once, then 10 s, 20 s and 40 s after the last try."""
+    """Retries are the same as after a failure: at once, then 10 s, 20 s and 40 s after the last try."""
     await node.create(pod(initContainers=[init("setup")], scripts={"setup": NO_PROGRAM}))
     tries = []
     for _ in range(80):

@@ -14,5 +14,5 @@ async def test_runtime_class_is_served_or_refused(node: SimNode) -> None:
     await node.pass_time(2)
     assert (await node.get("plain")).status.phase == "Running"
     assert (await node.get("sealed")).status.phase == "Pending"
-    told = 'FailedCreatePodSandBox: Failed to create pod sandbox: no runtime for "kata" is configured'
-    assert told in await node.events("sealed")
+    recorded = 'FailedCreatePodSandBox: Failed to create pod sandbox: no runtime for "kata" is configured'
+    assert recorded in await node.events("sealed")

@@ -78,7 +78,7 @@ def test_order_follows_use_priority_and_excess(signal: str, expected: list[PodUs
 
 
 def test_order_of_the_classes_of_service_at_equal_use() -> None:
-    """Requests decide, not the class: pods below their requests are candidates too, and come last."""
+    """Requests decide, not the QoS class: pods below their requests are candidates too, and come last."""
     best_effort = use("best-effort", 150)
     burstable = use("burstable", 150, "100Mi")
     limited = {"requests": {"memory": "200Mi", "cpu": "1"}, "limits": {"memory": "200Mi", "cpu": "1"}}
@@ -151,7 +151,7 @@ HARD = Threshold(MEMORY, "100Mi")
 LOW_ON_MEMORY = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
 
 
-def told(spec: dict[str, Any], *uses: ContainerUse, status: Any = None) -> str:
+def evicted_message(spec: dict[str, Any], *uses: ContainerUse, status: Any = None) -> str:
     subject = PodUse(make_pod(status=status, **spec), uses)
     return message(subject, HARD, Observation(50 * MI, 2000 * MI))
 
@@ -163,7 +163,7 @@ def test_message_lists_regular_init_and_sidecar_containers() -> None:
         "ephemeralContainers": [{"name": "debug"}],
     }
     uses = [ContainerUse(name, memory=300 * MI + 1) for name in ("app", "proxy", "setup", "debug")]
-    assert told(spec, *uses) == (
+    assert evicted_message(spec, *uses) == (
         LOW_ON_MEMORY
         + "Container app was using 314572801, request is 100M, has larger consumption of memory. "
         "Container proxy was using 314572801, request is 1Mi, has larger consumption of memory. "
@@ -173,8 +173,8 @@ def test_message_lists_regular_init_and_sidecar_containers() -> None:
 def test_message_compares_with_allocated_resources() -> None:
     allocated = {"containerStatuses": [{"name": "app", "allocatedResources": {"memory": "1Gi"}}]}
     spec = {"containers": [container(memory="1Mi")]}
-    assert told(spec, ContainerUse("app", memory=MI * 2), status=allocated) == LOW_ON_MEMORY
+    assert evicted_message(spec, ContainerUse("app", memory=MI * 2), status=allocated) == LOW_ON_MEMORY
 
 
 def test_message_without_measurements() -> None:
-    assert told({}) == LOW_ON_MEMORY
+    assert evicted_message({}) == LOW_ON_MEMORY

@@ -94,7 +94,7 @@ async def here(node: SimNode) -> str:
     return "".join(sorted(image.tags[0].rpartition("/")[2].removesuffix(":1") for image in found))
 
 
-async def told(node: SimNode) -> list[tuple[str, str, int]]:
+async def warnings_of(node: SimNode) -> list[tuple[str, str, int]]:
     listing = await node.client.list(Event, "default")
     about = [event for event in listing.items if event.involved_object.kind == "Node"]
     about = [event for event in about if event.type == "Warning"]
@@ -120,9 +120,9 @@ async def test_images_in_use_stay_and_the_node_says_so(node: SimNode) -> None:
         "Failed to garbage collect required amount of images. "
         "Attempted to free 20000000 bytes, but only found 0 bytes eligible to free."
     )
-    assert await told(node) == [("FreeDiskSpaceFailed", text, 1)]
+    assert await warnings_of(node) == [("FreeDiskSpaceFailed", text, 1)]
     await node.pass_time(300)
-    assert await told(node) == [("FreeDiskSpaceFailed", text, 2), ("ImageGCFailed", text, 1)]
+    assert await warnings_of(node) == [("FreeDiskSpaceFailed", text, 2), ("ImageGCFailed", text, 1)]
     assert await here(node) == "abcdefghivolume"
 
 

@@ -1,4 +1,4 @@
-"""Limits on what pods keep on disk: as a table, and as a story with real files."""
+"""Limits of local ephemeral storage: as a table, and on a node with real files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MI = 1 << 20
 
 
 def subject(*limits: str, size: str = "", medium: str = "") -> Pod:
-    """A pod with a container per limit, and a scratch volume."""
+    """Return a pod with a container for each limit, and an ``emptyDir``."""
     containers = [
         {"name": f"c{n}", "resources": {"limits": {"ephemeral-storage": limit} if limit else {}}}
         for n, limit in enumerate(limits)
@@ -34,7 +34,7 @@ def subject(*limits: str, size: str = "", medium: str = "") -> Pod:
 
 
 @pytest.mark.parametrize(
-    ("limited", "use", "told"),
+    ("limited", "use", "text"),
     [
         (subject("1Mi"), StorageUse({"c0": MI}), ""),
         (subject("1Mi", ""), StorageUse({"c0": MI + 1}), "Pod ephemeral local storage usage exceeds"),
@@ -63,9 +63,9 @@ def subject(*limits: str, size: str = "", medium: str = "") -> Pod:
         (subject(""), StorageUse({"c0": 99 * MI}, {"scratch": 99 * MI}), ""),
     ],
 )
-def test_excess_names_the_violated_limit(limited: Pod, use: StorageUse, told: str) -> None:
-    assert excess(limited, use).startswith(told)
-    assert bool(excess(limited, use)) == bool(told)
+def test_excess_names_the_violated_limit(limited: Pod, use: StorageUse, text: str) -> None:
+    assert excess(limited, use).startswith(text)
+    assert bool(excess(limited, use)) == bool(text)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ async def test_changed_status_is_reported_at_once(node: SimNode) -> None:
 async def test_failed_lease_renewal_is_retried_within_seven_seconds(
     node: SimNode,
 ) -> None:
-    """Its namespace is going away, so nothing can be made in it; then there is another."""
+    """The lease's namespace is terminating, so the lease cannot be created; then there is a new one."""
     await node.pass_time(5)
     client = node.client
     await client.delete(Namespace, LEASES)
@@ -67,7 +67,7 @@ async def test_failed_lease_renewal_is_retried_within_seven_seconds(
 
 
 class LeasesRefused:
-    """An API server that is busy whenever it is asked for a lease, and keeps the times of the requests."""
+    """An API server that refuses every request for a lease, and keeps the times of the requests."""
 
     def __init__(self, backend: Backend) -> None:
         self.times: list[float] = []

@@ -44,13 +44,13 @@ def status(health: NodeHealth, before: NodeStatus | None = None, now: datetime =
     return node_status(before or NodeStatus(), MACHINE, KubeletConfig(), "box", health, (), now)
 
 
-def told(found: NodeStatus) -> dict[str, str]:
+def shown_conditions(found: NodeStatus) -> dict[str, str]:
     return {held.type: f"{held.status} {held.reason}" for held in found.conditions}
 
 
 def test_healthy_node_reports_all_conditions() -> None:
     found = status(NodeHealth(runtime=GOOD))
-    assert told(found) == {
+    assert shown_conditions(found) == {
         "MemoryPressure": "False KubeletHasSufficientMemory",
         "DiskPressure": "False KubeletHasNoDiskPressure",
         "PIDPressure": "False KubeletHasSufficientPID",
@@ -92,7 +92,7 @@ def test_healthy_node_reports_all_conditions() -> None:
     ],
 )
 def test_unhealthy_node_reports_its_failures(health: NodeHealth, type_: str, expected: str) -> None:
-    assert told(status(health))[type_] == expected
+    assert shown_conditions(status(health))[type_] == expected
 
 
 def test_transition_times_move_with_the_status_only() -> None:
@@ -110,7 +110,7 @@ def test_transition_times_move_with_the_status_only() -> None:
 
 def test_conditions_of_other_components_are_kept() -> None:
     foreign = msgspec.convert({"conditions": [{"type": "NetworkUnavailable", "status": "False"}]}, NodeStatus)
-    assert next(iter(told(status(NodeHealth(runtime=GOOD), foreign)))) == "NetworkUnavailable"
+    assert next(iter(shown_conditions(status(NodeHealth(runtime=GOOD), foreign)))) == "NetworkUnavailable"
 
 
 def test_reserved_resources_are_not_for_pods() -> None:
@@ -141,7 +141,7 @@ def test_conditions_stay_in_their_places() -> None:
     before = NodeStatus(conditions=tuple(NodeCondition(type=name, status="Unknown") for name in names))
     found = status(NodeHealth(runtime=GOOD), before)
     assert [held.type for held in found.conditions] == [*names, "DiskPressure", "PIDPressure"]
-    assert told(found)["Custom"] == "Unknown "
+    assert shown_conditions(found)["Custom"] == "Unknown "
 
 
 def test_registration_reconciles_default_labels_and_the_annotation_only() -> None:

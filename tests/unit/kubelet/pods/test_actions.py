@@ -21,7 +21,7 @@ from tests.support.pod_worlds import START, World
 
 
 def pod(*names: str, policy: str = "Always", **spec: Any) -> Pod:
-    """Containers named ``i…`` are init containers, ``s…`` sidecars."""
+    """Return a pod: ``i…`` are init containers, ``s…`` sidecars, all others regular ones."""
     init = [
         {"name": name, "image": "x", **({"restartPolicy": "Always"} if name[0] == "s" else {})}
         for name in names
@@ -36,7 +36,7 @@ def pod(*names: str, policy: str = "Always", **spec: Any) -> Pod:
 
 
 def world(subject: Pod, *steps: str) -> World:
-    """A world with a sandbox where each step happened: ``a`` runs, ``a:1`` ended with exit code 1."""
+    """Return a world with a sandbox and these steps: ``a`` runs, ``a:1`` ended with exit code 1."""
     made = World(subject)
     made.carry_out(PodPlan(create_sandbox=True))
     for step in steps:
@@ -91,12 +91,12 @@ def started(found: PodPlan) -> list[str]:
 def test_plan_follows_the_containers_states(names: str, policy: str, steps: str, expected: str) -> None:
     found = plan(world(pod(*names.split(), policy=policy), *steps.split()))
     if found.kill_pod:
-        told = "kill pod"
+        recorded = "kill pod"
     elif found.starts:
-        told = f"start {' '.join(started(found))}"
+        recorded = f"start {' '.join(started(found))}"
     else:
-        told = "nothing" if found.idle else "something else"
-    assert told == expected
+        recorded = "nothing" if found.idle else "something else"
+    assert recorded == expected
 
 
 def test_new_pod_gets_a_sandbox_first() -> None:
@@ -122,7 +122,7 @@ def test_lost_sandbox_is_replaced(
     made.sandboxes = [replace(sandbox, ready=False) for sandbox in made.sandboxes]
     found = plan(made)
     if policy == "Never":
-        # A pod that never restarts is not made anew once it has begun.
+        # A pod that never restarts gets no new sandbox once its containers have started.
         assert (found.kill_pod, found.create_sandbox) == (True, False)
         return
     assert (found.create_sandbox, started(found)) == (again, starts)
@@ -197,7 +197,7 @@ NAMES = ("i1", "s1", "i2", "s2", "a", "b")
 
 @st.composite
 def fates(draw: st.DrawFn) -> tuple[Pod, list[tuple[str, int]]]:
-    """A pod, and what befalls its containers (or the whole machine) between plans."""
+    """Draw a pod, and the fates of its containers (or of the whole machine) between plans."""
     names = draw(st.lists(st.sampled_from(NAMES[:-2]), unique=True, max_size=4))
     names += draw(st.sampled_from([["a"], ["a", "b"]]))
     policy = draw(st.sampled_from(["Always", "OnFailure", "Never"]))
@@ -219,7 +219,7 @@ def test_plans_converge_and_keep_their_laws(drawn: tuple[Pod, list[tuple[str, in
 
 
 def settle(made: World) -> None:
-    """Carry plans out until nothing is left to do; init containers succeed as soon as they may."""
+    """Carry plans out until nothing is left to do; init containers succeed at once."""
     for _ in range(40):
         found = plan(made)
         check_laws(made, found)

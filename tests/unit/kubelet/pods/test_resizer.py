@@ -55,7 +55,7 @@ async def test_running_container_grows_in_place(node: SimNode) -> None:
     assert status.resources.limits == {"cpu": "2", "memory": "2Gi"}
     assert condition(after, "PodResizeInProgress") == "absent"
     assert after.status.observed_generation == 2
-    assert [told.split(":")[0] for told in await node.events() if told.startswith("Resize")] == [
+    assert [recorded.split(":")[0] for recorded in await node.events() if recorded.startswith("Resize")] == [
         "ResizeCompleted",
         "ResizeStarted",
     ]
@@ -93,7 +93,7 @@ async def test_resize_that_has_become_infeasible_keeps_the_old_resources(node: S
     found = await node.get("second")
     assert condition(found, "PodResizePending") == "True Infeasible"
     assert found.status.container_statuses[0].allocated_resources["cpu"] == "1"
-    assert any(told.startswith("ResizeInfeasible") for told in await node.events("second"))
+    assert any(recorded.startswith("ResizeInfeasible") for recorded in await node.events("second"))
 
 
 async def test_resize_is_deferred_until_resources_are_free(node: SimNode) -> None:
@@ -138,7 +138,7 @@ async def test_memory_limit_never_falls_below_the_use(node: SimNode) -> None:
     assert status.allocated_resources["memory"] == "512Mi"
     assert status.resources is not None
     assert status.resources.limits["memory"] == "1Gi"
-    assert any(told.startswith("ResizeError: attempting to set") for told in await node.events())
+    assert any(recorded.startswith("ResizeError: attempting to set") for recorded in await node.events())
     await node.pass_time(90)
     assert condition(await node.get(), "PodResizeInProgress") == "absent"
     assert (await limits(node)).memory_limit == 512 << 20

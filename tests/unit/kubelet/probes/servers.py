@@ -16,7 +16,7 @@ from podling.runtime.sim import SimRuntime
 
 
 class NoAnswers:
-    """The runtime of these tests has sockets: nothing in it answers for the container."""
+    """A runtime that does not answer probes: its containers have real sockets."""
 
     def __init__(self) -> None:
         self.images = SimRuntime().images
@@ -24,7 +24,7 @@ class NoAnswers:
     name = "none"
 
     async def exec(self, *arguments: Any, **options: Any) -> int:
-        """Open what a command needs, as runtimes do."""
+        """Open a file descriptor, as runtimes do for a command."""
         os.close(os.open("/dev/null", os.O_RDONLY))
         return 0
 
@@ -37,7 +37,7 @@ def subject(port: int = 80) -> Subject:
 
 @asynccontextmanager
 async def server(handler: Any) -> AsyncIterator[int]:
-    """An HTTP server on some port of this machine."""
+    """Serve HTTP on a free port of this machine."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
     runner = web.AppRunner(app)

@@ -116,10 +116,10 @@ async def test_open_port_is_enough_for_a_tcp_probe() -> None:
 )
 async def test_grpc_probe_follows_the_serving_status(status: int, answer: Answer) -> None:
     grpc = pytest.importorskip("grpc")
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     async def check(request: bytes, _: Any) -> bytes:
-        asked.append(request)
+        requests.append(request)
         return bytes([8, status])
 
     handler = grpc.unary_unary_rpc_method_handler(check)
@@ -132,7 +132,7 @@ async def test_grpc_probe_follows_the_serving_status(status: int, answer: Answer
         assert await probe({"grpc": {"port": port, "service": "live"}}, timeout=5) == answer
     finally:
         await grpc_server.stop(None)
-    assert asked == [encode_request("live")]
+    assert requests == [encode_request("live")]
 
 
 @real

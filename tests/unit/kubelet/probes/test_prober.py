@@ -45,9 +45,9 @@ async def test_a_failed_liveness_probe_restarts_the_container(node: SimNode) -> 
     await node.pass_time(44)
     found = await node.get()
     assert found.status.container_statuses[0].restart_count == 1
-    told = await node.events()
-    assert "Unhealthy: Liveness probe failed: cat: can't open '/tmp/healthy'" in told
-    assert "Killing: Container app failed liveness probe, will be restarted" in told
+    recorded = await node.events()
+    assert "Unhealthy: Liveness probe failed: cat: can't open '/tmp/healthy'" in recorded
+    assert "Killing: Container app failed liveness probe, will be restarted" in recorded
 
 
 async def test_a_startup_probe_is_not_made_after_its_success(node: SimNode) -> None:
@@ -57,7 +57,7 @@ async def test_a_startup_probe_is_not_made_after_its_success(node: SimNode) -> N
     await node.pass_time(60)
     (status,) = (await node.get()).status.container_statuses
     assert (status.started, status.restart_count) == (True, 0)
-    assert not any(told.startswith("Unhealthy") for told in await node.events())
+    assert not any(recorded.startswith("Unhealthy") for recorded in await node.events())
 
 
 async def test_startup_probe_precedes_liveness_and_readiness(node: SimNode) -> None:
@@ -141,9 +141,9 @@ async def test_a_failed_post_start_hook_kills_the_container(node: SimNode) -> No
     await node.create(pod(containers=container(lifecycle=hook), script={"exec": [{"exitCode": 1}]}))
     await node.pass_time(5)
     found = await node.get()
-    told = await node.events()
-    assert "FailedPostStartHook: PostStartHook failed" in told
-    assert "Killing: FailedPostStartHook" in told
+    recorded = await node.events()
+    assert "FailedPostStartHook: PostStartHook failed" in recorded
+    assert "Killing: FailedPostStartHook" in recorded
     (status,) = found.status.container_statuses
     assert status.state.waiting is not None
     assert status.state.waiting.reason in ("PostStartHookError", "CrashLoopBackOff")
@@ -160,8 +160,8 @@ async def test_a_failed_post_start_hook_kills_the_container(node: SimNode) -> No
 async def test_a_failed_post_start_hook_beside_a_pre_stop_hook(
     node: SimNode, life: dict[str, Any], ends: tuple[int, ...]
 ) -> None:
-    """The kill runs ``preStop`` inside the grace period, whatever it was that failed; what the hook and the
-    process leave of it is not waited for, and the back-off counts from the process' end."""
+    """The kill runs ``preStop`` within the grace period, regardless of the failed hook. It does not wait for the rest
+    of the grace period, and the back-off counts from the process' end."""
     hooks = {"postStart": {"exec": {"command": ["false"]}}, "preStop": {"sleep": {"seconds": 5}}}
     said = {"command": "false", "exitCode": 1, "stdout": "out\n", "stderr": "oh no"}
     await node.create(
@@ -242,7 +242,7 @@ async def test_readiness_is_probed_during_termination(node: SimNode) -> None:
 
 
 async def test_container_that_ends_during_a_probe_is_not_unhealthy(node: SimNode) -> None:
-    """Its end says all; a probe that was under way would only tell that nobody is there any more."""
+    """The end is reported by itself; the failure of a running probe has no meaning then."""
     probe = {"exec": {"command": ["ask"]}, "periodSeconds": 10, "timeoutSeconds": 5}
     life = {"runs": [{"seconds": 2}], "exec": [{"seconds": 4, "exitCode": 1}]}
     await node.create(
@@ -254,4 +254,4 @@ async def test_container_that_ends_during_a_probe_is_not_unhealthy(node: SimNode
     )
     await node.pass_time(20)
     assert (await node.get()).status.phase == "Succeeded"
-    assert not [told for told in await node.events() if told.startswith("Unhealthy")]
+    assert not [recorded for recorded in await node.events() if recorded.startswith("Unhealthy")]

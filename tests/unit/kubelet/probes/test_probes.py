@@ -34,7 +34,7 @@ async def test_a_slow_start_has_five_minutes_and_then_one_failure_is_enough(node
     await node.create(pod(containers=container(**SLOW_STARTER), script={"probes": answers}))
     await node.pass_time(245)
     assert (await node.get()).status.container_statuses[0].started is False
-    assert not [told for told in await node.events() if told.startswith("Unhealthy: Liveness")]
+    assert not [recorded for recorded in await node.events() if recorded.startswith("Unhealthy: Liveness")]
     await node.pass_time(10)
     assert (await node.get()).status.container_statuses[0].started is True
     await node.pass_time(140)
@@ -80,15 +80,15 @@ async def test_a_failed_liveness_probe_ends_a_container_that_is_never_restarted(
 
 
 async def test_a_probe_that_cannot_be_made_changes_nothing(node: SimNode) -> None:
-    """The third result: unknown. A port of that name is nowhere, so there is nothing to ask."""
+    """The third result is unknown: the named port does not exist, so the probe cannot be made."""
     probe = {"httpGet": {"port": "nowhere"}, "periodSeconds": 5, "failureThreshold": 1}
     ready = {"tcpSocket": {"port": 8080}, "periodSeconds": 5}
     await node.create(pod(containers=container(livenessProbe=probe, readinessProbe=ready)))
     await node.pass_time(60)
     assert condition(await node.get(), "Ready") == "True"
     assert await restarts(node) == 0
-    told = [text for text in await node.events() if "errored and resulted in unknown state" in text]
-    assert len(told) == 1
+    recorded = [text for text in await node.events() if "errored and resulted in unknown state" in text]
+    assert len(recorded) == 1
 
 
 async def test_thresholds_count_results_in_a_row(node: SimNode) -> None:
@@ -148,7 +148,7 @@ async def test_a_readiness_probe_means_not_ready_until_it_succeeds_once(node: Si
 
 
 async def test_delays_count_from_the_containers_start_though_startup_goes_first(node: SimNode) -> None:
-    """The others begin when startup has succeeded: at once, if their own delay is over by then."""
+    """The other probes begin when startup has succeeded: at once, if their own delay is over by then."""
     startup = {"exec": {"command": ["started"]}, "periodSeconds": 5, "failureThreshold": 30}
     delayed = {"exec": {"command": ["ready"]}, "initialDelaySeconds": 10, "periodSeconds": 5}
     answers = [

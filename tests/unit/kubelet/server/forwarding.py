@@ -10,7 +10,7 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 async def echo(port: int, inbound: AsyncIterator[bytes], send: Send) -> None:
-    """A pod that listens on port 80 and says everything back."""
+    """Serve port 80 of a pod, and send everything back."""
     if port != 80:
         raise RuntimeFailure("connection refused")
     async for chunk in inbound:

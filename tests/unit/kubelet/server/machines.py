@@ -18,7 +18,7 @@ PROBES = {
 
 
 class Source:
-    """Pods of a runtime that no kubelet looks after."""
+    """The pods of a runtime without a kubelet."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -43,7 +43,7 @@ class Source:
 
 
 async def machine() -> Source:
-    """One pod with a busy and an idle container, one with nothing but a sandbox."""
+    """Return a source with a pod of a busy and an idle container, and a pod of a sandbox alone."""
     runtime = SimRuntime()
     image = await runtime.images.pull("app")
     for name in ("web", "empty"):

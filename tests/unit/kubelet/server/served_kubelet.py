@@ -40,7 +40,7 @@ SCRIPT = ContainerScript(
 
 @dataclass
 class OnePod:
-    """A kubelet with one pod, one container of which runs and one of which waits."""
+    """A kubelet's pods: one, with a running and a waiting container."""
 
     runtime: Runtime
     pod: Pod
@@ -67,7 +67,7 @@ class OnePod:
 
 
 class Watched(SimRuntime):
-    """A runtime that knows when somebody has stopped waiting for its events."""
+    """A runtime that notices when the reader of its events has left."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class Client:
 
 @dataclass
 class Served:
-    """A listening server and clients for it, by who they are."""
+    """A listening server, and clients of it by their certificates."""
 
     api_server: Client
     node: Client

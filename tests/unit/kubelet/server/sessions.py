@@ -43,7 +43,7 @@ def ends_with(code: int, command: Sequence[str] = ("true",)) -> Run:
 
 
 async def cat(streams: Streams) -> Status:
-    """What ``cat`` does."""
+    """Copy the input to the output, as ``cat`` does."""
     assert streams.stdin is not None
     assert streams.stdout is not None
     async for chunk in streams.stdin:
@@ -69,7 +69,7 @@ class SpdyClient:
         self.send(*(SynStream(2 * number + 1, {"streamtype": kind}) for number, kind in enumerate(kinds)))
 
     async def serve(self, run: Run) -> list[Frame]:
-        """Have the command served; returns every frame that came back."""
+        """Serve the command and return every frame of the response."""
         failed = "error executing command in container"
         await RemoteCommand(self.carrier, self.options).serve(run, failed=failed)
         return self._decoder.feed(b"".join(self.connection.writes))

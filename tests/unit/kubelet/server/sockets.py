@@ -1,4 +1,4 @@
-"""Connections' two ends in memory: what the server's sessions see, and a client to drive them."""
+"""Connections in memory with both ends: one for the server's session, one for the test's client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.websocket_frames import client_frame, server_frames
 
 
 class MemoryConnection:
-    """The server's end of a raw connection. ``writes`` holds what each write sent."""
+    """The server's end of a raw connection. ``writes`` holds the data of each write."""
 
     def __init__(self) -> None:
         self.writes: list[bytes] = []
@@ -22,7 +22,7 @@ class MemoryConnection:
         await self._left.wait()
 
     def vanishes(self) -> None:
-        """The client has gone, though what it sent before is not read yet."""
+        """Close the client's end; data that it sent before is still to be read."""
         self._left.set()
 
     async def receive(self) -> bytes:
@@ -51,12 +51,12 @@ class MemoryConnection:
 
     @property
     def waiting(self) -> int:
-        """Pieces that the server has not taken yet."""
+        """Return the number of chunks that the server has not read yet."""
         return self._incoming.qsize()
 
 
 class MemorySocket:
-    """A WebSocket: ``server`` is the server's end, ``client_*`` is what the other side does."""
+    """A WebSocket: ``server`` is the server's end, the ``client_*`` methods act for the client."""
 
     def __init__(self) -> None:
         self.connection = MemoryConnection()
@@ -86,5 +86,5 @@ class MemorySocket:
 
     @property
     def waiting(self) -> int:
-        """Messages that the server has not taken yet."""
+        """Return the number of messages that the server has not read yet."""
         return self.connection.waiting

@@ -27,7 +27,7 @@ async def test_empty_frame_shows_that_the_streams_are_open(options: StreamOption
     assert socket.sent[0] == greeting
 
 
-# The same over SPDY, as clients older than WebSockets do it
+# SPDY, which clients use that are older than the WebSocket protocol.
 
 
 async def test_spdy_client_opens_a_stream_for_each_channel() -> None:

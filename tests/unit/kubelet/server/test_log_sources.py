@@ -63,7 +63,7 @@ async def processes(tmp_path: Path) -> AsyncIterator[ProcessRuntime]:
 
 @REAL
 async def test_file_is_followed_across_its_rotation(tmp_path: Path) -> None:
-    """Not a line is lost or seen twice, although the file is renamed in the middle."""
+    """No line is lost or read twice, although the file is renamed meanwhile."""
     gate, path = tmp_path / "gate", tmp_path / "logs" / "0.log"
     shell = f"echo one; read a < {gate}; echo two; read b < {gate}; echo three"
     async with processes(tmp_path) as runtime:

@@ -112,7 +112,7 @@ async def test_terminal_has_sizes_and_no_stderr() -> None:
 
 
 async def test_command_that_does_not_read_slows_its_client() -> None:
-    """Only so much input waits; the rest stays where it came from."""
+    """A limited amount of input waits in memory; the rest waits in the connection."""
     go, taken = asyncio.Event(), []
 
     async def run(streams: Streams) -> Status:
@@ -144,7 +144,7 @@ def test_invalid_stream_options_are_refused(options: StreamOptions, problem: str
     assert options.problem() == problem
 
 
-# The same over SPDY, as clients older than WebSockets do it
+# SPDY, which clients use that are older than the WebSocket protocol.
 
 
 async def test_spdy_terminal_has_a_size_stream_from_version_three() -> None:

@@ -43,7 +43,7 @@ async def test_a_followed_log_is_sent_as_it_grows(served: Served) -> None:
 
 
 async def test_followed_log_is_closed_when_its_reader_leaves(served: Served) -> None:
-    """Nothing is ever written, so nothing but the closed connection can tell."""
+    """Nothing is ever written, so only the closed connection shows that the reader left."""
     path = "/containerLogs/default/web/app?follow=true&limitBytes=1000000&sinceTime=2100-01-01T00:00:00Z"
     async with served.api_server.session.get(path) as reply:
         assert reply.status == 200

@@ -29,7 +29,7 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 class Process:
-    """A process that takes a while to be killed, and notes whether it was."""
+    """A process that takes a while to be killed, and notes that it was."""
 
     def __init__(self) -> None:
         self.running = asyncio.Event()
@@ -62,7 +62,7 @@ async def over(connection: MemoryConnection, session: asyncio.Task[None], proces
 
 
 def spdy_garbage(encoder: Encoder) -> bytes:
-    """A header block, compressed as it should be, whose name is not UTF-8."""
+    """Return a header block, compressed correctly, with a name that is not UTF-8."""
     compressor = encoder._headers
     plain = struct.pack(">II", 1, 2) + b"\xff\xfe" + struct.pack(">I", 1) + b"x"
     block = compressor.compress(plain) + compressor.flush(zlib.Z_SYNC_FLUSH)
@@ -133,7 +133,7 @@ async def test_protocol_errors_are_answered_with_goaway() -> None:
 
 
 async def test_status_and_close_frame_are_one_write() -> None:
-    """httpx2's reader thread uses a closed descriptor again when they come apart."""
+    """httpx2's reader thread uses a closed descriptor again if two writes send them."""
 
     async def run(streams: Streams) -> Status:
         return exit_status(0, ["true"])
@@ -200,7 +200,7 @@ async def test_sizes_of_a_terminal_that_is_none_are_not_kept() -> None:
 
 
 async def test_one_long_message_waits_for_a_command_that_does_not_read() -> None:
-    """Its bytes are handed on as they come; nothing is collected until its end."""
+    """The message is passed on in chunks; it is not collected until its end."""
     process, socket = Process(), MemorySocket()
     session = asyncio.create_task(
         RemoteCommand(WebSocketCarrier(socket.server, V5), ALL).serve(process.run, failed="failed")
@@ -218,7 +218,7 @@ async def test_one_long_message_waits_for_a_command_that_does_not_read() -> None
 
 @pytest.mark.parametrize("kind", ["exec", "channels", "tunnel"])
 async def test_client_that_vanishes_is_noticed_while_its_data_waits(kind: str) -> None:
-    """Nothing is read from the connection then, so its end is not read either."""
+    """The connection is not read then, so its end is not read either."""
     process, socket, encoder = Process(), MemorySocket(), Encoder()
     if kind == "exec":
         serving = RemoteCommand(WebSocketCarrier(socket.server, V5), ALL).serve(process.run, failed="failed")

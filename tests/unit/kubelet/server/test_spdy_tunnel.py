@@ -43,7 +43,7 @@ class TunnelClient:
         self.socket.client_sends(*map(self._encoder.encode, frames))
 
     def connect(self, request: int, port: int) -> tuple[int, int]:
-        """Open the two streams of one connection, as kubectl does: error first, and nothing to say on it."""
+        """Open the two streams of one connection, as kubectl does: error first, which it ends at once."""
         error, data = 4 * request + 1, 4 * request + 3
         common = {"port": str(port), "requestid": str(request)}
         self.send(SynStream(error, common | {"streamtype": "error"}), Data(error, b"", fin=True))

@@ -25,7 +25,7 @@ def pod(status: dict[str, Any], **spec: Any) -> Pod:
 
 
 def shown(state: RuntimeState, attempt: int, before: dict[str, Any]) -> ContainerStatus:
-    """What is shown of a container that the runtime has in ``state``."""
+    """Return the status of a container that the runtime has in ``state``."""
     subject = pod({}, containers=[{"name": "app"}])
     made = datetime(2026, 1, 1, tzinfo=UTC)
     found = Container(id="1", sandbox_id="s", name="app", attempt=attempt, state=state, created_at=made)

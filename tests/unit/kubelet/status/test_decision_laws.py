@@ -1,7 +1,7 @@
-"""Laws of the pure decisions, on random histories: what a status may become, what a plan may ask for.
+"""Laws of the pure decisions, on random histories: valid changes of statuses, valid plans.
 
-A history is a list of fates: containers end or start by themselves, the runtime forgets some, probes speak,
-the sandbox or the whole machine fails. After each the kubelet's decisions are taken and held to the laws.
+A history is a list of fates: containers end or start by themselves, the runtime loses some, probes have
+results, the sandbox or the whole machine fails. After each the kubelet decides, and the laws are checked.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Fate = tuple[str, str, int]
 
 
 def made(names: Iterable[str], policy: str) -> Pod:
-    """Containers named ``i…`` are init containers, ``s…`` sidecars, ``e…`` ephemeral ones.
+    """Return a pod: ``i…`` are init containers, ``s…`` sidecars, ``e…`` ephemeral ones.
 
-    ``a2`` never starts again unless it ended with 1, whatever the pod's policy is.
+    ``a2`` never starts again unless it ended with 1, under any policy of the pod.
     """
     init: list[dict[str, Any]] = []
     lists: dict[str, list[dict[str, Any]]] = {"a": [], "e": []}
@@ -75,7 +75,7 @@ def histories(draw: st.DrawFn) -> tuple[Pod, list[Fate]]:
 
 
 class History:
-    """One pod's world, and what the kubelet knows and says of it."""
+    """One pod's world, with the kubelet's observations and statuses."""
 
     def __init__(self, pod: Pod) -> None:
         self.world = World(pod)
@@ -115,7 +115,7 @@ class History:
         return plan_pod(self.world.pod, self.world.observed, {}, self.world.now, self.probes)
 
     def report(self) -> None:
-        """Decide the status and send it, and hold both to their laws."""
+        """Decide the status and send it, and check both against their laws."""
         world = self.world
         decided = pod_status(world.pod, world.observed, self.probes, self.decided, FACTS, world.now)
         hold(self.decided, decided)
@@ -140,7 +140,7 @@ def statuses(status: PodStatus) -> dict[str, ContainerStatus]:
 
 
 def hold(before: PodStatus, after: PodStatus) -> None:
-    """What must be so of two statuses of one pod that follow each other."""
+    """Check two successive statuses of one pod."""
     if before.phase in TERMINAL_PHASES:
         assert after.phase == before.phase, "a terminal phase was left"
         assert after.reason == before.reason
@@ -192,14 +192,14 @@ def test_phase_has_a_matching_history(held: str, decided: str, may_run: bool) ->
 
 
 class Started:
-    """What a pod's plans have started so far, since the sandbox was made."""
+    """The containers that a pod's plans have started since the sandbox was created."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.ephemeral: set[str] = set()
 
     def take(self, history: History, plan: PodPlan) -> None:
-        """Hold the next plan to the laws of planning."""
+        """Check the next plan against the laws of planning."""
         world = history.world
         observed = world.observed
         running = {found.name: found for found in observed.running}
@@ -252,7 +252,7 @@ class Started:
 
 
 AGAIN = (made(["i1", "a1"], "Always"), [("end", "i1", 0), ("start", "i1", 0), ("end", "i1", 1)])
-"""An init container that somebody runs once more, and that fails then."""
+"""An init container that runs once more without a plan, and then fails."""
 
 
 @given(histories())
@@ -285,7 +285,7 @@ def test_plans_keep_their_laws_and_come_to_rest(drawn: tuple[Pod, list[Fate]]) -
         if fate is not None:
             history.befall(fate)
             if fate[0] in ("forget", "lose"):
-                started.ephemeral.discard(fate[1])  # the runtime has lost every trace of it
+                started.ephemeral.discard(fate[1])  # the runtime has lost the container
 
 
 # Probes.
@@ -302,7 +302,7 @@ def verdict(kind: ProbeKind, numbers: Thresholds, results: list[ProbeResult]) ->
 
 
 def in_a_row(results: list[ProbeResult]) -> int:
-    """How many results at the end are equal."""
+    """Return how many results at the end are equal."""
     return next((n for n, found in enumerate(reversed(results)) if found is not results[-1]), len(results))
 
 
@@ -325,7 +325,7 @@ def test_a_verdict_needs_as_many_equal_results_in_a_row(
 
 @given(st.lists(st.integers(0, 1500), min_size=1, max_size=25), st.sampled_from([10, 60, 300]))
 def test_waits_double_until_a_long_run_makes_up_for_them(runs: list[int], most: int) -> None:
-    """Each container runs for so long, ends, waits as it must and starts again."""
+    """Each container runs for so long, ends, waits for its back-off and starts again."""
     policy = BackoffPolicy(max_seconds=most)
     entry: BackoffEntry | None = None
     now, expected = START, 0.0

@@ -1,4 +1,4 @@
-"""The phase of a pod, as a table over what its containers' statuses say."""
+"""The phase of a pod, as a table over its containers' statuses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESET: dict[str, Any] = {
 
 
 def phase(policy: str, statuses: dict[str, dict[str, Any]], **more: bool) -> str:
-    """Containers named ``i…`` are init containers, ``s…`` sidecars, all others regular ones."""
+    """Return the phase: ``i…`` are init containers, ``s…`` sidecars, all others regular ones."""
     spec = {
         "restartPolicy": policy,
         "initContainers": [

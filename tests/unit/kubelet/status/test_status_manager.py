@@ -1,4 +1,4 @@
-"""When a status is written to the API, and when again after it was not taken."""
+"""Writes of statuses: their times, and the retries after a refusal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOOD = PodStatus(phase="Running")
 
 
 class Noting(LocalClient):
-    """Notes when each write was tried."""
+    """Records the times of writes."""
 
     def __init__(self, plane: ControlPlane) -> None:
         super().__init__(plane.backend)
@@ -37,7 +37,7 @@ class Noting(LocalClient):
 
 @dataclass
 class Desk:
-    """A status manager, the pod that it tells of, and the moments of its writes."""
+    """A status manager, its pod, and the times of its writes."""
 
     client: Noting
     held: Pod

@@ -133,7 +133,7 @@ def test_pod_ended_before_its_init_containers_has_no_exit_codes() -> None:
 
 
 def shown(state: RuntimeState, attempt: int, before: dict[str, Any]) -> ContainerStatus:
-    """What is shown of a container that the runtime has in ``state``."""
+    """Return the status of a container that the runtime has in ``state``."""
     subject = pod({}, containers=[{"name": "app"}])
     made = datetime(2026, 1, 1, tzinfo=UTC)
     found = Container(id="1", sandbox_id="s", name="app", attempt=attempt, state=state, created_at=made)

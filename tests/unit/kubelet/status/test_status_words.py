@@ -234,7 +234,7 @@ async def deleted(node: SimNode) -> None:
 
 
 async def deleted_but_kept(node: SimNode) -> None:
-    """Somebody's finalizer keeps an ended pod's object."""
+    """Another controller's finalizer keeps an ended pod's object."""
     found = await node.get()
     metadata = structs.replace(found.metadata, finalizers=("x.io/kept",))
     await node.client.update(structs.replace(found, metadata=metadata))
@@ -248,7 +248,7 @@ async def evicted(node: SimNode) -> None:
 
 
 async def lost(node: SimNode) -> None:
-    """Its node is known to be lost while it is being deleted; nobody but an operator says so today."""
+    """Its node is marked as lost while the pod is being deleted; today only an operator does that."""
     await node.stop()
     await node.delete()
     found = await node.get()
@@ -257,7 +257,7 @@ async def lost(node: SimNode) -> None:
 
 
 async def vanished(node: SimNode) -> None:
-    """A container of which nothing is left, not even that it ended."""
+    """A container of which the runtime has no trace, not even of its end."""
     await node.stop()
     for sandbox in await node.runtime.list_sandboxes():
         await node.runtime.remove_sandbox(sandbox.id)

@@ -12,7 +12,7 @@ from podling.files.trees import remove_tree
 
 @pytest.fixture
 def deep(tmp_path: Path) -> Iterator[Path]:
-    """A directory for trees that are too deep for others to remove."""
+    """A directory for trees that are too deep for other tools to remove."""
     place = tmp_path / "deep"
     place.mkdir()
     yield place

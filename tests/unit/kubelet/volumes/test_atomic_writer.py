@@ -20,7 +20,7 @@ def files(**texts: str) -> dict[str, FileProjection]:
 
 
 def shown(directory: Path) -> dict[str, str]:
-    """What a reader sees: every file by its visible path."""
+    """Return every file by its visible path."""
     found = {}
     for name in sorted(os.listdir(directory)):
         if name.startswith(".."):

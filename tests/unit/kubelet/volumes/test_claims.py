@@ -1,4 +1,4 @@
-"""Volumes behind claims: looked at without holding up the kubelet."""
+"""Volumes behind claims: checked without blocking the kubelet."""
 
 from __future__ import annotations
 

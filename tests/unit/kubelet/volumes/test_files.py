@@ -34,7 +34,7 @@ VOLUMES = [
 
 
 class SlowRuntime(SimRuntime):
-    """A runtime that takes its time to list sandboxes, so that passes of workers take theirs."""
+    """A runtime that is slow to list sandboxes, so that workers' passes take time."""
 
     async def list_sandboxes(self) -> tuple[Sandbox, ...]:
         await clock.sleep(0.7)
@@ -121,7 +121,7 @@ async def test_missing_source_is_looked_for_again_soon(node: SimNode) -> None:
     await node.pass_time(20)
     await node.client.delete(ConfigMap, "settings", "default")
     await node.pass_time(SYNC_PERIOD + 5)
-    assert any(told.startswith("FailedMount") for told in await node.events())
+    assert any(recorded.startswith("FailedMount") for recorded in await node.events())
     assert await shown(node) == {"0"}, "what was shown stays"
     await node.client.create(ConfigMap(metadata=METADATA, data={"key": "1"}))
     await node.pass_time(SYNC_PERIOD)

@@ -86,8 +86,8 @@ async def test_a_pod_waits_for_its_config_map(node: SimNode) -> None:
     assert status.state.waiting.reason == "ContainerCreating"
     ready = {held.type: held.status for held in found.status.conditions}
     assert ready["PodReadyToStartContainers"] == "False"
-    told = 'FailedMount: MountVolume.SetUp failed for volume "files" : configmap "settings" not found'
-    assert told in await node.events()
+    recorded = 'FailedMount: MountVolume.SetUp failed for volume "files" : configmap "settings" not found'
+    assert recorded in await node.events()
     await config_map(node, key="value")
     await node.pass_time(20)
     assert (await node.get()).status.phase == "Running"
@@ -102,7 +102,7 @@ async def test_an_optional_secret_may_be_missing(node: SimNode) -> None:
 
 
 async def test_downward_api_files_show_fields_of_the_pod(node: SimNode) -> None:
-    """All labels or all annotations are one a line, sorted, and quoted."""
+    """All labels or all annotations have one line each, sorted, and quoted."""
     fields = {
         "name": "metadata.name",
         "namespace": "metadata.namespace",
@@ -207,7 +207,7 @@ async def test_host_paths_are_checked(node: SimNode, tmp_path: Path, kind: str, 
     path = tmp_path / "absent"
     await node.create(with_volume({"hostPath": {"path": str(path), "type": kind}}))
     await node.pass_time(1)
-    assert any(why.format(path=path) in told for told in await node.events())
+    assert any(why.format(path=path) in recorded for recorded in await node.events())
 
 
 async def test_host_paths_are_created_if_the_type_allows(node: SimNode, tmp_path: Path) -> None:
