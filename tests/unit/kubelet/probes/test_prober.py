@@ -160,8 +160,8 @@ async def test_a_failed_post_start_hook_kills_the_container(node: SimNode) -> No
 async def test_a_failed_post_start_hook_beside_a_pre_stop_hook(
     node: SimNode, life: dict[str, Any], ends: tuple[int, ...]
 ) -> None:
-    """The kill runs ``preStop`` within the grace period, regardless of the failed hook. It does not wait for the rest
-    of the grace period, and the back-off counts from the process' end."""
+    """The kill runs ``preStop`` within the grace period after any failed hook. It does not wait for the
+    rest of the grace period, and the back-off counts from the process' end."""
     hooks = {"postStart": {"exec": {"command": ["false"]}}, "preStop": {"sleep": {"seconds": 5}}}
     said = {"command": "false", "exitCode": 1, "stdout": "out\n", "stderr": "oh no"}
     await node.create(
