@@ -82,8 +82,8 @@ SCALED_TO_NOTHING = forbidden(
 )
 NO_GROUP = "apiVersion must specify API group"
 INVALID: list[KindRow] = [
-(HorizontalPodAutoscaler, "", []),
-(
+    (HorizontalPodAutoscaler, "", []),
+    (
         HorizontalPodAutoscaler,
         "spec: {minReplicas: 0, maxReplicas: 0}",
         [
@@ -92,18 +92,18 @@ INVALID: list[KindRow] = [
             SCALED_TO_NOTHING,
         ],
     ),
-(
+    (
         HorizontalPodAutoscaler,
         "spec: {minReplicas: 0, metrics: [{type: External, external: {metric: {name: m}, "
         "target: {type: Value, value: 1}}}]}",
         [invalid("spec.minReplicas", "0", "must be greater than or equal to 1")],
     ),
-(
+    (
         HorizontalPodAutoscaler,
         "spec: {minReplicas: 4}",
         [invalid("spec.maxReplicas", "3", "must be greater than or equal to `minReplicas`")],
     ),
-(
+    (
         HorizontalPodAutoscaler,
         "spec: {scaleTargetRef: {kind: '', name: a/b}}",
         [
@@ -111,23 +111,23 @@ INVALID: list[KindRow] = [
             invalid("spec.scaleTargetRef.name", '"a/b"', "may not contain '/'"),
         ],
     ),
-(
+    (
         HorizontalPodAutoscaler,
         "spec: {scaleTargetRef: {apiVersion: null}}",
         [invalid("spec.scaleTargetRef.apiVersion", '""', NO_GROUP)],
     ),
-(
+    (
         HorizontalPodAutoscaler,
         "spec: {scaleTargetRef: {apiVersion: v1}}",
         [invalid("spec.scaleTargetRef.apiVersion", '"v1"', NO_GROUP)],
     ),
-(HorizontalPodAutoscaler, "spec: {scaleTargetRef: {apiVersion: v1, kind: ReplicationController}}", []),
-(
+    (HorizontalPodAutoscaler, "spec: {scaleTargetRef: {apiVersion: v1, kind: ReplicationController}}", []),
+    (
         HorizontalPodAutoscaler,
         "spec: {scaleTargetRef: {apiVersion: a/b/c, kind: ReplicationController}}",
         [invalid("spec.scaleTargetRef.apiVersion", '"a/b/c"', "unexpected GroupVersion string: a/b/c")],
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("kind", "text", "expected"), INVALID)
@@ -135,11 +135,11 @@ def test_invalid_autoscaler_is_refused_with_causes(kind: type[Any], text: str, e
     assert creation_causes(created(obj(kind, text, VALID[kind]))) == expected
 
 
-def measured(text: str) -> str:
+def with_metric(text: str) -> str:
     return f"spec: {{metrics: [{{{text}}}]}}"
 
 
-DESCRIBED = measured(
+DESCRIBED = with_metric(
     "type: Object, object: {describedObject: {apiVersion: a/b/c, kind: Ingress, name: i}, metric: {name: m}, "
     "target: {type: Value, value: 1}}"
 )
@@ -197,7 +197,7 @@ def metric(kind: str, name: str, target: str, current: str) -> str:
 
 
 CELLS: list[tuple[type[Any], str, list[Any]]] = [
-*(
+    *(
         (HorizontalPodAutoscaler, metric(*parts), ["x", "Deployment/web", shown])
         for parts, shown in (
             (("resource", "cpu", "averageUtilization: 80", "averageUtilization: 7"), "cpu: 7%/80%"),
@@ -210,7 +210,7 @@ CELLS: list[tuple[type[Any], str, list[Any]]] = [
             (("external", "", "value: 2", "value: 1"), "1/2"),
         )
     ),
-]  # fmt: skip
+]
 AGED_IN_CLUSTER = "metadata: {name: x, creationTimestamp: '2026-01-01T11:55:00Z'}"
 
 

@@ -11,11 +11,11 @@ from tests.support.causes import LABEL_TEXT, Cause, KindRow, forbidden, invalid,
 from tests.support.manifests import created, creation_causes, obj
 
 
-def measured(text: str) -> str:
+def with_metric(text: str) -> str:
     return f"spec: {{metrics: [{{{text}}}]}}"
 
 
-def growing(text: str) -> str:
+def with_scale_up(text: str) -> str:
     return f"spec: {{behavior: {{scaleUp: {{{text}}}}}}}"
 
 
@@ -26,10 +26,12 @@ STANDARD = "must be a standard resource type or fully qualified"
 METRICS = ("ContainerResource", "External", "Object", "Pods", "Resource")
 M0, UP, RULE = "spec.metrics[0]", "spec.behavior.scaleUp", "spec.rules[0]"
 INVALID: list[KindRow] = [
-(
+    (
         HorizontalPodAutoscaler,
-        measured("type: Object, object: {describedObject: {apiVersion: a/b/c, kind: Ingress, name: i}, "
-                 "metric: {name: m}, target: {type: Value, value: 1}}"),
+        with_metric(
+            "type: Object, object: {describedObject: {apiVersion: a/b/c, kind: Ingress, name: i}, "
+            "metric: {name: m}, target: {type: Value, value: 1}}"
+        ),
         [
             invalid(
                 f"{M0}.object.describedObject.apiVersion",
@@ -38,57 +40,58 @@ INVALID: list[KindRow] = [
             )
         ],
     ),
-(
+    (
         HorizontalPodAutoscaler,
-        measured("type: Object, object: {describedObject: {kind: Node, name: n}, metric: {name: m}, "
-                 "target: {type: Value, value: 1}}"),
+        with_metric(
+            "type: Object, object: {describedObject: {kind: Node, name: n}, metric: {name: m}, "
+            "target: {type: Value, value: 1}}"
+        ),
         [],
     ),
-(
+    (
         HorizontalPodAutoscaler,
-        measured("type: Other"),
+        with_metric("type: Other"),
         [unsupported(f"{M0}.type", "Other", *METRICS), unsupported(f"{M0}.type", "Other", *METRICS)],
     ),
-(HorizontalPodAutoscaler, measured("type: Pods"), [required(f"{M0}.pods", NEEDS_SOURCE)]),
-(
+    (HorizontalPodAutoscaler, with_metric("type: Pods"), [required(f"{M0}.pods", NEEDS_SOURCE)]),
+    (
         HorizontalPodAutoscaler,
-        measured("type: Resource, resource: {name: '', target: {type: Utilization}}"),
+        with_metric("type: Resource, resource: {name: '', target: {type: Utilization}}"),
         [
             required(f"{M0}.resource.name", "must specify a resource name"),
             required(f"{M0}.resource.target.averageUtilization", NO_TARGET),
         ],
     ),
-(
+    (
         HorizontalPodAutoscaler,
-        measured("type: Resource, resource: {name: cpu, target: {averageUtilization: 0, averageValue: 0}}"),
+        with_metric(
+            "type: Resource, resource: {name: cpu, target: {averageUtilization: 0, averageValue: 0}}"
+        ),
         [
             required(f"{M0}.resource.target.type", "must specify a metric target type"),
-            invalid(
-                f"{M0}.resource.target.type", '""', "must be either Utilization, Value, or AverageValue"
-            ),
+            invalid(f"{M0}.resource.target.type", '""', "must be either Utilization, Value, or AverageValue"),
             invalid(f"{M0}.resource.target.averageValue", '"0"', "must be positive"),
             invalid(f"{M0}.resource.target.averageUtilization", "0", "must be greater than 0"),
             forbidden(f"{M0}.resource.target.averageValue", TWO_TARGETS),
         ],
     ),
-(
+    (
         HorizontalPodAutoscaler,
-        measured("type: ContainerResource, containerResource: {name: gpus, container: A, "
-                 "target: {type: Utilization, averageUtilization: 5}}"),
+        with_metric(
+            "type: ContainerResource, containerResource: {name: gpus, container: A, "
+            "target: {type: Utilization, averageUtilization: 5}}"
+        ),
         [
-            invalid(
-                f"{M0}.containerResource.name", '"gpus"', STANDARD
-            ),
-            invalid(
-                f"{M0}.containerResource.name", '"gpus"', "must be a standard resource for containers"
-            ),
+            invalid(f"{M0}.containerResource.name", '"gpus"', STANDARD),
+            invalid(f"{M0}.containerResource.name", '"gpus"', "must be a standard resource for containers"),
             invalid(f"{M0}.containerResource.container", '"A"', LABEL_TEXT),
         ],
     ),
-(
+    (
         HorizontalPodAutoscaler,
-        measured("type: External, external: {metric: {name: ''}, target: {type: Value, value: 1, "
-                 "averageValue: 1}}"),
+        with_metric(
+            "type: External, external: {metric: {name: ''}, target: {type: Value, value: 1, averageValue: 1}}"
+        ),
         [
             required(f"{M0}.external.metric.name", "must specify a metric name"),
             forbidden(
@@ -97,34 +100,36 @@ INVALID: list[KindRow] = [
             ),
         ],
     ),
-(
+    (
         HorizontalPodAutoscaler,
-        measured("type: Pods, pods: {metric: {name: qps}, target: {type: AverageValue}}, "
-                 "resource: {name: cpu, target: {type: Utilization}}"),
+        with_metric(
+            "type: Pods, pods: {metric: {name: qps}, target: {type: AverageValue}}, "
+            "resource: {name: cpu, target: {type: Utilization}}"
+        ),
         [
             required(f"{M0}.pods.target.averageValue", "must specify a positive target averageValue"),
             forbidden(f"{M0}.resource", "must populate the given metric source only"),
         ],
     ),
-(
+    (
         HorizontalPodAutoscaler,
-        growing("selectPolicy: Some, stabilizationWindowSeconds: 4000, tolerance: '-1'"),
+        with_scale_up("selectPolicy: Some, stabilizationWindowSeconds: 4000, tolerance: '-1'"),
         [
             invalid(f"{UP}.stabilizationWindowSeconds", "4000", "must be less than or equal to 3600"),
             unsupported(f"{UP}.selectPolicy", "Some", "Disabled", "Max", "Min"),
             invalid(f"{UP}.tolerance", '"-1"', "must be greater than or equal to 0"),
         ],
     ),
-(
+    (
         HorizontalPodAutoscaler,
-        growing("policies: [{type: Nodes, value: 0, periodSeconds: 1801}]"),
+        with_scale_up("policies: [{type: Nodes, value: 0, periodSeconds: 1801}]"),
         [
             unsupported(f"{UP}.policies[0].type", "Nodes", "Percent", "Pods"),
             invalid(f"{UP}.policies[0].value", "0", "must be greater than zero"),
             invalid(f"{UP}.policies[0].periodSeconds", "1801", "must be less than or equal to 1800"),
         ],
     ),
-]  # fmt: skip
+]
 METADATA: dict[str, Any] = {"name": "x", "namespace": "default"}
 VALID: dict[type[Any], dict[str, Any]] = {
     HorizontalPodAutoscaler: {

@@ -197,7 +197,7 @@ def test_invalid_claim_template_is_refused_with_stateful_set() -> None:
         required(f"{here}.resources[storage]"),
         unsupported(f"{here}.volumeMode", "Tape", "Block", "Filesystem"),
     ]
-    assert change_causes(new, new) == [], "what was let in before is left alone"
+    assert change_causes(new, new) == [], "stored claim templates are not validated again"
 
 
 def test_claim_volumes_come_before_template_volumes() -> None:

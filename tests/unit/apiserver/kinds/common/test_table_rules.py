@@ -21,71 +21,71 @@ from podling.api.storage_v1 import CSIDriver, VolumeAttachment
 from tests.support.manifests import NOW, obj, rules
 
 CELLS: list[tuple[type[Any], str, list[Any]]] = [
-(CSIDriver, "spec: {}", ["x", True, False, False, "<unset>", False, "<none>", "5m"]),
-(
+    (CSIDriver, "spec: {}", ["x", True, False, False, "<unset>", False, "<none>", "5m"]),
+    (
         CSIDriver,
         "spec: {attachRequired: false, podInfoOnMount: true, storageCapacity: true, requiresRepublish: true, "
         "tokenRequests: [{audience: a}, {audience: b}], volumeLifecycleModes: [Persistent, Ephemeral]}",
         ["x", False, True, True, "a,b", True, "Persistent,Ephemeral", "5m"],
     ),
-(
+    (
         VolumeAttachment,
         "spec: {attacher: a, nodeName: n, source: {persistentVolumeName: v}}\nstatus: {attached: true}",
         ["x", "a", "v", "n", True, "5m"],
     ),
-(
+    (
         CertificateSigningRequest,
         "spec: {signerName: example.com/a}",
         ["x", "5m", "example.com/a", "", "<none>", "Pending"],
     ),
-(
+    (
         PriorityLevelConfiguration,
         "spec: {type: Exempt, exempt: {nominalConcurrencyShares: 3}}",
         ["x", "Exempt", "<none>", "<none>", "<none>", "<none>", "5m"],
     ),
-(
+    (
         PriorityLevelConfiguration,
         "spec: {type: Limited, limited: {nominalConcurrencyShares: 3, limitResponse: {type: Queue, "
         "queuing: {queues: 8, handSize: 2, queueLengthLimit: 50}}}}",
         ["x", "Limited", 3, 8, 2, 50, "5m"],
     ),
-(
+    (
         IPAddress,
         "spec: {parentRef: {resource: services, namespace: default, name: web}}",
         ["x", "services/default/web"],
     ),
-(
+    (
         IPAddress,
         "spec: {parentRef: {group: Networking.k8s.io, resource: Gateways, name: web}}",
         ["x", "gateways.networking.k8s.io/web"],
     ),
-(ResourceClaim, "{}", ["x", "pending", "5m"]),
-(ResourceClaim, "status: {reservedFor: [{resource: pods, name: p, uid: u}]}", ["x", "pending", "5m"]),
-(
+    (ResourceClaim, "{}", ["x", "pending", "5m"]),
+    (ResourceClaim, "status: {reservedFor: [{resource: pods, name: p, uid: u}]}", ["x", "pending", "5m"]),
+    (
         ResourceClaim,
         "status: {allocation: {}, reservedFor: [{resource: pods, name: p, uid: u}]}",
         ["x", "allocated,reserved", "5m"],
     ),
-(
+    (
         ControllerRevision,
         "revision: 3\nmetadata: {name: x, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, "
         "name: db, uid: u, controller: true}]}",
         ["x", "statefulset.apps/db", 3, "<unknown>"],
     ),
-(ValidatingAdmissionPolicy, "spec: {validations: [{expression: 'true'}]}", ["x", 1, "<unset>", "5m"]),
-(
+    (ValidatingAdmissionPolicy, "spec: {validations: [{expression: 'true'}]}", ["x", 1, "<unset>", "5m"]),
+    (
         MutatingAdmissionPolicy,
         "spec: {mutations: [{}, {}], paramKind: {apiVersion: v1, kind: ConfigMap}}",
         ["x", 2, "v1/ConfigMap", "5m"],
     ),
-(ValidatingAdmissionPolicyBinding, "spec: {policyName: p}", ["x", "p", "<unset>", "5m"]),
-(
+    (ValidatingAdmissionPolicyBinding, "spec: {policyName: p}", ["x", "p", "<unset>", "5m"]),
+    (
         ValidatingAdmissionPolicyBinding,
         "spec: {policyName: p, paramRef: {name: a, namespace: n}}",
         ["x", "p", "n/a", "5m"],
     ),
-(MutatingAdmissionPolicyBinding, "spec: {policyName: p, paramRef: {name: a}}", ["x", "p", "*/a", "5m"]),
-(
+    (MutatingAdmissionPolicyBinding, "spec: {policyName: p, paramRef: {name: a}}", ["x", "p", "*/a", "5m"]),
+    (
         MutatingAdmissionPolicyBinding,
         "spec: {policyName: p, paramRef: {selector: {matchLabels: {b: c, a: b}, matchExpressions: "
         "[{key: k, operator: In, values: [v, w]}]}}}",
@@ -97,7 +97,7 @@ CELLS: list[tuple[type[Any], str, list[Any]]] = [
             "5m",
         ],
     ),
-]  # fmt: skip
+]
 AGED_IN_CLUSTER = "metadata: {name: x, creationTimestamp: '2026-01-01T11:55:00Z'}"
 
 

@@ -19,12 +19,12 @@ EMPTY_NAME = (
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
 )
 INVALID: list[KindRow] = [
-(
+    (
         Event,
         "involvedObject: {namespace: other}",
         [invalid("involvedObject.namespace", '"other"', "does not match event.namespace")],
     ),
-(
+    (
         Event,
         "eventTime: '2026-01-01T12:00:00.000000Z'",
         [
@@ -35,7 +35,7 @@ INVALID: list[KindRow] = [
             required("reason"),
         ],
     ),
-]  # fmt: skip
+]
 METADATA: dict[str, Any] = {"name": "x", "namespace": "default"}
 VALID: dict[type[Any], dict[str, Any]] = {
     Event: {"metadata": METADATA, "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}},

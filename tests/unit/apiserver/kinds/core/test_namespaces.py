@@ -12,7 +12,7 @@ from tests.support.causes import Cause, KindRow, causes, invalid
 from tests.support.manifests import NOW, change_causes, created, creation_causes, obj, rules
 
 INVALID: list[KindRow] = [
-(
+    (
         Namespace,
         "spec: {finalizers: [mine]}",
         [
@@ -23,7 +23,7 @@ INVALID: list[KindRow] = [
             )
         ],
     ),
-]  # fmt: skip
+]
 VALID: dict[type[Any], dict[str, Any]] = {
     Namespace: {"metadata": {"name": "x"}},
 }

@@ -137,7 +137,7 @@ def test_row_of_ready_node_shows_its_state() -> None:
 
 ROW = tuple[type[Any], str, list[str]]
 WARNINGS: list[ROW] = [
-(
+    (
         Node,
         "spec: {externalID: x, configSource: {configMap: {}}, podCIDRs: ['2001:DB8::/64']}",
         [
@@ -147,7 +147,7 @@ WARNINGS: list[ROW] = [
             '("2001:db8::/64")',
         ],
     ),
-]  # fmt: skip
+]
 
 
 def warnings_of(thing: Any, old: Any = None) -> list[str]:

@@ -11,29 +11,30 @@ from tests.support.causes import Cause, KindRow, invalid, required
 from tests.support.manifests import NOW, change_causes, created, creation_causes, obj, rules
 
 
-def selecting(expression: str) -> str:
+def with_scope_selector(expression: str) -> str:
     return f"spec: {{scopeSelector: {{matchExpressions: [{{{expression}}}]}}}}"
 
 
 SCOPES, SELECTED = "spec.scopes", "spec.scopeSelector.matchExpressions"
 NO_SCOPE = "unsupported scope applied to resource"
 INVALID: list[KindRow] = [
-(ResourceQuota, "", []),
-(
+    (ResourceQuota, "", []),
+    (
         ResourceQuota,
         "spec: {scopes: [Terminating, NotTerminating, Some]}",
-        [invalid(SCOPES, '["Terminating","NotTerminating","Some"]', text) for text in (
-            "unsupported scope", "conflicting scopes"
-        )],
+        [
+            invalid(SCOPES, '["Terminating","NotTerminating","Some"]', text)
+            for text in ("unsupported scope", "conflicting scopes")
+        ],
     ),
-(
+    (
         ResourceQuota,
         "spec: {hard: {services: 1}, scopes: [BestEffort]}",
         [invalid(SCOPES, '["BestEffort"]', NO_SCOPE)],
     ),
-(
+    (
         ResourceQuota,
-        selecting("scopeName: Terminating, operator: In, values: [a]"),
+        with_scope_selector("scopeName: Terminating, operator: In, values: [a]"),
         [
             invalid(
                 f"{SELECTED}.operator",
@@ -44,9 +45,9 @@ INVALID: list[KindRow] = [
             )
         ],
     ),
-(
+    (
         ResourceQuota,
-        selecting("scopeName: PriorityClass, operator: In"),
+        with_scope_selector("scopeName: PriorityClass, operator: In"),
         [
             required(
                 f"{SELECTED}.values",
@@ -54,9 +55,9 @@ INVALID: list[KindRow] = [
             )
         ],
     ),
-(
+    (
         ResourceQuota,
-        selecting("scopeName: PriorityClass, operator: Exists, values: [a]"),
+        with_scope_selector("scopeName: PriorityClass, operator: Exists, values: [a]"),
         [
             invalid(
                 f"{SELECTED}.values",
@@ -65,12 +66,12 @@ INVALID: list[KindRow] = [
             )
         ],
     ),
-(
+    (
         ResourceQuota,
-        selecting("scopeName: PriorityClass, operator: Is"),
+        with_scope_selector("scopeName: PriorityClass, operator: Is"),
         [invalid(f"{SELECTED}.operator", '"Is"', "not a valid selector operator")],
     ),
-]  # fmt: skip
+]
 METADATA: dict[str, Any] = {"name": "x", "namespace": "default"}
 VALID: dict[type[Any], dict[str, Any]] = {
     ResourceQuota: {"metadata": METADATA, "spec": {"hard": {"pods": "1"}}},

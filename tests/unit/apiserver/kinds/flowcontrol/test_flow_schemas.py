@@ -26,7 +26,7 @@ def subject(text: str) -> str:
     return f"spec: {{rules: [{{subjects: [{{{text}}}], {rule}}}]}}"
 
 
-def covering(text: str) -> str:
+def with_rule_for(text: str) -> str:
     return f"spec: {{rules: [{{subjects: [{{kind: User, user: {{name: u}}}}], {text}}}]}}"
 
 
@@ -95,7 +95,7 @@ INVALID: list[KindRow] = [
     ),
     (
         FlowSchema,
-        covering("resourceRules: [{verbs: [get, '*'], apiGroups: ['*', apps], resources: []}]"),
+        with_rule_for("resourceRules: [{verbs: [get, '*'], apiGroups: ['*', apps], resources: []}]"),
         [
             invalid(f"{RULE}.resourceRules[0].verbs", '["get","*"]', f"{NO_STARS} verbs"),
             invalid(f"{RULE}.resourceRules[0].apiGroups", '["*","apps"]', f"{NO_STARS} api groups"),
@@ -110,7 +110,7 @@ INVALID: list[KindRow] = [
     ),
     (
         FlowSchema,
-        covering("resourceRules: [{verbs: [get], apiGroups: [''], resources: [pods], namespaces: [A]}]"),
+        with_rule_for("resourceRules: [{verbs: [get], apiGroups: [''], resources: [pods], namespaces: [A]}]"),
         [
             invalid(
                 f"{RULE}.resourceRules[0].namespaces[0]",
@@ -121,7 +121,7 @@ INVALID: list[KindRow] = [
     ),
     (
         FlowSchema,
-        covering("nonResourceRules: [{verbs: [read], nonResourceURLs: ['', a, '/a b', //a, /a*]}]"),
+        with_rule_for("nonResourceRules: [{verbs: [read], nonResourceURLs: ['', a, '/a b', //a, /a*]}]"),
         [
             (
                 f"{RULE}.nonResourceRules[0].verbs",

@@ -29,15 +29,15 @@ IP_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 ZONES = ", ".join(f"{{name: z{number}}}" for number in range(9))
 ADDRESS, PORT, POINT = "subsets[0].addresses[0]", "subsets[0].ports[0]", "endpoints[0]"
 INVALID: list[KindRow] = [
-(EndpointSlice, "", []),
-(EndpointSlice, "addressType: ''", [required("addressType")]),
-(EndpointSlice, "addressType: IP", [unsupported("addressType", "IP", "FQDN", "IPv4", "IPv6")]),
-(
+    (EndpointSlice, "", []),
+    (EndpointSlice, "addressType: ''", [required("addressType")]),
+    (EndpointSlice, "addressType: IP", [unsupported("addressType", "IP", "FQDN", "IPv4", "IPv6")]),
+    (
         EndpointSlice,
         "endpoints: [{addresses: []}]",
         [required(f"{POINT}.addresses", "must contain at least 1 address")],
     ),
-(
+    (
         EndpointSlice,
         "endpoints: [{addresses: ['2001:db8::1', 0.0.0.0]}]",
         [
@@ -45,7 +45,7 @@ INVALID: list[KindRow] = [
             invalid(f"{POINT}.addresses[1]", '"0.0.0.0"', "may not be unspecified (0.0.0.0)"),
         ],
     ),
-(
+    (
         EndpointSlice,
         endpoint("hints: {forZones: [{name: a}, {name: a}], forNodes: [{name: A}]}"),
         [
@@ -53,12 +53,12 @@ INVALID: list[KindRow] = [
             invalid(f"{POINT}.hints.forNodes[0].name", '"A"', SUBDOMAIN_TEXT),
         ],
     ),
-(
+    (
         EndpointSlice,
         endpoint(f"hints: {{forZones: [{ZONES}]}}"),
         [too_many(f"{POINT}.hints.forZones", 9, 8)],
     ),
-(
+    (
         EndpointSlice,
         "endpoints: [{addresses: [here, 010.0.0.1]}]",
         [
@@ -67,7 +67,7 @@ INVALID: list[KindRow] = [
             invalid(f"{POINT}.addresses[1]", '"010.0.0.1"', "must not have leading 0s"),
         ],
     ),
-(
+    (
         EndpointSlice,
         "{addressType: FQDN, endpoints: [{addresses: [a.example.com., '', a, a_b]}]}",
         [
@@ -80,9 +80,9 @@ INVALID: list[KindRow] = [
             invalid(f"{POINT}.addresses[3]", '"a_b"', SUBDOMAIN_TEXT),
         ],
     ),
-(EndpointSlice, "ports: [{port: 80}, {port: 81}]", [duplicate("ports[1].name", '""')]),
-(EndpointSlice, "ports: [{protocol: X}]", [unsupported("ports[0].protocol", "X", "SCTP", "TCP", "UDP")]),
-]  # fmt: skip
+    (EndpointSlice, "ports: [{port: 80}, {port: 81}]", [duplicate("ports[1].name", '""')]),
+    (EndpointSlice, "ports: [{protocol: X}]", [unsupported("ports[0].protocol", "X", "SCTP", "TCP", "UDP")]),
+]
 METADATA: dict[str, Any] = {"name": "x", "namespace": "default"}
 VALID: dict[type[Any], dict[str, Any]] = {
     EndpointSlice: {
@@ -176,17 +176,17 @@ def test_deprecated_topology_of_endpoint_cannot_be_written() -> None:
 ROW = tuple[type[Any], str, list[str]]
 LATER = "will be considered invalid in a future Kubernetes release: use"
 WARNINGS: list[ROW] = [
-(
+    (
         EndpointSlice,
         "{addressType: IPv4, endpoints: [{addresses: [10.0.0.1, 010.0.0.1]}]}",
         [f'endpoints[0].addresses[1]: non-standard IP address "010.0.0.1" {LATER} "10.0.0.1"'],
     ),
-(
+    (
         EndpointSlice,
         "{addressType: FQDN, endpoints: [{addresses: [a.example.com]}]}",
         ["spec.addressType: FQDN endpoints are deprecated"],
     ),
-]  # fmt: skip
+]
 
 
 def warnings_of(thing: Any, old: Any = None) -> list[str]:
@@ -199,12 +199,12 @@ def test_warnings_about_endpoint_slice_are_returned(kind: type[Any], text: str, 
 
 
 CELLS: list[tuple[type[Any], str, list[Any]]] = [
-(
+    (
         EndpointSlice,
         "addressType: IPv4\nports: [{name: a}, {}, {port: 80}]",
         ["x", "IPv4", "a,*,80", "<unset>", "5m"],
     ),
-]  # fmt: skip
+]
 AGED_IN_CLUSTER = "metadata: {name: x, creationTimestamp: '2026-01-01T11:55:00Z'}"
 
 

@@ -16,13 +16,13 @@ LOCAL = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
 PORT_TEXT = "must be between 1 and 65535, inclusive"
 ADDRESS, PORT, POINT = "subsets[0].addresses[0]", "subsets[0].ports[0]", "endpoints[0]"
 INVALID: list[KindRow] = [
-(Endpoints, "", []),
-(
+    (Endpoints, "", []),
+    (
         Endpoints,
         "subsets: [{ports: [{port: 80}]}]",
         [required("subsets[0]", "must specify `addresses` or `notReadyAddresses`")],
     ),
-(
+    (
         Endpoints,
         "subsets: [{addresses: [{ip: there, nodeName: A}]}]",
         [
@@ -31,12 +31,12 @@ INVALID: list[KindRow] = [
             invalid(f"{ADDRESS}.ip", '"there"', "must be a valid IP address"),
         ],
     ),
-(
+    (
         Endpoints,
         "subsets: [{addresses: [{ip: 169.254.1.1}]}]",
         [invalid(f"{ADDRESS}.ip", '"169.254.1.1"', LOCAL)],
     ),
-(
+    (
         Endpoints,
         "subsets: [{addresses: [{ip: 10.0.0.1}], ports: [{port: 0}, {name: a, port: 1, protocol: X}]}]",
         [
@@ -45,7 +45,7 @@ INVALID: list[KindRow] = [
             unsupported("subsets[0].ports[1].protocol", "X", "SCTP", "TCP", "UDP"),
         ],
     ),
-]  # fmt: skip
+]
 METADATA: dict[str, Any] = {"name": "x", "namespace": "default"}
 VALID: dict[type[Any], dict[str, Any]] = {
     Endpoints: {
@@ -102,7 +102,7 @@ def test_row_of_endpoints_shows_its_state(kind: type[Any], text: str, expected: 
 ROW = tuple[type[Any], str, list[str]]
 LATER = "will be considered invalid in a future Kubernetes release: use"
 WARNINGS: list[ROW] = [
-(
+    (
         Endpoints,
         "subsets: [{addresses: [{ip: 010.0.0.1}], notReadyAddresses: [{ip: 10.0.0.02}]}]",
         [
@@ -110,13 +110,13 @@ WARNINGS: list[ROW] = [
             f'subsets[0].notReadyAddresses[0].ip: non-standard IP address "10.0.0.02" {LATER} "10.0.0.2"',
         ],
     ),
-(
+    (
         Endpoints,
         "{metadata: {labels: {endpoints.kubernetes.io/managed-by: endpoint-controller}}, "
         "subsets: [{addresses: [{ip: 010.0.0.1}]}]}",
         [],
     ),
-]  # fmt: skip
+]
 
 
 def warnings_of(thing: Any, old: Any = None) -> list[str]:

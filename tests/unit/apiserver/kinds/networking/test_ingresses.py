@@ -27,7 +27,7 @@ def test_valid_ingress_is_accepted(kind: type[Any], plain: dict[str, Any]) -> No
 BACKEND = "backend: {service: {name: web, port: {number: 80}}}"
 
 
-def routed(path: str) -> str:
+def with_path(path: str) -> str:
     return f"spec: {{rules: [{{http: {{paths: [{{{path}, {BACKEND}}}]}}}}]}}"
 
 
@@ -82,22 +82,22 @@ INVALID: list[KindRow] = [
         "spec: {rules: [{http: {paths: []}}]}",
         [required("spec.rules[0].http.paths")],
     ),
-    (Ingress, routed("path: /"), [required(f"{P0}.pathType", "pathType must be specified")]),
+    (Ingress, with_path("path: /"), [required(f"{P0}.pathType", "pathType must be specified")]),
     (
         Ingress,
-        routed("path: a, pathType: Regex"),
+        with_path("path: a, pathType: Regex"),
         [unsupported(f"{P0}.pathType", "Regex", "Exact", "ImplementationSpecific", "Prefix")],
     ),
     (
         Ingress,
-        routed("path: a//b/.., pathType: Prefix"),
+        with_path("path: a//b/.., pathType: Prefix"),
         [
             invalid(f"{P0}.path", '"a//b/.."', "must be an absolute path"),
             invalid(f"{P0}.path", '"a//b/.."', "must not contain '//'"),
             invalid(f"{P0}.path", '"a//b/.."', "cannot end with '/..'"),
         ],
     ),
-    (Ingress, routed("pathType: ImplementationSpecific"), []),
+    (Ingress, with_path("pathType: ImplementationSpecific"), []),
     (
         Ingress,
         "spec: {tls: [{hosts: [a_b], secretName: S}]}",
@@ -180,7 +180,7 @@ def test_load_balancer_status_of_ingress_is_validated() -> None:
 
 ROW = tuple[type[Any], str, list[str]]
 WARNINGS: list[ROW] = [
-(
+    (
         Ingress,
         "metadata: {annotations: {kubernetes.io/ingress.class: nginx}}",
         [
@@ -188,12 +188,12 @@ WARNINGS: list[ROW] = [
             "'spec.ingressClassName' instead"
         ],
     ),
-(
+    (
         Ingress,
         "{metadata: {annotations: {kubernetes.io/ingress.class: nginx}}, spec: {ingressClassName: nginx}}",
         [],
     ),
-]  # fmt: skip
+]
 
 
 def warnings_of(thing: Any, old: Any = None) -> list[str]:
@@ -206,14 +206,14 @@ def test_warnings_about_ingress_are_returned(kind: type[Any], text: str, expecte
 
 
 CELLS: list[tuple[type[Any], str, list[Any]]] = [
-(
+    (
         Ingress,
         "spec: {rules: [{host: a}, {}, {host: b}, {host: c}, {}]}\n"
         "status: {loadBalancer: {ingress: [{ip: 1.2.3.9}, {hostname: h}, {ip: 1.2.3.4}, {ip: 1.2.3.4}]}}",
         ["x", "<none>", "a,b,c + 2 more...", "1.2.3.4,1.2.3.9,h", "80", "5m"],
     ),
-(Ingress, "spec: {rules: [{host: a}, {host: b}, {host: c}]}", ["x", "<none>", "a,b,c", "", "80", "5m"]),
-]  # fmt: skip
+    (Ingress, "spec: {rules: [{host: a}, {host: b}, {host: c}]}", ["x", "<none>", "a,b,c", "", "80", "5m"]),
+]
 AGED_IN_CLUSTER = "metadata: {name: x, creationTimestamp: '2026-01-01T11:55:00Z'}"
 
 

@@ -122,7 +122,7 @@ def test_new_network_policy_is_validated(kind: type[Any], text: str, expected: l
 
 ROW = tuple[type[Any], str, list[str]]
 WARNINGS: list[ROW] = [
-(
+    (
         NetworkPolicy,
         "spec: {ingress: [{from: [{ipBlock: {cidr: '2001:DB8::/32', except: ['2001:DB8::/64']}}]}]}",
         [
@@ -131,7 +131,7 @@ WARNINGS: list[ROW] = [
             for field, given in (("cidr", "2001:DB8::/32"), ("except[0]", "2001:DB8::/64"))
         ],
     ),
-]  # fmt: skip
+]
 
 
 def warnings_of(thing: Any, old: Any = None) -> list[str]:

@@ -69,18 +69,22 @@ def test_invalid_service_addresses_are_refused_with_causes(text: str, expected: 
 ONCE = "may not change once set"
 RELEASE = "must be set to 'SingleStack' when releasing the secondary {}"
 CHANGED: list[tuple[str, str, list[Cause]]] = [
-("", "clusterIP: 10.96.0.8", [invalid(f"{IPS}[0]", '["10.96.0.8"]', ONCE)]),
-("", NAMES, []),
-("ipFamilies: [IPv4]", "ipFamilies: [IPv6], clusterIP: '2001:db8::1'", [
-        invalid(f"{IPS}[0]", '["2001:db8::1"]', ONCE),
-        invalid(f"{FAMILIES}[0]", '["IPv6"]', ONCE),
-    ]),
-(
+    ("", "clusterIP: 10.96.0.8", [invalid(f"{IPS}[0]", '["10.96.0.8"]', ONCE)]),
+    ("", NAMES, []),
+    (
+        "ipFamilies: [IPv4]",
+        "ipFamilies: [IPv6], clusterIP: '2001:db8::1'",
+        [
+            invalid(f"{IPS}[0]", '["2001:db8::1"]', ONCE),
+            invalid(f"{FAMILIES}[0]", '["IPv6"]', ONCE),
+        ],
+    ),
+    (
         "clusterIP: None, ipFamilies: [IPv4]",
         "clusterIP: None, ipFamilies: [IPv6]",
         [],
     ),
-(
+    (
         "clusterIPs: [10.96.0.7, '2001:db8::1'], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack",
         "clusterIPs: [10.96.0.7], ipFamilies: [IPv4], ipFamilyPolicy: RequireDualStack",
         [
@@ -88,7 +92,7 @@ CHANGED: list[tuple[str, str, list[Cause]]] = [
             invalid("spec.ipFamilyPolicy", '"RequireDualStack"', RELEASE.format("ipFamily")),
         ],
     ),
-(
+    (
         "clusterIPs: [10.96.0.7, '2001:db8::1'], ipFamilies: [IPv4, IPv6], ipFamilyPolicy: RequireDualStack",
         "clusterIPs: [10.96.0.7, '2001:db8::1'], ipFamilies: [IPv6], ipFamilyPolicy: SingleStack",
         [
@@ -96,7 +100,7 @@ CHANGED: list[tuple[str, str, list[Cause]]] = [
             invalid(f"{IPS}[0]", '"10.96.0.7"', "expected an IPv6 value as indicated by `ipFamilies[0]`"),
         ],
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("before", "after", "expected"), CHANGED)

@@ -212,18 +212,18 @@ def test_invalid_service_is_refused_with_causes(text: str, expected: list[Cause]
 
 ONCE = "may not change once set"
 CHANGED: list[tuple[str, str, list[Cause]]] = [
-(
+    (
         f"{BALANCER}, loadBalancerClass: a/b",
         f"{BALANCER}, loadBalancerClass: a/c",
         [invalid("spec.loadBalancerClass", '"a/c"', ONCE)],
     ),
-(f"{BALANCER}, loadBalancerClass: a/b", "", []),
-(
+    (f"{BALANCER}, loadBalancerClass: a/b", "", []),
+    (
         f"{BALANCER}, externalTrafficPolicy: Local, healthCheckNodePort: 30001",
         f"{BALANCER}, externalTrafficPolicy: Local, healthCheckNodePort: 30002",
         [forbidden("spec.healthCheckNodePort", "field is immutable")],
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("before", "after", "expected"), CHANGED)
@@ -289,16 +289,20 @@ POINT = "status.loadBalancer.ingress[0]"
     ("kind", "point", "expected"),
     [
         (BALANCER, "ip: 10.0.0.1, ipMode: VIP", []),
-        ("", "ip: 10.0.0.1", [forbidden(
-            "status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'"
-        )]),
+        (
+            "",
+            "ip: 10.0.0.1",
+            [forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")],
+        ),
         (BALANCER, "ipMode: VIP", [forbidden(f"{POINT}.ipMode", NO_IP)]),
         (BALANCER, "ip: 10.0.0.1, ipMode: X", [unsupported(f"{POINT}.ipMode", "X", "Proxy", "VIP")]),
-        (BALANCER, "hostname: 10.0.0.1", [
-            invalid(f"{POINT}.hostname", '"10.0.0.1"', "must be a DNS name, not an IP address")
-        ]),
+        (
+            BALANCER,
+            "hostname: 10.0.0.1",
+            [invalid(f"{POINT}.hostname", '"10.0.0.1"', "must be a DNS name, not an IP address")],
+        ),
     ],
-)  # fmt: skip
+)
 def test_load_balancer_status_of_service_is_validated(kind: str, point: str, expected: list[Cause]) -> None:
     old = created(obj(Service, f"spec: {{{kind}}}", BASE))
     text = f"spec: {{{kind}}}\nstatus: {{loadBalancer: {{ingress: [{{{point}}}]}}}}"

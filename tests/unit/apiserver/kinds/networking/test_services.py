@@ -45,13 +45,13 @@ def test_defaults_of_service_depend_on_type_and_affinity() -> None:
 
 
 CELLS: list[tuple[type[Any], str, list[Any]]] = [
-(
+    (
         Service,
         "spec: {type: LoadBalancer, externalIPs: [1.1.1.1]}\n"
         "status: {loadBalancer: {ingress: [{ip: 1.2.3.9}, {ip: 1.2.3.4}]}}",
         ["x", "LoadBalancer", "<none>", "1.2.3.4,1.2.3.9,1.1.1.1", "<none>", "5m", "<none>"],
     ),
-]  # fmt: skip
+]
 AGED_IN_CLUSTER = "metadata: {name: x, creationTimestamp: '2026-01-01T11:55:00Z'}"
 
 

@@ -8,7 +8,7 @@ from tests.support.causes import Cause, Row, forbidden, invalid, unsupported
 from tests.support.manifests import creation_causes, pod
 
 
-def annotated(key: str, value: str, spec: str = "{}") -> str:
+def with_annotation(key: str, value: str, spec: str = "{}") -> str:
     return f"{{metadata: {{annotations: {{{key}: '{value}'}}}}, spec: {spec}}}"
 
 
@@ -16,17 +16,17 @@ SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io"
 C0 = "spec.containers[0]"
 ANNOTATIONS: list[Row] = [
-    (annotated(SECCOMP, "docker/default"), []),
+    (with_annotation(SECCOMP, "docker/default"), []),
     (
-        annotated(SECCOMP, "other"),
+        with_annotation(SECCOMP, "other"),
         [invalid(f"metadata.annotations.{SECCOMP}", '"other"', "must be a valid seccomp profile")],
     ),
     (
-        annotated(f"container.{SECCOMP[:-3]}main", "localhost/../x"),
+        with_annotation(f"container.{SECCOMP[:-3]}main", "localhost/../x"),
         [invalid(f"metadata.annotations.container.{SECCOMP[:-3]}main", '"../x"', "must not contain '..'")],
     ),
     (
-        annotated(SECCOMP, "unconfined", "{securityContext: {seccompProfile: {type: RuntimeDefault}}}"),
+        with_annotation(SECCOMP, "unconfined", "{securityContext: {seccompProfile: {type: RuntimeDefault}}}"),
         [
             forbidden(
                 "spec.securityContext.seccompProfile.type",
@@ -35,7 +35,7 @@ ANNOTATIONS: list[Row] = [
         ],
     ),
     (
-        annotated(f"{APP_ARMOR}/ghost", "other"),
+        with_annotation(f"{APP_ARMOR}/ghost", "other"),
         [
             invalid(f"metadata.annotations[{APP_ARMOR}/ghost]", '"ghost"', "container not found"),
             invalid(
@@ -46,7 +46,7 @@ ANNOTATIONS: list[Row] = [
         ],
     ),
     (
-        annotated(
+        with_annotation(
             f"{APP_ARMOR}/main",
             "localhost/a",
             "{containers: [{name: main, image: x, securityContext: {appArmorProfile: "
@@ -60,7 +60,7 @@ ANNOTATIONS: list[Row] = [
         ],
     ),
     (
-        annotated("scheduler.alpha.kubernetes.io/tolerations", '[{"key": "a", "operator": "Near"}]'),
+        with_annotation("scheduler.alpha.kubernetes.io/tolerations", '[{"key": "a", "operator": "Near"}]'),
         [
             unsupported(
                 "metadata.annotations.scheduler.alpha.kubernetes.io/tolerations[0].operator",

@@ -85,7 +85,7 @@ def test_invalid_device_claim_is_refused_with_causes(
     assert creation_causes(created(obj(kind, text, VALID[kind]))) == expected
 
 
-def allocated(text: str) -> dict[str, Any]:
+def allocated_claim(text: str) -> dict[str, Any]:
     """Return a claim with one allocated device and this device status."""
     result = {"request": "one", "driver": "gpu.example.com", "pool": "p", "device": "a"}
     status = {"allocation": {"devices": {"results": [result]}}}
@@ -138,12 +138,12 @@ S0 = "status.devices[0]"
     ],
 )
 def test_device_status_of_claim_is_validated(text: str, expected: list[Cause]) -> None:
-    old = obj(ResourceClaim, "", allocated("[]"))
-    assert change_causes(obj(ResourceClaim, "", allocated(text)), old, "status") == expected
+    old = obj(ResourceClaim, "", allocated_claim("[]"))
+    assert change_causes(obj(ResourceClaim, "", allocated_claim(text)), old, "status") == expected
 
 
 def test_device_status_is_removed_with_allocation() -> None:
-    old = obj(ResourceClaim, "", allocated(f"[{{{DEVICE}}}]"))
+    old = obj(ResourceClaim, "", allocated_claim(f"[{{{DEVICE}}}]"))
     new = structs.replace(old, status=structs.replace(old.status, allocation=None))
     own, context = rules(ResourceClaim), Context(NOW, subresource="status")
     assert own.prepare_update(new, old, context).status.devices == ()

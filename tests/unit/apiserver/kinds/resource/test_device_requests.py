@@ -20,15 +20,15 @@ from tests.support.causes import (
 from tests.support.manifests import created, creation_causes, obj
 
 
-def wanted(text: str) -> str:
+def with_request(text: str) -> str:
     return f"spec: {{devices: {{requests: [{{{text}}}]}}}}"
 
 
-def exactly(text: str) -> str:
-    return wanted(f"name: one, exactly: {{deviceClassName: gpu, {text}}}")
+def with_exact_request(text: str) -> str:
+    return with_request(f"name: one, exactly: {{deviceClassName: gpu, {text}}}")
 
 
-def constrained(text: str) -> str:
+def with_constraint(text: str) -> str:
     return f"spec: {{devices: {{constraints: [{{{text}}}]}}}}"
 
 
@@ -43,12 +43,14 @@ ONE_ATTRIBUTE = (
 INVALID: list[KindRow] = [
     (
         ResourceClaim,
-        wanted("name: A"),
+        with_request("name: A"),
         [invalid(f"{R0}.name", '"A"', LABEL_TEXT), required(R0, ONE_FORM)],
     ),
     (
         ResourceClaim,
-        wanted("name: a, exactly: {deviceClassName: g}, firstAvailable: [{name: b, deviceClassName: g}]"),
+        with_request(
+            "name: a, exactly: {deviceClassName: g}, firstAvailable: [{name: b, deviceClassName: g}]"
+        ),
         [invalid(R0, "null", f"{ONE_FORM}, but multiple fields are set")],
     ),
     (
@@ -63,23 +65,23 @@ INVALID: list[KindRow] = [
     ),
     (
         ResourceClaim,
-        exactly("allocationMode: All, count: 2"),
+        with_exact_request("allocationMode: All, count: 2"),
         [invalid(f"{R0}.exactly.count", "2", "must not be specified when allocationMode is 'All'")],
     ),
     (
         ResourceClaim,
-        exactly("count: -1"),
+        with_exact_request("count: -1"),
         [invalid(f"{R0}.exactly.count", "-1", "must be greater than zero")],
     ),
     (
         ResourceClaim,
-        exactly("allocationMode: Some"),
+        with_exact_request("allocationMode: Some"),
         [unsupported(f"{R0}.exactly.allocationMode", "Some", "All", "ExactCount")],
     ),
-    (ResourceClaim, exactly("selectors: [{}]"), [required(f"{R0}.exactly.selectors[0].cel")]),
+    (ResourceClaim, with_exact_request("selectors: [{}]"), [required(f"{R0}.exactly.selectors[0].cel")]),
     (
         ResourceClaim,
-        exactly("tolerations: [{operator: Exists, value: a}, {operator: Is, effect: Never}]"),
+        with_exact_request("tolerations: [{operator: Exists, value: a}, {operator: Is, effect: Never}]"),
         [
             invalid(f"{R0}.exactly.tolerations[0].value", '"a"', "must be empty for operator `Exists`"),
             unsupported(f"{R0}.exactly.tolerations[1].operator", "Is", "Equal", "Exists"),
@@ -88,7 +90,7 @@ INVALID: list[KindRow] = [
     ),
     (
         ResourceClaim,
-        constrained("requests: [one, two, a/b/c]"),
+        with_constraint("requests: [one, two, a/b/c]"),
         [
             invalid(f"{C0}.requests[1]", '"two"', NO_REQUEST),
             invalid(f"{C0}.requests[2]", '"a/b/c"', NO_REQUEST),
@@ -97,7 +99,7 @@ INVALID: list[KindRow] = [
     ),
     (
         ResourceClaim,
-        constrained("matchAttribute: model"),
+        with_constraint("matchAttribute: model"),
         [
             invalid(
                 f"{C0}.matchAttribute",

@@ -41,7 +41,7 @@ def test_change_of_resource_slice_is_validated(
     assert change_causes(obj(kind, text, VALID[kind]), old, subresource) == expected
 
 
-def offered(text: str) -> str:
+def with_device(text: str) -> str:
     return f"spec: {{devices: [{{name: a, {text}}}]}}"
 
 
@@ -71,7 +71,7 @@ INVALID: list[KindRow] = [
     ),
     (
         ResourceSlice,
-        offered("attributes: {model: {string: a, int: 1}, a-b: {version: one}}"),
+        with_device("attributes: {model: {string: a, int: 1}, a-b: {version: one}}"),
         [
             invalid(
                 f"{D0}.attributes[model]", '{"int":1,"string":"a"}', "exactly one value must be specified"
@@ -86,7 +86,7 @@ INVALID: list[KindRow] = [
     ),
     (
         ResourceSlice,
-        offered("taints: [{key: a}], allNodes: true"),
+        with_device("taints: [{key: a}], allNodes: true"),
         [
             required(f"{D0}.taints[0].effect"),
             invalid(
@@ -99,12 +99,12 @@ INVALID: list[KindRow] = [
     ),
     (
         ResourceSlice,
-        offered("consumesCounters: [{counterSet: a}]"),
+        with_device("consumesCounters: [{counterSet: a}]"),
         [required(f"{D0}.consumesCounters[0].counters")],
     ),
     (
         ResourceSlice,
-        offered("bindingConditions: [a, a]"),
+        with_device("bindingConditions: [a, a]"),
         [
             duplicate(f"{D0}.bindingConditions[1]", '"a"'),
             invalid(

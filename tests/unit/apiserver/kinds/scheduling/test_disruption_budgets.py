@@ -76,18 +76,18 @@ def test_row_of_disruption_budget_shows_its_state(kind: type[Any], text: str, ex
 
 
 INVALID: list[KindRow] = [
-(PodDisruptionBudget, "", []),
-(
+    (PodDisruptionBudget, "", []),
+    (
         PodDisruptionBudget,
         "spec: {minAvailable: 101%}",
         [invalid("spec.minAvailable", '"101%"', "must not be greater than 100%")],
     ),
-(
+    (
         PodDisruptionBudget,
         "spec: {unhealthyPodEvictionPolicy: Never}",
         [unsupported("spec.unhealthyPodEvictionPolicy", "Never", "AlwaysAllow", "IfHealthyBudget")],
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("kind", "text", "expected"), INVALID)

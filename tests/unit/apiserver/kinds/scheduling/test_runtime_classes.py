@@ -62,13 +62,13 @@ def test_change_of_runtime_class_is_validated(kind: type[Any], text: str, expect
 
 ROW = tuple[type[Any], str, list[str]]
 WARNINGS: list[ROW] = [
-(
+    (
         RuntimeClass,
         "{handler: x, scheduling: {nodeSelector: {beta.kubernetes.io/os: linux}}}",
         ['scheduling.nodeSelector: deprecated since v1.14; use "kubernetes.io/os" instead'],
     ),
-(RuntimeClass, "handler: x", []),
-]  # fmt: skip
+    (RuntimeClass, "handler: x", []),
+]
 
 
 def warnings_of(thing: Any, old: Any = None) -> list[str]:

@@ -164,12 +164,12 @@ def test_bound_claim_grows_and_keeps_an_attributes_class() -> None:
 
 
 CELLS: list[tuple[type[Any], str, list[Any]]] = [
-(
+    (
         PersistentVolumeClaim,
         "spec: {volumeName: v}\nstatus: {phase: Pending}",
         ["x", "Pending", "v", "0", "", "", "<unset>", "5m", "<unset>"],
     ),
-]  # fmt: skip
+]
 AGED_IN_CLUSTER = "metadata: {name: x, creationTimestamp: '2026-01-01T11:55:00Z'}"
 
 

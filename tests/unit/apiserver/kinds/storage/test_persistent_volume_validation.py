@@ -147,17 +147,17 @@ def test_valid_volume_is_accepted(kind: type[Any], plain: dict[str, Any]) -> Non
     assert creation_causes(created(obj(kind, "", plain))) == []
 
 
-def placed(term: str) -> PersistentVolume:
+def volume_with_affinity(term: str) -> PersistentVolume:
     text = f"spec: {{nodeAffinity: {{required: {{nodeSelectorTerms: [{term}]}}}}}}"
     volume: PersistentVolume = obj(PersistentVolume, text, VALID[PersistentVolume])
     return volume
 
 
 def test_node_affinity_of_volume_changes_only_deprecated_labels() -> None:
-    old = created(placed(zone(OLD)))
-    assert change_causes(placed(zone(NEW)), old) == []
+    old = created(volume_with_affinity(zone(OLD)))
+    assert change_causes(volume_with_affinity(zone(NEW)), old) == []
     for other in (zone(NEW, "b"), zone("region"), f"{zone(OLD)}, {zone(OLD)}"):
-        (field, _, message), *more = change_causes(placed(other), old)
+        (field, _, message), *more = change_causes(volume_with_affinity(other), old)
         assert (field, more) == ("nodeAffinity", [])
         assert message.endswith("field is immutable, except for updating from beta label to GA")
     assert change_causes(obj(PersistentVolume, "", VALID[PersistentVolume]), old) == [

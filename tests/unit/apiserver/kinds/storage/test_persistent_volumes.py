@@ -26,8 +26,8 @@ def test_row_of_volume_shows_its_state(kind: type[Any], text: str, expected: lis
 
 
 CELLS: list[tuple[type[Any], str, list[Any]]] = [
-(PersistentVolume, "spec: {}", ["x", "0"]),
-]  # fmt: skip
+    (PersistentVolume, "spec: {}", ["x", "0"]),
+]
 AGED_IN_CLUSTER = "metadata: {name: x, creationTimestamp: '2026-01-01T11:55:00Z'}"
 
 

@@ -143,8 +143,8 @@ def test_valid_storage_class_is_accepted(kind: type[Any], plain: dict[str, Any])
 
 
 CELLS: list[tuple[type[Any], str, list[Any]]] = [
-(StorageClass, "allowVolumeExpansion: true", ["x", "", "Delete", "Immediate", True, "5m"]),
-]  # fmt: skip
+    (StorageClass, "allowVolumeExpansion: true", ["x", "", "Delete", "Immediate", True, "5m"]),
+]
 AGED_IN_CLUSTER = "metadata: {name: x, creationTimestamp: '2026-01-01T11:55:00Z'}"
 
 

@@ -17,8 +17,8 @@ ZONE = "failure-domain.beta.kubernetes.io/zone"
 TERM = f"{{matchExpressions: [{{key: {ZONE}, operator: Exists}}]}}"
 USE_ZONE = 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
 WARNINGS: list[ROW] = [
-(PersistentVolume, "spec: {persistentVolumeReclaimPolicy: Retain, hostPath: {path: /x}}", []),
-(
+    (PersistentVolume, "spec: {persistentVolumeReclaimPolicy: Retain, hostPath: {path: /x}}", []),
+    (
         PersistentVolume,
         f"{{metadata: {{annotations: {{{OLD_CLASS}: x}}}}, spec: {{persistentVolumeReclaimPolicy: Recycle, "
         f"nodeAffinity: {{required: {{nodeSelectorTerms: [{TERM}]}}}}, storageos: {{}}}}}}",
@@ -27,13 +27,12 @@ WARNINGS: list[ROW] = [
             "instead",
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the "
             "recommended approach is to use dynamic provisioning.",
-            "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: "
-            f"{ZONE} is {USE_ZONE}",
+            f"spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].key: {ZONE} is {USE_ZONE}",
             "spec.storageOS: deprecated in v1.22, non-functional in v1.25+",
         ],
     ),
-(PersistentVolumeClaim, "spec: {resources: {requests: {storage: 1Gi}}}", []),
-(
+    (PersistentVolumeClaim, "spec: {resources: {requests: {storage: 1Gi}}}", []),
+    (
         PersistentVolumeClaim,
         f"{{metadata: {{annotations: {{{OLD_CLASS}: x}}}}, "
         "spec: {resources: {requests: {storage: 100m}, limits: {storage: 1500m}}}}",
@@ -44,12 +43,12 @@ WARNINGS: list[ROW] = [
             'spec.resources.limits[storage]: fractional byte value "1500m" is invalid, must be an integer',
         ],
     ),
-(
+    (
         StorageClass,
         f"allowedTopologies: [{{matchLabelExpressions: [{{key: a}}, {{key: {ZONE}}}]}}]",
         [f"allowedTopologies[0].matchLabelExpressions[1].key: {USE_ZONE}"],
     ),
-(
+    (
         CSIStorageCapacity,
         f"nodeTopology: {{matchLabels: {{{ZONE}: a}}, "
         f"matchExpressions: [{{key: {ZONE}, operator: Exists}}]}}",
@@ -58,7 +57,7 @@ WARNINGS: list[ROW] = [
             f"nodeTopology.matchLabels.{ZONE}: {USE_ZONE}",
         ],
     ),
-]  # fmt: skip
+]
 
 
 def warnings_of(thing: Any, old: Any = None) -> list[str]:
