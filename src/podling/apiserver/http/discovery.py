@@ -1,7 +1,7 @@
-"""Discovery: which groups, versions, kinds and subresources are served. Pure: documents made from the scheme.
+"""Discovery documents: the served groups, versions, kinds and subresources. Pure: made from the scheme.
 
-Two forms: the old one, a document per group and version, and the aggregated one, everything in one
-answer, which clients ask for with
+There are two forms: a document for each group and version, and the aggregated form with everything in one
+answer. Clients select the aggregated form with
 ``Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList``.
 """
 
@@ -45,7 +45,7 @@ AGGREGATED_VERSIONS = ("v2", "v2beta1")
 
 
 def version() -> Info:
-    """What ``/version`` says: the Kubernetes release whose API this is, marked as ours."""
+    """Return the answer of ``/version``: the Kubernetes release of this API, with our own build metadata."""
     major, minor, _patch = KUBERNETES.removeprefix("v").split(".")
     return Info(
         major=major,
@@ -70,7 +70,7 @@ Custom = tuple[Resource, ...]
 """The resources that a server serves beside the built-in ones."""
 
 _remembered = lru_cache(maxsize=256)
-"""What is served changes with definitions: documents of what was are forgotten in time."""
+"""Cache for discovery documents. It is bounded because definitions change the served resources."""
 
 
 @_remembered
@@ -151,7 +151,7 @@ def _storage_hash(resource: Resource) -> str:
 
 
 def aggregated_version(accept: str) -> str:
-    """The version of the aggregated form, if that is the first thing a client asks for that is served."""
+    """Return the version of the aggregated form if it is the first served form in ``accept``, else ""."""
     for media_type, given in clauses(accept):
         if media_type == "application/json" and given.get("as") == "APIGroupDiscoveryList":
             if given.get("g") == "apidiscovery.k8s.io" and given.get("v") in AGGREGATED_VERSIONS:

@@ -50,12 +50,12 @@ class Request(CompletingRequest):
 
     _whole: bytes | None = None
     flow: tuple[str, str] | None = None
-    """Where the request belongs: the UIDs of a flow schema and of its priority level."""
+    """The UIDs of the request's flow schema and of its priority level."""
     deprecation: str = ""
     seconds: float = REQUEST_SECONDS
     """The time that the body may take to arrive, and then the client to read the answer."""
     warnings: Sequence[str] = ()
-    """What its client is warned of, whatever the answer: what it asks for, and what is found on the way."""
+    """Warnings for the client, sent with any answer."""
 
     @property
     def is_usual(self) -> bool:
@@ -92,7 +92,7 @@ class Request(CompletingRequest):
             raise ConnectionResetError("the client does not read") from None
 
     def cut(self) -> None:
-        """End the connection at once, whatever is still to be sent."""
+        """Close the connection at once and discard the unsent bytes."""
         if self.transport is not None:
             self.transport.abort()
 

@@ -1,7 +1,7 @@
-"""Whether the server is well: ``/healthz``, ``/livez``, ``/readyz`` and a path below each for every check.
+"""Health endpoints: ``/healthz``, ``/livez``, ``/readyz`` and a path below each for every check.
 
-Everybody may ask for the whole, so it withholds reasons; who asks for a single check may know what is wrong.
-What the checks said is counted, for ``/metrics/slis``.
+The summary is open to every client and withholds the reasons of failures. A request for a single check
+returns the reason. The results are counted for ``/metrics/slis``.
 
 Upstream: ``apiserver/pkg/server/healthz``, ``component-base/metrics/prometheus/slis``.
 """
@@ -31,7 +31,7 @@ class Health:
     def __init__(self, checks: Mapping[str, Check]) -> None:
         self._checks = {PING: lambda: "", **checks}
         self._said: dict[tuple[str, str, str], int] = {}
-        """How often each check said what, by name, word and endpoint."""
+        """Number of results, by check, result and endpoint."""
         self._last: dict[tuple[str, str], float] = {}
 
     def paths(self) -> list[str]:
@@ -79,7 +79,7 @@ class Health:
         self._last[name, endpoint] = 0.0 if wrong else 1.0
 
     def collect(self) -> Iterator[Any]:
-        """What the checks said, as families of ``prometheus_client``."""
+        """Yield the results of the checks as metric families of ``prometheus_client``."""
         text = "[STABLE] This metric records the result of a single healthcheck."
         yield gauges("kubernetes_healthcheck", text, ("name", "type"), self._last)
         names = ("name", "status", "type")

@@ -1,8 +1,7 @@
-"""Short lists as they were last sent, for as long as nothing is written.
+"""Cache of short list answers, valid until the next write to the store.
 
-Whoever lists does it beside others: dashboards ask again and again, and after a restart everybody comes back
-at once and reads the same. A list names the store's revision, so any write makes every kept list worthless;
-they are then let go of together.
+Many clients send the same list request: dashboards poll, and after a restart all clients list at once. A list
+contains the store's revision, so any write invalidates every cached list; they are dropped together.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from podling.client.requests import Target
 
 MAX_KEPT = 8
-"""How many lists are kept; each is one piece of an answer at most (``representations.PIECE_BYTES``)."""
+"""Number of cached lists; each is at most one piece of an answer (``representations.PIECE_BYTES``)."""
 
 
 class KeptLists:

@@ -1,7 +1,7 @@
-"""The server's own counts, under Kubernetes' metric names and with its labels.
+"""The server's own metrics, with the names and labels of Kubernetes.
 
-Counting happens on every request and costs a few dictionary look-ups; the metrics library is loaded only when
-somebody asks for ``/metrics``. Source of names and labels: ``apiserver/pkg/endpoints/metrics``.
+Counting happens on every request and costs a few dictionary look-ups. The metrics library is loaded at the
+first request for ``/metrics``. Source of names and labels: ``apiserver/pkg/endpoints/metrics``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COUNTERS_WITHOUT_TOTAL = (
     "apiserver_admission_webhook_rejection_count",
     "apiserver_admission_webhook_fail_open_count",
 )
-"""What Kubernetes counts under names that the library would not give to counters."""
+"""Counters of Kubernetes with names that the library does not accept for counters."""
 
 LABELS_MAX = 4096
 """The labels of so many kinds of requests are remembered."""
@@ -34,7 +34,7 @@ _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class Labels(NamedTuple):
-    """What a request asked for."""
+    """Metric labels of a request."""
 
     verb: str
     group: str = ""
@@ -42,7 +42,7 @@ class Labels(NamedTuple):
     resource: str = ""
     subresource: str = ""
     scope: str = ""
-    """How much of a resource: ``resource`` (one object), ``namespace`` or ``cluster``."""
+    """Scope of the request: ``resource`` (one object), ``namespace`` or ``cluster``."""
     dry_run: str = ""
 
     @property
@@ -52,7 +52,7 @@ class Labels(NamedTuple):
 
 
 def path_labels(method: str, path: str) -> Labels:
-    """A request for something that is no resource: only a few paths are told apart."""
+    """Return the labels of a non-resource request. Only a few paths have labels of their own."""
     return Labels("GET" if method == "HEAD" else method, subresource=path if path in _HEALTH else "")
 
 
@@ -77,7 +77,7 @@ def _labels(
 
 
 class RequestMetrics:
-    """Requests by what they asked for and how they ended, and how long they took."""
+    """Counts and durations of requests, by labels and status code."""
 
     def __init__(self, count_objects: Callable[[], Mapping[tuple[str, str], int]]) -> None:
         """``count_objects``: how many objects of each resource (``("batch", "jobs")``) are stored."""
@@ -160,14 +160,14 @@ class RequestMetrics:
 
 
 def stored_objects(store: Store, custom: Iterable[Resource]) -> dict[tuple[str, str], int]:
-    """How many objects of each resource there are. ``custom``: the resources beside the built-in ones."""
+    """Return the number of objects of each resource. ``custom``: the resources beside the built-in ones."""
     kept = (each for each in RESOURCES if each.stored and each.storage is None)
     return {(each.group, each.plural): store.count(each.namespace_prefix("")) for each in (*kept, *custom)}
 
 
 @runtime_checkable
 class Collector(Protocol):
-    """Somebody who counts."""
+    """Source of metric families."""
 
     def collect(self) -> Iterable[Any]:
         """The families of ``prometheus_client``."""
@@ -175,7 +175,7 @@ class Collector(Protocol):
 
 
 class _Collected:
-    """Families that were collected already, as the library asks for them."""
+    """Metric families that were collected already, in the interface that the library expects."""
 
     def __init__(self, families: Sequence[Any]) -> None:
         self._families = families
@@ -196,9 +196,9 @@ def _merged(families: Iterable[Any]) -> list[Any]:
 
 
 def exposition(families: Sequence[Any], *, process: bool = True) -> bytes:
-    """These families in Prometheus' text format; with what the library counts of the ``process``.
+    """Return these families in Prometheus' text format, with the library's own metrics of the ``process``.
 
-    It takes a while where there is much to tell: not on the event loop.
+    This is slow for many series: do not call it on the event loop.
     """
     from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 

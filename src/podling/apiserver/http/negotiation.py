@@ -1,8 +1,8 @@
-"""Content negotiation: which form of an answer a client asks for, and how it is written. Pure.
+"""Content negotiation: the form of an answer and its media type, selected by the ``Accept`` header. Pure.
 
-An ``Accept`` header may ask for an object itself, for a table of it (``as=Table``) or for its metadata alone
+An ``Accept`` header selects the object itself, a table of it (``as=Table``) or its metadata alone
 (``as=PartialObjectMetadata`` and ``...List``), in either version of ``meta.k8s.io``, as JSON or YAML. Of the
-clauses that can be served the one that is wanted most wins, of several the first.
+clauses that can be served, the one with the highest quality wins; of equal ones the first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Form(Enum):
 
 
 class Wanted(Struct, frozen=True):
-    """What the answer shall look like."""
+    """Negotiated form of an answer."""
 
     form: Form = Form.OBJECT
     media_type: str = JSON
@@ -47,9 +47,9 @@ PLAIN = Wanted()
 
 @cached_by_text(256)
 def negotiate(accept: str, *, tables: bool = True, streamed: bool = False) -> Wanted:
-    """The form that ``accept`` asks for, of those that there are. Raises 406.
+    """Return the served form that ``accept`` selects. Raises 406.
 
-    ``streamed``: the answer is a watch, whose events are JSON in every form.
+    ``streamed``: the answer is a watch, with JSON events in every form.
     """
     if not accept:
         return PLAIN
@@ -67,7 +67,7 @@ def negotiate(accept: str, *, tables: bool = True, streamed: bool = False) -> Wa
 
 
 def media_type_of(accept: str) -> str:
-    """How something is written of which there is one form. Raises 406."""
+    """Return the media type for an answer that has only one form. Raises 406."""
     if not accept:
         return JSON
     for media_type, asked in clauses(accept):
@@ -97,7 +97,7 @@ def _weight(parameters: dict[str, str]) -> float:
 
 
 def check_form(wanted: Wanted, resource: Resource, *, listed: bool) -> None:
-    """406 when the metadata of one object are asked for and many answer, or the other way round."""
+    """Raise 406 for ``PartialObjectMetadata`` of a list, or ``PartialObjectMetadataList`` of one object."""
     if wanted.form is (Form.METADATA if listed else Form.METADATA_LIST):
         custom = isinstance(resource, CustomResource)
         package = "unstructured" if custom else resource.group.partition(".")[0] or "core"

@@ -26,13 +26,13 @@ from podling.machinery.encoding.custom import CustomResource
 from podling.machinery.scheme import Resource
 
 KEPT = timedelta(days=365)
-"""How long a document may be kept that is asked for by its hash."""
+"""Cache lifetime of an OpenAPI document that is requested by its hash."""
 OPENAPI_MEDIA = "application/json"
 OPENAPI_JSON_CLAUSES = ("", "*/*", "application/*", "application/json")
 VARIES = {"Vary": "Accept"}
 LOST = "404 page not found"
 GET_ONLY = ("api", "version")
-"""Where paths below are routed by resource and method; elsewhere any method is answered."""
+"""First parts of paths that accept only GET, like those of the built-in groups; others accept any method."""
 SLASH_MAY_FOLLOW = ("api", "apis", "version")
 
 
@@ -47,20 +47,20 @@ class Elsewhere(Protocol):
         ...
 
     def parts(self) -> tuple[bytes, ...]:
-        """What those of version 2 say of their own groups."""
+        """Return the OpenAPI v2 documents that aggregated servers publish for their own groups."""
         ...
 
 
 class Documents:
-    """Answers for every path that is not a resource.
+    """Handlers for all non-resource paths.
 
     Args:
         address: host and port under which the server is reached.
-        checks: what readiness depends on, by name.
-        collectors: everybody who counts, as of now.
-        custom: the resources that are served beside the built-in ones, as of now.
-        discovered: those and what other servers serve.
-        elsewhere: the OpenAPI documents that other servers have.
+        checks: the checks of readiness, by name.
+        collectors: returns all current metric collectors.
+        custom: returns the current resources beside the built-in ones.
+        discovered: returns those and the resources of aggregated servers.
+        elsewhere: returns the OpenAPI documents of aggregated servers.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Documents:
         self._elsewhere = elsewhere
 
     async def serve(self, request: Request) -> web.StreamResponse:
-        """Raises 404 for paths that nobody knows but the groups that they are in, 405 for wrong methods."""
+        """Answer the request. Raises 404 for unknown paths of known groups, 405 for wrong methods."""
         parts = request.path.split("/")[1:]
         if len(parts) > 1 and not parts[-1] and parts[0] in SLASH_MAY_FOLLOW:
             parts.pop()
@@ -92,7 +92,7 @@ class Documents:
         return await answer(request)
 
     async def _unknown(self, request: Request, parts: list[str]) -> web.StreamResponse:
-        """How far a path leads before it is lost decides in what words that is said."""
+        """Answer 404; the message depends on how many parts of the path are known."""
         if parts[0] == "apis" and len(parts) > 3:
             asked = attributes_of(request.method, request.path, watch=False)
             for each in self._custom():
@@ -107,7 +107,7 @@ class Documents:
         return await lost(request)
 
     def _routed(self, parts: list[str]) -> bool:
-        """Return whether a path is below what is routed by resource and method: the built-in groups."""
+        """Return whether a path is routed by resource and method, as in the built-in groups."""
         if parts[0] == "apis":
             return len(parts) > 2 and bool(discovery.group(parts[1]))
         return parts[0] in GET_ONLY
@@ -182,7 +182,7 @@ class Documents:
         return await _tagged(request, msgspec.json.encode(index), OPENAPI_MEDIA)
 
     async def _openapi_v3(self, group_version: str, request: Request) -> web.StreamResponse:
-        """A document; who asks for it by its hash may keep it for ever, or is shown the newer one."""
+        """Answer one document. A request with the current hash may be cached; an old hash is redirected."""
         from podling.machinery.openapi.openapi_v3_proto import ASKED_AS
 
         custom, asked = self._custom(), request.query.get("hash", "")
@@ -203,7 +203,7 @@ class Documents:
         return await _tagged(request, body, media, cache="public, immutable", expires=expires)
 
     async def _show_metrics(self, collectors: Collectors, request: Request) -> web.StreamResponse:
-        """The counts of ``collectors``; with everybody's come those of the process."""
+        """Answer the metrics of ``collectors``; those of all collectors include the process metrics."""
         own = collectors is self._collectors
         families = []
         for collector in collectors():
@@ -241,7 +241,7 @@ def _openapi_media(request: Request, protobuf: Sequence[str]) -> str:
 
 
 def _not_acceptable() -> web.Response:
-    """What is said of no form of an OpenAPI document that is served: nothing."""
+    """Return a 406 with no body, for a form of an OpenAPI document that is not served."""
     return web.Response(status=406, headers=VARIES)
 
 
@@ -277,7 +277,7 @@ def _aggregated(custom: tuple[Resource, ...], *, core: bool, version: str) -> by
 
 @lru_cache(maxsize=1)
 def _openapi_v2(custom: tuple[CustomResource, ...], parts: tuple[bytes, ...]) -> bytes:
-    from podling.machinery.openapi import openapi  # loaded when first asked for, like the descriptions in it
+    from podling.machinery.openapi import openapi  # loaded at the first request, because it is large
 
     found = openapi.v2_document()
     if custom:
@@ -324,7 +324,7 @@ def _custom_of(group_version: str, custom: tuple[CustomResource, ...]) -> tuple[
 
 @lru_cache(maxsize=1)
 def _openapi_v3_urls(custom: tuple[CustomResource, ...]) -> Mapping[str, str]:
-    """Where each document is; the URL carries its hash, so that clients may keep it for ever."""
+    """Return the URL of each document. The URL carries the document's hash, so that clients may cache it."""
     from podling.machinery.openapi import openapi
 
     index = dict(openapi.v3_index())

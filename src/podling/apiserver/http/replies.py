@@ -30,7 +30,7 @@ READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
 
 def wants_pretty(request: Request) -> bool:
-    """Return whether JSON shall be indented: asked for, or read by a person (source: ``isPrettyPrint``)."""
+    """Return whether JSON is indented: by the query, or for a browser (source: ``isPrettyPrint``)."""
     if "pretty" in request.query_string and (said := request.query.get("pretty")):
         return said in ("1", "t", "T", "true", "True", "TRUE")
     return request.headers.get("User-Agent", "").startswith(READ_BY_PEOPLE)
@@ -44,7 +44,7 @@ def _warnings(request: Request) -> list[str]:
 
 
 def streamed(request: Request, media_type: str) -> web.StreamResponse:
-    """An answer that is written bit by bit, of a length that nobody knows yet."""
+    """Return an answer that is sent in pieces and has no ``Content-Length``."""
     response = web.StreamResponse(headers={"Content-Type": media_type})
     for warning in _warnings(request):
         response.headers.add("Warning", warning)

@@ -1,8 +1,8 @@
 """Stored objects as the bytes of an answer: lists, tables, metadata, watch events.
 
-Entries already hold their object's JSON, so most answers are those bytes with something around them;
-what has to be computed (metadata alone) is kept with the entry. Long lists are made in pieces, so that other
-requests get their turn in between and nobody has to hold the whole.
+Store entries already hold their object's JSON, so most answers are those bytes inside an envelope. Computed
+forms (metadata alone) are cached in the entry. Long lists are made in pieces, so that other requests are
+served in between and no answer is held in memory as a whole.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Renderer(Struct, frozen=True):
         return memo.item_bytes
 
     def _around(self, metadata: ListMeta) -> tuple[bytes, bytes]:
-        """What comes before and after the items."""
+        """Return the bytes before and after the items."""
         if self.form is Form.TABLE:
             return self._table_head(metadata, with_columns=True), b"]}"
         kind, version = self.resource.list_kind, self.resource.group_version

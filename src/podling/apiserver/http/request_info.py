@@ -1,6 +1,7 @@
-"""What any request asks for, as authorisation knows it, read from its method and path alone. Pure.
+"""Request attributes for authorisation, read from the method and path alone. Pure.
 
-Whether something of that name is served is not known here: who may not ask is refused before being told.
+This module does not know the served resources: a client without permission is refused before it can learn
+them.
 Source: ``k8s.io/apiserver/pkg/endpoints/request/requestinfo.go``.
 """
 
@@ -11,7 +12,7 @@ from podling.apiserver.http.resource_paths import NAMESPACE_SUBRESOURCES
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _PREFIXES = {"api": 2, "apis": 3}
-"""How many parts of a path come before the resource."""
+"""Number of parts of a path before the resource."""
 
 
 def attributes_of(method: str, path: str, *, watch: bool) -> Attributes:

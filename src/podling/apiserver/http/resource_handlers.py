@@ -150,7 +150,7 @@ class ObjectRequests:
         return await self._answer(request, target, changed, wanted, code)
 
     def _code_of_change(self, target: Target) -> int:
-        """What a change answers that is carried out now: 201 if it comes upon nothing, and so creates."""
+        """Return the status code of a change: 201 if it creates the object, else 200."""
         return 200 if self._registry.reads.exists(target) else 201
 
     async def _patch(self, request: Request, target: Target, user: User) -> web.StreamResponse:
@@ -212,7 +212,7 @@ class ObjectRequests:
         return await self._bodies.read(data, _delete_options, request.headers.get("Content-Type", JSON))
 
     def _write_answer(self, request: Request, *, tables: bool = True) -> Wanted:
-        """How the answer to a write shall look; asked first, so that nothing is written for a 406."""
+        """Return the form of a write's answer. Checked before the write, so that a 406 stores nothing."""
         return negotiate(request.headers.get("Accept", ""), tables=tables)
 
     async def _answer(

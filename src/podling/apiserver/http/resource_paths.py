@@ -1,11 +1,10 @@
-"""From a request's method and path to what it asks for. Pure.
+"""Resource paths: from a request's method and path to resource, namespace, name and verb. Pure.
 
     /api/v1/namespaces/{namespace}/pods/{name}/{subresource}
     /apis/{group}/{version}/...
 
-Everything that is no such path is no resource: discovery, health, metrics. The verbs are those that
-authorisation knows (``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete``,
-``deletecollection``).
+All other paths are non-resource paths: discovery, health, metrics. The verbs are those of authorisation
+(``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete``, ``deletecollection``).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from podling.machinery.text_cache import cached_by_text
 
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
 CONNECTS = ("exec", "attach", "portforward", "proxy")
-"""Subresources that open a connection: whoever does so needs ``create``, whatever the method says."""
+"""Subresources that open a connection: they need the verb ``create`` for every HTTP method."""
 
 
 class Parsed(Struct, frozen=True):
@@ -40,12 +39,12 @@ Find = Callable[[str, str, str], Resource | None]
 
 @cached_by_text(8192)
 def parse_path(path: str) -> Parsed | None:
-    """What ``path`` names; None if it is not the path of a built-in resource."""
+    """Return the parts of ``path``; None if it is not the path of a built-in resource."""
     return find_path(path, by_path)
 
 
 def find_path(path: str, find: Find) -> Parsed | None:
-    """What ``path`` names among the resources that ``find`` knows."""
+    """Return the parts of ``path``, with the resource looked up by ``find``."""
     parts = path.split("/")
     if parts[0] or len(parts) < 4:
         return None
@@ -70,7 +69,7 @@ def find_path(path: str, find: Find) -> Parsed | None:
 
 
 def _namespace(group: str, rest: list[str]) -> tuple[str, list[str]]:
-    """Split off ``namespaces/{namespace}``, unless the namespace itself is what is asked for."""
+    """Split off ``namespaces/{namespace}``, unless the path names the namespace itself."""
     if len(rest) < 3 or rest[0] != "namespaces" or (not group and rest[2] in NAMESPACE_SUBRESOURCES):
         return "", rest
     return (rest[1], rest[2:]) if rest[1] else ("", [])

@@ -28,11 +28,11 @@ from podling.streaming.websocket_connection import is_websocket_request
 WATCH_SECONDS_MIN = 1800
 WATCH_SECONDS_MAX = 3600
 SENT_BYTES = 256 * 1024
-"""How much is sent to a watcher before others get a turn."""
+"""Bytes sent to one watcher before the event loop serves others."""
 
 NEVER_WAITS_BYTES = 16 * 1024
-"""With less than this waiting to be sent, a write does not wait for the reader: no transport asks for it so
-early, and a timer for each of very many watchers costs more than what they are sent."""
+"""Writes below this amount of buffered bytes do not wait for the client. No transport pauses that early, and
+a timer for each of very many watchers costs more than sending the events."""
 
 Send = Callable[[list[bytes]], Awaitable[None]]
 """Sends events that are ready together."""

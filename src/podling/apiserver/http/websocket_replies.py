@@ -60,8 +60,8 @@ async def send_log(request: Request, chunks: AsyncIterator[bytes]) -> web.Stream
 async def accept_watch(request: Request) -> tuple[web.StreamResponse, WebSocket]:
     """Answer the handshake of a watch. Raises 403 for a client without an origin, 400 for a malformed one.
 
-    Upstream's watches know no subprotocols: a single one is accepted whatever it is, and events are text
-    all the same.
+    Upstream's watches have no subprotocols of their own: a single subprotocol of any name is accepted, and
+    events are still sent as text.
     """
     origin = request.headers.get("Origin", "")
     if not (urlsplit(origin).scheme or origin.startswith("/")):

@@ -88,7 +88,7 @@ def _is_small(value: Any) -> bool:
 
 
 def _left(value: Any, left: int) -> int:
-    """What is left of ``left`` when every value is counted; less than nothing for a large one."""
+    """Return the remainder of ``left`` after counting every value; negative for a value that is too large."""
     left -= 1
     if left < 0 or not isinstance(value, dict | list):
         return left

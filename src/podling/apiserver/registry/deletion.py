@@ -1,8 +1,8 @@
-"""What a request to delete does to an object: nothing, a mark, or its end.
+"""The effect of a delete request on an object: none, a deletion timestamp, or removal.
 
-Pure. An object is removed once it has no finalizers and its grace period is over, which for kinds without
-grace is at once. Until then deletion is a mark in its metadata (``deletionTimestamp``), which can only
-come nearer. The rules are those of ``rest.BeforeDelete`` and of the generic registry's ``Delete``.
+Pure. An object is removed once it has no finalizers and its grace period is over. Kinds without a grace
+period are removed at once. Until then the object has a ``deletionTimestamp``, which can only become earlier.
+The rules are those of ``rest.BeforeDelete`` and of the generic registry's ``Delete``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_preconditions(resource: Resource, metadata: ObjectMeta, options: Delet
 
 
 def plan_deletion(obj: Any, options: DeleteOptions, rules: KindRules[Any], now: datetime) -> Deletion:
-    """What happens to ``obj`` when it is asked to go at ``now`` (cut to seconds)."""
+    """Return the effect on ``obj`` of a delete request at ``now`` (cut to seconds)."""
     now = clock.seconds_precision(now)
     metadata: ObjectMeta = obj.metadata
     finalizers = _finalizers(metadata.finalizers, options, orphans=rules.orphans_dependents)

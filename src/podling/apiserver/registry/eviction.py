@@ -42,7 +42,7 @@ TOO_MANY_BUDGETS = (
 
 
 class Way(Enum):
-    """How a pod may go."""
+    """Outcome of an eviction request."""
 
     FREE = "the budget has no say"
     SPEND = "the budget must be spent"
@@ -200,7 +200,7 @@ class Evictions:
         ]
 
     async def _spend(self, budget: PodDisruptionBudget) -> None:
-        """Write the spent budget; a conflict means somebody else spent it first."""
+        """Write the decremented budget; a conflict means that another eviction has written it first."""
         resource = resource_of(PodDisruptionBudget)
         metadata = budget.metadata
         target = Target(resource, metadata.namespace or "", metadata.name or "", "status")

@@ -69,7 +69,7 @@ class StoredObjects:
 
 
 class _Followed:
-    """The lists of one kind that somebody asked for, as long as nothing of that kind changes."""
+    """Cached lists of one kind, valid until an object of that kind changes."""
 
     def __init__(self, store: Store, kind: type[Any]) -> None:
         self._store = store

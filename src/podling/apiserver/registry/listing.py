@@ -46,7 +46,7 @@ CONTINUE_TOO_OLD = (
 
 
 class _Token(Struct, frozen=True, kw_only=True):
-    """What a continue token holds. Revision -1 means: from ``start`` on, in the present."""
+    """Content of a continue token. Revision -1 continues at ``start`` with the current state."""
 
     v: str = ""
     rv: int = 0
@@ -128,7 +128,7 @@ async def _search(
 def _answer(
     entries: tuple[Entry, ...], page: Page, prefix: str, *, remaining: int | None = None, more: bool = False
 ) -> Selected:
-    """``remaining`` is told only where it is exact: without selectors."""
+    """Return one page. ``remaining`` is set only if it is exact, that is without selectors."""
     if not (remaining or more):
         return Selected(entries, page.revision)
     token = _encode(page.revision, entries[-1].key.removeprefix(prefix))
@@ -216,7 +216,7 @@ def _continue_expired(start: str) -> errors.ApiError:
 
 
 def too_large_revision(asked: int, current: int) -> errors.ApiError:
-    """504: the revision has not happened yet; a client may ask again."""
+    """Return the 504 for a revision that does not exist yet; a client may retry."""
     message = "Too large resource version"
     details = StatusDetails(
         causes=(StatusCause(reason="ResourceVersionTooLarge", message=message),), retry_after_seconds=1

@@ -1,9 +1,9 @@
-"""Who set which field: ``metadata.managedFields`` of what is written, and server-side apply.
+"""Field ownership: ``metadata.managedFields`` of written objects, and server-side apply.
 
-Writes that say who makes them (every request over HTTP does) are recorded. The components inside this
-process say nothing, and are recorded only on objects that somebody else has recorded already; on all others
-nobody would ask, and the record would be larger than the object. A write is recorded before admission: what
-that changes is nobody's.
+Writes with a manager name are recorded; every request over HTTP has one. The components inside this process
+give no name. They are recorded only on objects that already have a record: on all others no client reads it,
+and the record would be larger than the object. A write is recorded before admission, so fields that admission
+sets have no manager.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ DAMAGED = (
 def recorded(
     old: Any | None, new: Any, target: Target, writer: tuple[WriteOptions, User], now: datetime
 ) -> Any:
-    """``new`` with what this write says of who owns its fields.
+    """Return ``new`` with this write added to its ``managedFields``.
 
-    An object begins to be recorded when a named writer creates it or somebody applies it: a change to an
-    object without a record does not start one. What a body says of the record itself counts on the main
-    resource only.
+    Recording begins when a named writer creates the object or a client applies it: an update of an object
+    without a record does not start one. A body may change the record only through the main resource.
     """
     options, user = writer
     if options.apply:
@@ -89,7 +88,7 @@ def only_later(new: Any, old: Any) -> bool:
 
 
 def undamaged(admitted: Any, before: Any, options: WriteOptions) -> Any:
-    """What admission made of an object, with the record that it had if nobody can read it any more."""
+    """Return the object after admission; if its ``managedFields`` became unreadable, with those of before."""
     entries, record = admitted.metadata.managed_fields, before.metadata.managed_fields
     if entries is record or entries == record:
         return admitted
@@ -100,7 +99,7 @@ def undamaged(admitted: Any, before: Any, options: WriteOptions) -> Any:
 
 
 def _unreadable(obj: Any) -> str:
-    """Why nobody can read the record of an object; empty if it can be read."""
+    """Return the reason for which the object's ``managedFields`` cannot be decoded, or ""."""
     from podling.machinery.patches import managed_entries
 
     return managed_entries.unreadable(codec.to_plain(obj)["metadata"].get("managedFields"))
@@ -169,14 +168,14 @@ def _writer(target: Target, manager: str, now: datetime) -> Any:
 
 
 def _ignored(resource: Resource, subresource: str) -> tuple[str, ...]:
-    """What a request to this part of the object cannot write."""
+    """Return the fields that a request to this subresource cannot write."""
     if subresource == "status":
         return ("spec",)
     return ("status",) if "status" in resource.subresources and not subresource else ()
 
 
 def component_name(user: User) -> str:
-    """What a component that does not say its name is recorded as."""
+    """Return the manager name of a component that gives none."""
     if user.name.startswith(NODE_USER):
         return "kubelet"
     return user.name.removeprefix(ACCOUNT_USER).removeprefix("system:").replace(":", "/") or "unknown"

@@ -1,10 +1,10 @@
-"""Objects as the store keeps them: encoded once per revision, decoded at most once.
+"""Objects in the store: encoded once per revision, decoded at most once.
 
-An entry's ``memo`` holds what was derived from its bytes. Whoever writes an object hands the memo
-over with it, so that decoding happens only for what was read back from disk.
+An entry's ``memo`` holds the values derived from its bytes. A writer passes the memo along with the object,
+so only values that were read back from disk are decoded.
 
-Custom objects are completed when they are decoded: pruned and defaulted by the schema of the version that
-they are stored in. When their definition has changed since, that is done again at the next read.
+Custom objects are completed when they are decoded: pruned and defaulted by the schema of their storage
+version. When the definition has changed since, that is repeated at the next read.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from podling.store.base import Entry
 
 
 class Stored(Struct, eq=False, gc=False):
-    """What is derived from one entry's bytes: the object, and later its other representations."""
+    """Values derived from one entry's bytes: the object, and later its other representations."""
 
     object: Any = None
     item_bytes: bytes | None = None
-    """The object as lists have it, once somebody has asked for one."""
+    """The object as an item of a list, encoded at the first use."""
     metadata_bytes: bytes | None = None
-    """The object as ``PartialObjectMetadata``, once somebody has asked for it."""
+    """The object as ``PartialObjectMetadata``, encoded at the first use."""
     schemas: Mapping[str, ObjectSchema] | None = None
     """The schemas that a custom object was completed by; None where there is nothing to complete."""
     completed_bytes: bytes | None = None
@@ -37,7 +37,7 @@ class Stored(Struct, eq=False, gc=False):
 
     @property
     def forms(self) -> dict[str, Any]:
-        """The object in other versions, as far as somebody has asked for them."""
+        """Return the cache of the object in other versions, which is filled on use."""
         if self._forms is None:
             self._forms = {}
         return self._forms
@@ -83,7 +83,7 @@ def problem(entry: Entry, kind: type[Any]) -> str:
     """Decode ``entry``; return why it is not an object of ``kind``, empty if it is one."""
     try:
         entry.memo = _decoded(entry, kind)
-    except Exception as error:  # whatever is wrong with a damaged value, it concerns this object alone
+    except Exception as error:  # any fault of a damaged value concerns this object alone
         return str(error) or type(error).__name__
     return ""
 

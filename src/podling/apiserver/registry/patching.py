@@ -52,7 +52,7 @@ def _named(wanted: Patch, target: Target, old: Any | None) -> Patch:
 
 
 def _intent(wanted: Patch) -> dict[str, Any]:
-    """What is applied; nothing at all says nothing. Raises 400 for what is no object."""
+    """Return the applied configuration; an empty body is an empty object. Raises 400 for other values."""
     intent = {} if wanted.body is None else wanted.body
     if not isinstance(intent, dict):
         raise errors.bad_request(
@@ -106,10 +106,10 @@ def check_place(name: str | None, namespace: str | None, target: Target) -> None
 
 
 def _of_kind(result: Any, old: dict[str, Any]) -> Any:
-    """Give what a strategic merge patch led to the kind and version of the object it was applied to.
+    """Give the result of a strategic merge patch the kind and version of the patched object.
 
-    Kubernetes writes the result into a value of the object's Go type, whatever kind the patch names; so the
-    scale of a Deployment may be patched with a Deployment (apiserver ``smpPatcher``).
+    Kubernetes decodes the result into the object's Go type and ignores the kind in the patch. So the scale of
+    a Deployment may be patched with a Deployment (apiserver ``smpPatcher``).
     """
     if not isinstance(result, dict):
         return result

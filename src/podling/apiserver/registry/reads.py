@@ -1,7 +1,7 @@
-"""Reading objects: one, many, or as they change. Nobody is asked here whether the reader may.
+"""Reading objects: get, list and watch. No authorisation happens here.
 
-What is read is what the store holds decoded, shared and never copied; readers that want bytes get the
-store's entries instead.
+Readers receive the store's decoded objects, which are shared and never copied. Readers that need bytes get
+the store's entries instead.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Reads:
             await self.conversion.prepare(resource, entries)
 
     async def select(self, target: Target, options: ListOptions) -> Selected:
-        """What a list of ``target`` shows. Raises 400, 410, 504, or 500 for undecodable objects."""
+        """Return the objects of a list request. Raises 400, 410, 504, or 500 for undecodable objects."""
         listing.check_not_older(options.resource_version, self._store.revision)
         wanted = selection(options, self._rules_for(target.resource))
         computed = self._computed.get(target.resource)
@@ -124,7 +124,7 @@ class Reads:
             raise errors.expired(text) from None
 
     def _opener(self, prefix: str, target: Target, wanted: Selection) -> Open:
-        """How to open the store's watch: through a feed where many watch one value each of a field."""
+        """Return a function that opens the watch; watches that select by an indexed field share one."""
         field = wanted.rules.watch_index
         value = wanted.exactly(field) if field else ""
         if not value:

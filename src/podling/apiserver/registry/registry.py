@@ -1,9 +1,8 @@
-"""The registry: every verb on every kind, authorised, and handed to whoever carries it out.
+"""The registry: every verb on every kind, authorised, and passed to its handler.
 
-Most verbs are a read (``reads``) or a write (``writes``) of an object itself. Subresources are that too,
-seen through what the kind's rules say of them: a view (``scale``), an action (``binding``), or the object
-with less of it open to change (``status``). What is answered without being stored, or needs more than one
-object, has a handler of its own.
+Most verbs are a read (``reads``) or a write (``writes``) of an object itself. So are subresources, through
+the kind's rules: a view (``scale``), an action (``binding``), or the object with fewer writable fields
+(``status``). Resources that are not stored, or need more than one object, have a handler of their own.
 """
 
 from __future__ import annotations
@@ -246,7 +245,7 @@ class Registry:
     async def connect(
         self, target: Target, user: User, body: dict[str, Any], options: WriteOptions
     ) -> dict[str, Any]:
-        """The options of a connection as admission leaves them; who asks was found to be allowed it."""
+        """Return the connection's options after admission. The caller has authorised the request."""
         found: dict[str, Any] = await self.writes.admitted(target, user, body, options, Operation.CONNECT)
         return found
 

@@ -1,7 +1,7 @@
-"""Which objects a list, a watch or a deletion of a collection means: selectors, checked once.
+"""Selection of objects by a list, a watch or a deletion of a collection: selectors, parsed once.
 
-Every kind selects by ``metadata.name`` and ``metadata.namespace``; a kind's rules name what else it knows.
-A selector over a field that the kind does not know is refused, never ignored.
+Every kind supports ``metadata.name`` and ``metadata.namespace``; a kind's rules name further fields.
+A selector over a field that the kind does not support is refused, never ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAMESPACE = "metadata.namespace"
 
 
 class Selection(Struct, frozen=True):
-    """What matches. ``everything`` is true when nothing has to be looked at to know."""
+    """Parsed selectors. ``everything`` is true when all objects match."""
 
     labels: LabelSelector
     fields: FieldSelector
@@ -49,7 +49,7 @@ class Selection(Struct, frozen=True):
 
 
 def selection(options: ListOptions, rules: KindRules[Any]) -> Selection:
-    """The selection that ``options`` ask for. Raises 400 for selectors that cannot be understood."""
+    """Return the selection of ``options``. Raises 400 for malformed selectors."""
     try:
         labels = selectors.parse_label_selector(options.label_selector)
         fields = selectors.parse_field_selector(options.field_selector)

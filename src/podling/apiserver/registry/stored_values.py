@@ -1,7 +1,7 @@
-"""Stored values that are not objects, found before anything is served, and how they are set aside.
+"""Detection of damaged values in the store, and their removal before anything is served.
 
-A damaged value would end the reads of its whole kind, and with them whatever needs these: authorisation
-all of the roles, the scheduler all pods. So a cluster looks at its values when it starts.
+One damaged value would fail all reads of its kind, and with them the components that need these:
+authorisation reads all roles, the scheduler all pods. So a cluster checks its values when it starts.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _collection(key: str, prefixes: Iterable[str]) -> str:
 def _problem_of_custom(entry: Entry) -> str:
     try:
         msgspec.json.decode(entry.value, type=_AnyObject)
-    except Exception as error:  # whatever is wrong with a damaged value, it concerns this object alone
+    except Exception as error:  # any fault of a damaged value concerns this object alone
         return str(error) or type(error).__name__
     return ""
 

@@ -1,10 +1,10 @@
-"""Watches: what changes, as the watcher's selection sees it.
+"""Watches: the changes of the objects that match a watcher's selection.
 
-A watcher sees a world of matching objects. An object that begins to match is ADDED to that world and one that
-stops matching is DELETED from it, whatever happened in the store. Events come in revision order, each
-once; a watch that cannot keep that promise (too old a start, too slow a reader) ends and says so.
+A watcher sees only matching objects. For the watcher, an object that begins to match is ADDED and one that
+stops matching is DELETED, also if the store has modified it. Events come in revision order, each once. A
+watch that cannot guarantee this (too old a start, too slow a reader) ends with an error.
 
-Bookmarks tell the revision up to which a watcher has seen everything, so that it may go on from there.
+A bookmark carries the revision up to which the watcher has received everything, so that it can resume there.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ObjectWatch:
         self._prefix = prefix
         self._ready: deque[Change] = deque()
         self._present: deque[Entry] | None = None
-        """What there was when the watch began, as far as it was not shown yet."""
+        """Entries that existed when the watch began and were not sent yet."""
         self._watch: Watch | None = open_watch(min(after, store.revision)) if after is not None else None
         self._sent = after or 0
         self._ahead = after is not None and after > store.revision
@@ -151,7 +151,7 @@ class ObjectWatch:
                 self._ready.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
 
     async def _more(self, watch: Watch) -> None:
-        """Wait for events, for the next bookmark or for the end, whichever comes first."""
+        """Wait until the first of: an event, the next bookmark, the end of the watch."""
         due = min((moment for moment in (self._end, self._next_bookmark) if moment is not None), default=None)
         try:
             if due is None:

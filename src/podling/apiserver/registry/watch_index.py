@@ -18,7 +18,7 @@ from podling.store.hub import CAPACITY_BYTES
 from podling.supervisor import Supervisor
 
 CAPACITY = 16_384
-"""How many events one reader may be behind, unless told otherwise."""
+"""Default limit on the number of events that one reader may lag behind."""
 
 ValueOf = Callable[[Entry], str]
 
@@ -53,7 +53,7 @@ class Feeds:
         return reader
 
     def _missed(self, prefix: str, after: int) -> list[Event]:
-        """What happened between ``after`` and now."""
+        """Return the events between ``after`` and the present."""
         if after == self._store.revision:
             return []
         past = self._store.watch(prefix, after=after)

@@ -18,7 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RETRIES = 5
-"""How often a write is decided again when others change the object in between."""
+"""Number of attempts to decide a write when concurrent writes change the object."""
 
 WAIT_SECONDS = 10.0
 """A writer that takes longer, because its webhooks do, holds up the others no more."""

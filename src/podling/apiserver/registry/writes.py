@@ -1,13 +1,13 @@
-"""Writing objects: the stages between a wanted object and a stored one.
+"""Writing objects: the stages between a request's object and the stored one.
 
-Nobody is asked here whether the writer may. Then come:
+No authorisation happens here. The stages are:
 
 defaulting → mutating admission → the kind's preparation → validation → validating admission →
-compare-and-swap. What differs between kinds is asked of their ``KindRules``; nothing here knows any kind by
-name.
+compare-and-swap. Differences between kinds lie in their ``KindRules``; nothing here depends on a particular
+kind.
 
-A write is decided on the state it reads and stored only if that still holds; otherwise it is decided again,
-unless the writer named the revision it means. A write that changes nothing stores nothing.
+A write is decided on the state it reads and stored only if that state still holds. Otherwise it is decided
+again, unless the request names a resourceVersion. A write that changes nothing stores nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Change = Callable[[Any], Any]
 
 
 class Update(Struct, frozen=True):
-    """What kind of write is under way: passed down instead of seven arguments."""
+    """Properties of the write in progress, passed down as one argument."""
 
     target: Target
     user: User
@@ -58,7 +58,7 @@ class Update(Struct, frozen=True):
     trusted: bool = False
     """The change is the server's own (``binding``): stored without the kind's preparation."""
     view: View | None = None
-    """What admission sees of the object, if that is not the object itself (``scale``)."""
+    """The form of the object that admission sees, if it is not the object itself (``scale``)."""
     releases: list[Callable[[], object]] = field(default_factory=list)
     """``Request.releases`` of the present attempt."""
 
@@ -93,7 +93,7 @@ class Writes:
         rules = self._rules_for(resource)
         obj = rules.default(metadata.in_namespace(body, target.namespace))
         obj = metadata.without_duplicate_owners(obj, options.warnings)
-        obj = recorded(None, obj, target, (options, user), now)  # what admission adds is nobody's
+        obj = recorded(None, obj, target, (options, user), now)  # fields that admission sets have no manager
         request = _request(Operation.CREATE, target, user, now, options, obj)
         context = Context(
             now, user.name, dry_run=options.dry_run, groups=user.groups, uid=user.uid, extra=user.extra
@@ -372,7 +372,7 @@ def _request(
     obj: Any = None,
     old: Any = None,
 ) -> Request:
-    """What admission is asked; a name that the URL does not have is the object's."""
+    """Return the request for admission; a name that the URL does not have is taken from the object."""
     named = None if target.name else getattr(obj, "metadata", None)
     return Request(
         operation=operation,
