@@ -118,7 +118,7 @@ class Writes:
         resource = request.resource
         rules = self._rules_for(resource)
         for attempt in range(NAME_RETRIES):
-            name = obj.metadata.name or _generated_name(obj.metadata.generate_name)
+            name = obj.metadata.name or _generated_name(obj.metadata.generate_name, rules)
             new = metadata.set_server_metadata(
                 obj, name=name, uid=ids.uid(), generation=rules.generation, now=context.now
             )
@@ -390,8 +390,10 @@ def _request(
     )
 
 
-def _generated_name(base: str | None) -> str:
-    return metadata.generated_name(base, ids.suffix(metadata.SUFFIX_LENGTH)) if base else ""
+def _generated_name(base: str | None, rules: KindRules[Any]) -> str:
+    if base:
+        return metadata.generated_name(base, ids.suffix(metadata.SUFFIX_LENGTH))
+    return ids.uid() if rules.uuid_as_name else ""
 
 
 def _wrong_with_new(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from msgspec import structs
 
 from podling import clock, ids
 from podling.api.coordination_v1 import Lease
-from podling.api.core_v1 import ConfigMap, Event, Namespace
+from podling.api.core_v1 import ConfigMap, Event, LimitRange, Namespace
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.registry.writes import NAME_RETRIES
 from podling.client.base import PatchType, WatchEventType
@@ -87,6 +88,13 @@ class TestCreate:
         assert made.metadata.name != ""
         assert made.metadata.name.startswith("job-")
         assert len(made.metadata.name) == len("job-") + 5
+
+    async def test_limit_range_without_name_is_named_by_a_uuid_that_is_not_its_uid(
+        self, cluster: ControlPlane
+    ) -> None:
+        made = await cluster.client.create(LimitRange(metadata=ObjectMeta(namespace="default")))
+        assert re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", made.metadata.name)
+        assert made.metadata.name != made.metadata.uid
 
     @pytest.mark.parametrize("base", ["job.", "Job-"])
     async def test_what_generated_names_begin_with_must_fit_a_name(

@@ -110,6 +110,9 @@ class KindRules(Generic[T]):
     create_on_update: bool = False
     """True if a PUT to a name that does not exist creates the object (leases, endpoints, roles ...)."""
 
+    uuid_as_name: bool = False
+    """True if an object without a name is named by a new UUID, which is not its UID (limit ranges)."""
+
     returns_deleted: bool = False
     """True if an immediate deletion returns the object instead of a ``Status``."""
 

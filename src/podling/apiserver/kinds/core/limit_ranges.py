@@ -34,16 +34,11 @@ LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 
 class LimitRangeRules(KindRules[LimitRange]):
     create_on_update = True
+    uuid_as_name = True
     columns = (NAME, Column("Created At", type="date", description="When the object was created"))
 
     def default(self, obj: LimitRange) -> LimitRange:
         return change(obj, spec=change(obj.spec, limits=map_items(obj.spec.limits, _default_item)))
-
-    def prepare_create(self, obj: LimitRange, context: Context) -> LimitRange:
-        """Return the object with its UID as its name, if it has none."""
-        if obj.metadata.name:
-            return obj
-        return change(obj, metadata=change(obj.metadata, name=obj.metadata.uid))
 
     def validate(self, obj: LimitRange, context: Context) -> Errors:
         errors: Errors = []

@@ -63,11 +63,6 @@ def test_new_limit_range_is_validated(kind: type[Any], text: str, expected: list
     assert creation_causes(created(obj(kind, f"{AGED}\n{text}"))) == expected
 
 
-def test_limit_range_without_name_is_named_by_its_uid() -> None:
-    made = created(obj(LimitRange, "metadata: {uid: 5b3a}\nspec: {limits: []}"))
-    assert made.metadata.name == made.metadata.uid
-
-
 def test_default_request_of_limit_range_is_the_limit() -> None:
     text = "spec: {limits: [{type: Container, max: {cpu: 2}, default: {memory: 1Gi}, min: {memory: 1Mi}}]}"
     (item,) = created(obj(LimitRange, text)).spec.limits
