@@ -29,7 +29,9 @@ def main() -> None:
 @click.option(
     "--checkout", type=click.Path(path_type=Path, exists=True), required=True, help="Has its own .venv."
 )
-@click.option("--every", default=1, show_default=True, help="Send only every n-th of the changed bodies.")
+@click.option(
+    "--every", default=1, show_default=True, help="Send one of n of the requests that no other depends on."
+)
 @click.argument("recording", type=RECORDING)
 def record(checkout: Path, recording: Path, every: int) -> None:
     """Start the API server of a checkout, send the scenario and write every answer to RECORDING."""
@@ -40,8 +42,8 @@ def record(checkout: Path, recording: Path, every: int) -> None:
         running(checkout, Path(folder)) as server,
         writing(recording) as writer,
     ):
-        recorder = Recorder(server, writer)
-        play(recorder, every)
+        recorder = Recorder(server, writer, every)
+        play(recorder)
         generated = [f"{server.host}:{server.port}", str(server.port), folder]
         writer.finish(About(commit_of(checkout), begun, generated, dict(recorder.covered)))
     for group, count in recorder.covered.items():

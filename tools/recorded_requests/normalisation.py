@@ -23,6 +23,8 @@ PAIRED = {
     "pem": r"-----BEGIN [A-Z ]+-----[^-]+-----END [A-Z ]+-----",
     "pem64": r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]+",
     "token": r"eyJhbGci[\w-]+\.[\w-]+\.[\w-]+",
+    "key": r"""(?:(?<="kid":")|(?<="x":")|(?<="y":"))[\w-]{40,}""",
+    "hash": r"(?<=\?hash=)[0-9A-F]{64}|(?<=ETag: \")[0-9A-F]{128}",
     "fingerprint": r"(?<=X509SHA256=)[0-9a-f]{64}",
     "uid": r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b",
     "audit": r"(?<=audit-id: )[0-9a-f-]+",
@@ -30,7 +32,7 @@ PAIRED = {
     r"""|(?<=resourceVersion: ')|(?<=resourceVersion=)|(?<=resourceVersion\\":\\")|(?<="rv":))\d+""",
     "suffix": r"(?:(?<=\bgenerated-)|(?<=\bA_))[a-z0-9]{5}\b",
 }
-"""Generated values that stand for a thing."""
+"""Generated values that stand for a thing. Hashes of OpenAPI documents are digests of source files."""
 FREE = {
     "age": r"""(?<=")(?:\d+[smhd]){1,2}(?=",|"\])""",
     "address": r"\b10\.(?:9[6-9]|10\d|11[01])\.(?!0\.\d\b|0\.1[0-5]\b)\d{1,3}\.\d{1,3}\b",
@@ -71,7 +73,7 @@ def normalised(entry: Entry, about: About) -> Normalised:
             text = repr(body)
     else:
         text = body.decode("utf-8", "backslashreplace")
-    if entry.target.startswith("/metrics"):
+    if _is_metrics(entry):
         text = "\n".join(sorted(set(METRIC.findall(text))))
     whole = "\n".join(
         [
@@ -95,12 +97,16 @@ def normalised(entry: Entry, about: About) -> Normalised:
     return _with_gaps(whole, _PROTOBUF_VALUES if is_protobuf else _JSON_VALUES)
 
 
+def _is_metrics(entry: Entry) -> bool:
+    return entry.target.startswith("/metrics")
+
+
 def _answer_headers(entry: Entry) -> list[str]:
     lines = []
     for name, value in entry.headers:
         if name.lower() in ("date", "expires"):
             value = "<time>"
-        elif name.lower() == "content-length" and value == str(len(entry.body)):
+        elif name.lower() == "content-length" and (value == str(len(entry.body)) or _is_metrics(entry)):
             value = "<length>"
         lines.append(f"{name.lower() if name.lower() == 'audit-id' else name}: {value}")
     return lines

@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlencode
+from zlib import crc32
 
 from tools.recorded_requests.recording import Entry, Writer
 from tools.recorded_requests.server import Server
 
 Json = dict[str, Any]
+Body = Json | list[Any] | str | bytes | None
 Query = Mapping[str, str | int]
 JSON = "application/json"
 ANSWER_SECONDS = 30
@@ -30,10 +32,13 @@ class Recorder:
 
     A request's key is its group and its name; a name that comes again gets a number. Groups count requests in
     the summary of a recording.
+
+    Args:
+        every: send one of so many of the requests that are samples.
     """
 
-    def __init__(self, server: Server, writer: Writer) -> None:
-        self._server, self._writer = server, writer
+    def __init__(self, server: Server, writer: Writer, every: int = 1) -> None:
+        self._server, self._writer, self._every = server, writer, every
         self._group = ""
         self._seen = Counter[str]()
         self.covered = Counter[str]()
@@ -49,24 +54,41 @@ class Recorder:
         name: str,
         method: str,
         path: str,
-        body: Json | list[Any] | str | bytes | None = None,
+        body: Body = None,
         *,
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
         administrator: bool = True,
     ) -> Entry:
         """Send a request and record the answer; a body that is a dict or a list is sent as JSON."""
-        entry = self._request(name, method, path, body, query, headers or {})
+        entry = _request(self._key(name), method, path, body, query, headers)
         answered = _exchange(self._connections[administrator], entry)
         self._write(answered)
         return answered
 
+    def sample(
+        self,
+        name: str,
+        method: str,
+        path: str,
+        body: Body = None,
+        *,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Send a request that no other one depends on, if the key's checksum chooses it."""
+        key = self._key(name)
+        if is_chosen(key, self._every):
+            self._write(_exchange(self._connections[True], _request(key, method, path, body, query, headers)))
+
     def watch_later(
         self, name: str, path: str, query: Query, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Note a watch, which ``send_watches`` sends."""
-        asked = {"watch": "true", "timeoutSeconds": 1, **query}
-        self._watches.append(self._request(name, "GET", path, None, asked, headers or {}))
+        """Note a watch, which ``send_watches`` sends, if the key's checksum chooses it."""
+        key = self._key(name)
+        if is_chosen(key, self._every):
+            query = {"watch": "true", "timeoutSeconds": 1, **query}
+            self._watches.append(_request(key, "GET", path, None, query, headers))
 
     def send_watches(self) -> None:
         """Send all noted watches side by side: each lasts a second, and nothing changes meanwhile."""
@@ -121,26 +143,12 @@ class Recorder:
                 return
         raise TimeoutError("no answer names its priority level")
 
-    def _request(
-        self,
-        name: str,
-        method: str,
-        path: str,
-        body: Json | list[Any] | str | bytes | None,
-        query: Query | None,
-        headers: Mapping[str, str],
-    ) -> Entry:
-        sent = {"Accept": JSON, "User-Agent": f"{DEFAULT_MANAGER}/1", **headers}
-        if isinstance(body, dict | list):
-            body = json.dumps(body)
-            sent.setdefault("Content-Type", JSON)
-        data = body.encode() if isinstance(body, str) else body or b""
-        target = f"{path}?{urlencode(query)}" if query else path
+    def _key(self, name: str) -> str:
         key = f"{self._group}: {name}"
         self._seen[key] += 1
         if self._seen[key] > 1:
             key = f"{key} #{self._seen[key]}"
-        return Entry(key, method, target, tuple(sent.items()), data)
+        return key
 
     def _write(self, entry: Entry) -> None:
         self.covered[entry.key.partition(": ")[0]] += 1
@@ -150,6 +158,23 @@ class Recorder:
         server = self._server
         context = server.administrator if administrator else server.anonymous
         return http.client.HTTPSConnection(server.host, server.port, timeout=ANSWER_SECONDS, context=context)
+
+
+def is_chosen(key: str, every: int) -> bool:
+    """Tell if a sample is sent: one of ``every`` is, and the choice depends on nothing but the key."""
+    return crc32(key.encode()) % every == 0
+
+
+def _request(
+    key: str, method: str, path: str, body: Body, query: Query | None, headers: Mapping[str, str] | None
+) -> Entry:
+    sent = {"Accept": JSON, "User-Agent": f"{DEFAULT_MANAGER}/1", **(headers or {})}
+    if isinstance(body, dict | list):
+        body = json.dumps(body)
+        sent.setdefault("Content-Type", JSON)
+    data = body.encode() if isinstance(body, str) else body or b""
+    target = f"{path}?{urlencode(query)}" if query else path
+    return Entry(key, method, target, tuple(sent.items()), data)
 
 
 def _exchange(connection: http.client.HTTPSConnection, entry: Entry) -> Entry:

@@ -33,15 +33,15 @@ def send_for_users(recorder: Recorder, kinds: Sequence[Kind]) -> None:
             headers["Impersonate-Group"] = ",".join(groups)
         for kind in kinds:
             named, dry = f"{title} {kind.title}", {"dryRun": "All"}
-            recorder.send(f"{named} list", "GET", kind.everywhere, query={"limit": 1}, headers=headers)
-            recorder.send(f"{named} get", "GET", kind.path, headers=headers)
+            recorder.sample(f"{named} list", "GET", kind.everywhere, query={"limit": 1}, headers=headers)
+            recorder.sample(f"{named} get", "GET", kind.path, headers=headers)
             if kind.valid is not None or kind.verbs == ["create"]:
-                recorder.send(
+                recorder.sample(
                     f"{named} create", "POST", kind.collection, kind.body(), query=dry, headers=headers
                 )
-            recorder.send(f"{named} delete", "DELETE", kind.path, query=dry, headers=headers)
+            recorder.sample(f"{named} delete", "DELETE", kind.path, query=dry, headers=headers)
             for name, _ in kind.subresources:
-                recorder.send(f"{named}/{name} get", "GET", f"{kind.path}/{name}", headers=headers)
+                recorder.sample(f"{named}/{name} get", "GET", f"{kind.path}/{name}", headers=headers)
         for path in (
             "/",
             "/api",
@@ -53,7 +53,7 @@ def send_for_users(recorder: Recorder, kinds: Sequence[Kind]) -> None:
             "/logs",
             "/missing",
         ):
-            recorder.send(f"{title} {path}", "GET", path, headers=headers)
+            recorder.sample(f"{title} {path}", "GET", path, headers=headers)
 
 
 def send_credentials(recorder: Recorder) -> None:
@@ -126,15 +126,15 @@ def send_reviews(recorder: Recorder, kinds: Sequence[Kind]) -> None:
             for namespace in ("", "default"):
                 spec = {"user": user, "resourceAttributes": {**attributes, "namespace": namespace}}
                 path = f"{AUTHORIZATION}/subjectaccessreviews"
-                recorder.send(f"{user} {kind.title}", "POST", path, {"spec": spec})
+                recorder.sample(f"{user} {kind.title}", "POST", path, {"spec": spec})
         headers = {"Impersonate-User": user}
         rules = {"spec": {"namespace": "default"}}
-        recorder.send(
+        recorder.sample(
             f"rules of {user}", "POST", f"{AUTHORIZATION}/selfsubjectrulesreviews", rules, headers=headers
         )
     for spec in REVIEWED:
         for resource in ("subjectaccessreviews", "selfsubjectaccessreviews"):
-            recorder.send(f"{resource} {spec}", "POST", f"{AUTHORIZATION}/{resource}", {"spec": spec})
+            recorder.sample(f"{resource} {spec}", "POST", f"{AUTHORIZATION}/{resource}", {"spec": spec})
         path = f"{AUTHORIZATION}/namespaces/default/localsubjectaccessreviews"
-        recorder.send(f"local {spec}", "POST", path, {"spec": spec})
-    recorder.send("rules without namespace", "POST", f"{AUTHORIZATION}/selfsubjectrulesreviews", {})
+        recorder.sample(f"local {spec}", "POST", path, {"spec": spec})
+    recorder.sample("rules without namespace", "POST", f"{AUTHORIZATION}/selfsubjectrulesreviews", {})

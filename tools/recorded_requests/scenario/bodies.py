@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 from tools.recorded_requests.recorder import Json, Recorder
 from tools.recorded_requests.scenario.kinds import Kind
@@ -19,23 +18,21 @@ class Bodies:
 
     Args:
         schemas: those of its OpenAPI document.
-        every: send only every n-th body.
     """
 
     schemas: Mapping[str, Json]
-    every: int = 1
 
     def send_creations(self, recorder: Recorder, kind: Kind) -> None:
         """Create the object of a kind with one change at a time."""
         recorder.group("bodies to create")
         for label, body in self._changed(kind.body(), kind):
-            recorder.send(f"{kind.title} {label}", "POST", kind.collection, body, query=DRY_RUN)
+            recorder.sample(f"{kind.title} {label}", "POST", kind.collection, body, query=DRY_RUN)
 
     def send_updates(self, recorder: Recorder, kind: Kind) -> None:
         """Update the stored object of a kind with one change at a time; it must be stored."""
         recorder.group("bodies to update")
         for label, body in self._changed(_stored(recorder, kind), kind):
-            recorder.send(f"{kind.title} {label}", "PUT", kind.path, body, query=DRY_RUN)
+            recorder.sample(f"{kind.title} {label}", "PUT", kind.path, body, query=DRY_RUN)
 
     def send_status_updates(self, recorder: Recorder, kind: Kind) -> None:
         """Update the status of the stored object with one change at a time."""
@@ -44,11 +41,11 @@ class Bodies:
         recorder.group("bodies to update status")
         stored = {"status": {}, **_stored(recorder, kind)}
         for label, body in self._changed(stored, kind, "status."):
-            recorder.send(f"{kind.title} {label}", "PUT", f"{kind.path}/status", body, query=DRY_RUN)
+            recorder.sample(f"{kind.title} {label}", "PUT", f"{kind.path}/status", body, query=DRY_RUN)
 
     def _changed(self, valid: Json, kind: Kind, part: str = "") -> Iterator[tuple[str, Json]]:
         """Yield the bodies whose label names the part."""
-        return islice((each for each in self._all(valid, kind) if part in each[0]), 0, None, self.every)
+        return (each for each in self._all(valid, kind) if part in each[0])
 
     def _all(self, valid: Json, kind: Kind) -> Iterator[tuple[str, Json]]:
         yield from changed_fields(valid)

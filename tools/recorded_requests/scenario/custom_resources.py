@@ -8,6 +8,7 @@ import yaml
 
 from tools.recorded_requests.recorder import Json, Recorder
 from tools.recorded_requests.scenario.kinds import Kind
+from tools.recorded_requests.scenario.lifecycle import CREATOR
 from tools.recorded_requests.scenario.settling import wait_until_gone, wait_until_served
 
 DEFINITIONS = Path(__file__).with_name("definitions.yaml")
@@ -22,7 +23,7 @@ def define(recorder: Recorder) -> None:
     recorder.group("definitions")
     for definition in _definitions():
         name = definition["metadata"]["name"]
-        recorder.send(f"{name} create", "POST", DEFINITION.everywhere, definition)
+        recorder.send(f"{name} create", "POST", DEFINITION.everywhere, definition, query=CREATOR)
         wait_until_served(recorder, name)
         recorder.send(f"{name} established", "GET", f"{DEFINITION.everywhere}/{name}")
 

@@ -13,7 +13,7 @@ from tools.recorded_requests.scenario.kinds import Kind
 from tools.recorded_requests.scenario.settling import wait_until_gone, wait_until_settled
 
 DRY = {"dryRun": "All"}
-PATCHER = {"fieldManager": "n-patcher"}
+CREATOR, PATCHER = {"fieldManager": "a-creator"}, {"fieldManager": "n-patcher"}
 """Managers of one object are named in the order in which they write: managed fields are sorted by time, in
 seconds, then by name, so that other names would make the order of entries depend on the clock."""
 MERGE = "application/merge-patch+json"
@@ -41,25 +41,25 @@ BROKEN_BODIES: dict[str, tuple[str, str]] = {
 def create(recorder: Recorder, kind: Kind) -> None:
     """Create the object, after creations that fail or store nothing."""
     recorder.group("create")
-    send, title, body = recorder.send, kind.title, kind.body()
+    send, sample, title, body = recorder.send, recorder.sample, kind.title, kind.body()
     for name, (text, media_type) in BROKEN_BODIES.items():
-        send(
+        sample(
             f"{title} {name}", "POST", kind.collection, text, headers={"Content-Type": media_type}, query=DRY
         )
     unknown = {**body, "unknown": {"a": 1}}
     for validation in ("Strict", "Warn", "Ignore", "Other"):
         query = {**DRY, "fieldValidation": validation}
-        send(f"{title} unknown field, {validation}", "POST", kind.collection, unknown, query=query)
+        sample(f"{title} unknown field, {validation}", "POST", kind.collection, unknown, query=query)
     for name, changes in _wrong_identity(kind).items():
-        send(f"{title} {name}", "POST", kind.collection, {**body, **changes}, query=DRY)
+        sample(f"{title} {name}", "POST", kind.collection, {**body, **changes}, query=DRY)
     generated = {**body["metadata"], "generateName": "generated-"}
     generated.pop("name", None)
-    send(f"{title} generated name", "POST", kind.collection, {**body, "metadata": generated}, query=DRY)
-    send(f"{title} dry run", "POST", kind.collection, body, query={**DRY, "fieldManager": "a-creator"})
-    send(f"{title} bad dry run", "POST", kind.collection, body, query={"dryRun": "Some"})
-    send(f"{title} long manager", "POST", kind.collection, body, query={**DRY, "fieldManager": "x" * 129})
+    sample(f"{title} generated name", "POST", kind.collection, {**body, "metadata": generated}, query=DRY)
+    send(f"{title} dry run", "POST", kind.collection, body, query={**DRY, **CREATOR})
+    sample(f"{title} bad dry run", "POST", kind.collection, body, query={"dryRun": "Some"})
+    sample(f"{title} long manager", "POST", kind.collection, body, query={**DRY, "fieldManager": "x" * 129})
     text = yaml.safe_dump(body)
-    send(
+    sample(
         f"{title} yaml",
         "POST",
         kind.collection,
@@ -69,10 +69,10 @@ def create(recorder: Recorder, kind: Kind) -> None:
     )
     for accept in ("table", "partial", "protobuf", "yaml"):
         headers = {"Accept": ACCEPTS[accept]}
-        send(f"{title} answer {accept}", "POST", kind.collection, body, query=DRY, headers=headers)
-    send(f"{title} created", "POST", kind.collection, body, query={"fieldManager": "a-creator"})
+        sample(f"{title} answer {accept}", "POST", kind.collection, body, query=DRY, headers=headers)
+    send(f"{title} created", "POST", kind.collection, body, query=CREATOR)
     wait_until_settled(recorder, kind, kind.name)
-    send(f"{title} created again", "POST", kind.collection, body)
+    sample(f"{title} created again", "POST", kind.collection, body)
 
 
 def _wrong_identity(kind: Kind) -> dict[str, Json]:
@@ -97,20 +97,21 @@ def _wrong_identity(kind: Kind) -> dict[str, Json]:
 def read(recorder: Recorder, kind: Kind) -> None:
     """Read the object and its lists in every form, with every option."""
     recorder.group("read")
-    send, title = recorder.send, kind.title
+    send, sample, title = recorder.send, recorder.sample, kind.title
     for name, accept in ACCEPTS.items():
-        send(f"{title} as {name}", "GET", kind.path, headers={"Accept": accept})
-    send(f"{title} pretty", "GET", kind.path, query={"pretty": "true"})
-    send(f"{title} compressed", "GET", kind.path, headers={"Accept-Encoding": "gzip"})
+        choose = send if name == "table" else sample
+        choose(f"{title} as {name}", "GET", kind.path, headers={"Accept": accept})
+    sample(f"{title} pretty", "GET", kind.path, query={"pretty": "true"})
+    sample(f"{title} compressed", "GET", kind.path, headers={"Accept-Encoding": "gzip"})
     for version in ("0", "1", "x"):
-        send(f"{title} at {version}", "GET", kind.path, query={"resourceVersion": version})
-    send(f"{title} missing", "GET", f"{kind.collection}/missing")
-    send(
+        sample(f"{title} at {version}", "GET", kind.path, query={"resourceVersion": version})
+    sample(f"{title} missing", "GET", f"{kind.collection}/missing")
+    sample(
         f"{title} missing as table", "GET", f"{kind.collection}/missing", headers={"Accept": ACCEPTS["table"]}
     )
-    send(f"{title} bad name", "GET", f"{kind.collection}/Bad%20Name")
-    send(f"{title} missing subresource", "GET", f"{kind.path}/missing")
-    send(
+    sample(f"{title} bad name", "GET", f"{kind.collection}/Bad%20Name")
+    sample(f"{title} missing subresource", "GET", f"{kind.path}/missing")
+    sample(
         f"{title} table without objects",
         "GET",
         kind.path,
@@ -118,9 +119,9 @@ def read(recorder: Recorder, kind: Kind) -> None:
         headers={"Accept": ACCEPTS["table"]},
     )
     for method in ("POST", "HEAD", "OPTIONS", "TRACE"):
-        send(f"{title} {method} object", method, kind.path)
+        sample(f"{title} {method} object", method, kind.path)
     for method in ("PUT", "PATCH", "HEAD", "OPTIONS"):
-        send(f"{title} {method} collection", method, kind.collection)
+        sample(f"{title} {method} collection", method, kind.collection)
 
 
 LISTS: dict[str, Json] = {
@@ -149,22 +150,23 @@ LISTS: dict[str, Json] = {
 def list_all(recorder: Recorder, kind: Kind) -> None:
     """List with selectors, pages, versions and forms."""
     recorder.group("list")
-    send, title = recorder.send, kind.title
+    send, sample, title = recorder.send, recorder.sample, kind.title
     whole = send(f"{title} whole", "GET", kind.collection).json()
     revision = whole.get("metadata", {}).get("resourceVersion", "1")
     for name, query in LISTS.items():
-        send(f"{title} {name}", "GET", kind.collection, query=query)
+        sample(f"{title} {name}", "GET", kind.collection, query=query)
     for match in ("Exact", "NotOlderThan"):
         query = {"resourceVersion": revision, "resourceVersionMatch": match}
-        send(f"{title} {match}", "GET", kind.collection, query=query)
+        sample(f"{title} {match}", "GET", kind.collection, query=query)
     for field in (f"metadata.name={kind.name}", f"metadata.name!={kind.name}", "metadata.namespace=default"):
-        send(f"{title} {field}", "GET", kind.collection, query={"fieldSelector": field})
+        sample(f"{title} {field}", "GET", kind.collection, query={"fieldSelector": field})
     for name in LIST_ACCEPTS:
         headers = {"Accept": ACCEPTS[name]}
-        send(f"{title} as {name}", "GET", kind.collection, headers=headers)
-        send(f"{title} page as {name}", "GET", kind.collection, query={"limit": 1}, headers=headers)
-    send(f"{title} everywhere", "GET", kind.everywhere)
-    send(f"{title} missing namespace", "GET", f"{kind.base}/namespaces/missing/{kind.resource}")
+        choose = send if name == "table" else sample
+        choose(f"{title} as {name}", "GET", kind.collection, headers=headers)
+        sample(f"{title} page as {name}", "GET", kind.collection, query={"limit": 1}, headers=headers)
+    sample(f"{title} everywhere", "GET", kind.everywhere)
+    sample(f"{title} missing namespace", "GET", f"{kind.base}/namespaces/missing/{kind.resource}")
     pages: dict[str, Any] = {"limit": 1}
     for page in range(3):
         part = send(f"{title} page {page}", "GET", kind.everywhere, query=pages).json()
@@ -177,15 +179,15 @@ def list_all(recorder: Recorder, kind: Kind) -> None:
 def update(recorder: Recorder, kind: Kind) -> None:
     """Update the object: without a change, with one, and with stale or foreign identities."""
     recorder.group("update")
-    send, title = recorder.send, kind.title
+    send, sample, title = recorder.send, recorder.sample, kind.title
     stored = send(f"{title} before", "GET", kind.path).json()
-    send(f"{title} unchanged", "PUT", kind.path, stored)
+    sample(f"{title} unchanged", "PUT", kind.path, stored)
     metadata = stored["metadata"]
     labelled = {
         **stored,
         "metadata": {**metadata, "labels": {**metadata.get("labels", {}), "recorded": "yes"}},
     }
-    send(f"{title} dry run", "PUT", kind.path, labelled, query=DRY)
+    sample(f"{title} dry run", "PUT", kind.path, labelled, query=DRY)
     send(f"{title} labelled", "PUT", kind.path, labelled, query={"fieldManager": "m-updater"})
     wait_until_settled(recorder, kind, kind.name)
     changed: dict[str, Json] = {
@@ -198,13 +200,13 @@ def update(recorder: Recorder, kind: Kind) -> None:
         "no version": {"resourceVersion": None},
     }
     for name, changes in changed.items():
-        send(
+        sample(
             f"{title} {name}", "PUT", kind.path, {**labelled, "metadata": {**metadata, **changes}}, query=DRY
         )
     missing = {**kind.body(), "metadata": {**kind.body()["metadata"], "name": "missing"}}
-    send(f"{title} missing", "PUT", f"{kind.collection}/missing", missing, query=DRY)
+    sample(f"{title} missing", "PUT", f"{kind.collection}/missing", missing, query=DRY)
     for name, (text, media_type) in BROKEN_BODIES.items():
-        send(f"{title} {name}", "PUT", kind.path, text, headers={"Content-Type": media_type}, query=DRY)
+        sample(f"{title} {name}", "PUT", kind.path, text, headers={"Content-Type": media_type}, query=DRY)
 
 
 def patch(recorder: Recorder, kind: Kind) -> None:
@@ -212,7 +214,7 @@ def patch(recorder: Recorder, kind: Kind) -> None:
     recorder.group("patch")
     for name, media_type, body in PATCHES:
         headers = {"Content-Type": media_type}
-        recorder.send(
+        recorder.sample(
             f"{kind.title} {name}", "PATCH", kind.path, _text(body), headers=headers, query={**DRY, **PATCHER}
         )
         if name.startswith("stored"):
@@ -225,10 +227,14 @@ def patch(recorder: Recorder, kind: Kind) -> None:
                 query=PATCHER,
             )
     missing = {"Content-Type": MERGE}
-    recorder.send(
+    recorder.sample(
         f"{kind.title} missing", "PATCH", f"{kind.collection}/missing", _text(LABEL), headers=missing
     )
     _apply(recorder, kind)
+
+
+APPLIED = ("two labels", "forced", "fewer labels")
+"""Applies that are always sent, because they change what later requests read."""
 
 
 def _apply(recorder: Recorder, kind: Kind) -> None:
@@ -236,39 +242,38 @@ def _apply(recorder: Recorder, kind: Kind) -> None:
     recorder.group("apply")
     identity = {"apiVersion": kind.group_version, "kind": kind.kind}
 
-    def send(name: str, body: Any, path: str = kind.path, **query: str) -> None:
+    def apply(name: str, body: Any, path: str = kind.path, **query: str) -> None:
         query.setdefault("fieldManager", "o-one")
         text = body if isinstance(body, str) else yaml.safe_dump(body)
-        recorder.send(
-            f"{kind.title} {name}", "PATCH", path, text, headers={"Content-Type": APPLY}, query=query
-        )
+        send = recorder.send if name in APPLIED else recorder.sample
+        send(f"{kind.title} {name}", "PATCH", path, text, headers={"Content-Type": APPLY}, query=query)
 
     def labels(**found: str) -> Json:
         return {**identity, "metadata": {"name": kind.name, "labels": found}}
 
-    send("no manager", labels(a="1"), fieldManager="")
-    send("two labels", labels(a="1", b="1"))
-    send("the same", labels(a="1", b="1"))
-    send("conflict", labels(a="2"), fieldManager="p-two")
-    send("forced", labels(a="2"), fieldManager="p-two", force="true")
-    send("fewer labels", labels())
-    send("whole object", kind.body(), fieldManager="q-three", dryRun="All")
-    send("whole object by force", kind.body(), fieldManager="q-three", force="true", dryRun="All")
-    send("no identity", {"metadata": {"name": kind.name}})
-    send("other name", {**identity, "metadata": {"name": "other"}})
-    send("managed fields", {**identity, "metadata": {"name": kind.name, "managedFields": [{}]}})
-    send("unknown field", {**labels(a="2"), "unknown": 1}, fieldManager="p-two", fieldValidation="Strict")
-    send("broken", "a: [")
-    send("bad force", labels(), force="maybe")
+    apply("no manager", labels(a="1"), fieldManager="")
+    apply("two labels", labels(a="1", b="1"))
+    apply("the same", labels(a="1", b="1"))
+    apply("conflict", labels(a="2"), fieldManager="p-two")
+    apply("forced", labels(a="2"), fieldManager="p-two", force="true")
+    apply("fewer labels", labels())
+    apply("whole object", kind.body(), fieldManager="q-three", dryRun="All")
+    apply("whole object by force", kind.body(), fieldManager="q-three", force="true", dryRun="All")
+    apply("no identity", {"metadata": {"name": kind.name}})
+    apply("other name", {**identity, "metadata": {"name": "other"}})
+    apply("managed fields", {**identity, "metadata": {"name": kind.name, "managedFields": [{}]}})
+    apply("unknown field", {**labels(a="2"), "unknown": 1}, fieldManager="p-two", fieldValidation="Strict")
+    apply("broken", "a: [")
+    apply("bad force", labels(), force="maybe")
     new = {**kind.body(), "metadata": {**kind.body()["metadata"], "name": "new"}}
-    send("new object", new, f"{kind.collection}/new", dryRun="All")
+    apply("new object", new, f"{kind.collection}/new", dryRun="All")
     wait_until_settled(recorder, kind, kind.name)
 
 
 def delete(recorder: Recorder, kind: Kind) -> None:
     """Delete the object, after deletions that are refused, and collections by selector."""
     recorder.group("delete")
-    send, title = recorder.send, kind.title
+    send, sample, title = recorder.send, recorder.sample, kind.title
     refused: dict[str, Json] = {
         "other uid": {"preconditions": {"uid": "00000000-0000-4000-8000-000000000000"}},
         "stale": {"preconditions": {"resourceVersion": "1"}},
@@ -281,26 +286,26 @@ def delete(recorder: Recorder, kind: Kind) -> None:
         "unknown": {"unknown": 1},
     }
     for name, options in refused.items():
-        send(
+        sample(
             f"{title} {name}",
             "DELETE",
             kind.path,
             options,
             query={"dryRun": "All"} if name == "unknown" else None,
         )
-    send(f"{title} dry run by query", "DELETE", kind.path, query=DRY)
-    send(f"{title} grace by query", "DELETE", kind.path, query={**DRY, "gracePeriodSeconds": "x"})
-    send(f"{title} missing", "DELETE", f"{kind.collection}/missing")
+    sample(f"{title} dry run by query", "DELETE", kind.path, query=DRY)
+    sample(f"{title} grace by query", "DELETE", kind.path, query={**DRY, "gracePeriodSeconds": "x"})
+    sample(f"{title} missing", "DELETE", f"{kind.collection}/missing")
     if "deletecollection" in kind.verbs:
         everything = {"labelSelector": "recorded"}
-        send(f"{title} collection, dry run", "DELETE", kind.collection, query={**DRY, **everything})
-        send(
+        sample(f"{title} collection, dry run", "DELETE", kind.collection, query={**DRY, **everything})
+        sample(
             f"{title} collection, bad selector", "DELETE", kind.collection, query={"labelSelector": "a in ("}
         )
     send(
         f"{title} deleted", "DELETE", kind.path, {"propagationPolicy": "Background", "gracePeriodSeconds": 0}
     )
-    send(f"{title} deleted again", "DELETE", kind.path)
+    sample(f"{title} deleted again", "DELETE", kind.path)
     wait_until_gone(recorder, kind, kind.name)
 
 
@@ -311,13 +316,13 @@ def delete_collection(recorder: Recorder, kind: Kind) -> None:
     recorder.group("delete collection")
     body = kind.body()
     body["metadata"].setdefault("labels", {})["recorded"] = "yes"
-    recorder.send(f"{kind.title} create", "POST", kind.collection, body)
+    recorder.send(f"{kind.title} create", "POST", kind.collection, body, query=CREATOR)
     wait_until_settled(recorder, kind, kind.name)
     query = {"labelSelector": "recorded=yes"}
     recorder.send(f"{kind.title} one", "DELETE", kind.collection, {"gracePeriodSeconds": 0}, query=query)
     wait_until_gone(recorder, kind, kind.name)
-    recorder.send(f"{kind.title} none", "DELETE", kind.collection, query=query)
-    recorder.send(f"{kind.title} left", "GET", kind.collection, query=query)
+    recorder.sample(f"{kind.title} none", "DELETE", kind.collection, query=query)
+    recorder.sample(f"{kind.title} left", "GET", kind.collection, query=query)
 
 
 def watch_later(recorder: Recorder, kind: Kind, revision: str) -> None:

@@ -19,21 +19,25 @@ from tools.recorded_requests.scenario.kinds import Kind, discovered
 from tools.recorded_requests.scenario.preparation import prepare
 from tools.recorded_requests.scenario.variants import added_fields
 
+KINDS_BETWEEN_WATCHES = 10
+"""Watches last a second, so those of several kinds are sent together."""
 
-def play(recorder: Recorder, every: int = 1) -> None:
-    """Send the requests of the scenario; of the bodies with one change, every n-th."""
+
+def play(recorder: Recorder) -> None:
+    """Send the requests of the scenario."""
     prepare(recorder)
     custom_resources.define(recorder)
     recorder.group("discovery")
     kinds = discovered(recorder)
     schemas = pages.send_openapi(recorder)
     pages.send_pages(recorder)
-    for kind in kinds:
+    for number, kind in enumerate(kinds, 1):
         if kind.stored():
-            _live(recorder, kind, bodies.Bodies(schemas.get(kind.group_version, {}), every))
-            recorder.send_watches()
+            _live(recorder, kind, bodies.Bodies(schemas.get(kind.group_version, {})))
         else:
             _send_without_storing(recorder, kind, schemas.get(kind.group_version, {}))
+        if number % KINDS_BETWEEN_WATCHES == 0 or number == len(kinds):
+            recorder.send_watches()
     access.send_for_users(recorder, kinds)
     access.send_credentials(recorder)
     access.send_reviews(recorder, kinds)
@@ -70,11 +74,11 @@ def _send_without_storing(recorder: Recorder, kind: Kind, schemas: Mapping[str, 
         "get": kind.path,
         "watch": f"{kind.base}/watch/{kind.resource}?timeoutSeconds=1",
     }.items():
-        recorder.send(f"{kind.title} {name}", "GET", path)
-    recorder.send(f"{kind.title} delete", "DELETE", kind.path)
+        recorder.sample(f"{kind.title} {name}", "GET", path)
+    recorder.sample(f"{kind.title} delete", "DELETE", kind.path)
     schema = bodies.schema_of(kind, schemas)
     identity = {"apiVersion": kind.group_version, "kind": kind.kind, "metadata": {}, "spec": {}}
     if "create" in kind.verbs and schema is not None:
         recorder.send(f"{kind.title} empty", "POST", kind.collection, identity, query=bodies.DRY_RUN)
         for label, body in added_fields(identity, schema, schemas):
-            recorder.send(f"{kind.title} {label}", "POST", kind.collection, body, query=bodies.DRY_RUN)
+            recorder.sample(f"{kind.title} {label}", "POST", kind.collection, body, query=bodies.DRY_RUN)

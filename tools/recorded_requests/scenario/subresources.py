@@ -48,19 +48,19 @@ def send_all(recorder: Recorder, kind: Kind) -> None:
     for name, about in kind.subresources:
         path, title = f"{kind.path}/{name}", f"{kind.title}/{name}"
         if name in CONNECTING:
-            recorder.send(f"{title} without upgrade", "GET", path, query={"command": "x"})
-            recorder.send(f"{title} posted", "POST", path, query={"stdin": "true", "container": "missing"})
+            recorder.sample(f"{title} without upgrade", "GET", path, query={"command": "x"})
+            recorder.sample(f"{title} posted", "POST", path, query={"stdin": "true", "container": "missing"})
         elif name == "log":
             for options in LOG_OPTIONS:
-                recorder.send(f"{title} {json.dumps(options)}", "GET", path, query=options)
+                recorder.sample(f"{title} {json.dumps(options)}", "GET", path, query=options)
         elif name in POSTED or "create" in about["verbs"]:
             for body in POSTED.get(name, [{}]):
-                recorder.send(title, "POST", path, body, query=DRY)
-            recorder.send(
+                recorder.sample(title, "POST", path, body, query=DRY)
+            recorder.sample(
                 f"{title} of nothing", "POST", f"{kind.collection}/missing/{name}", POSTED.get(name, [{}])[0]
             )
-            recorder.send(f"{title} broken", "POST", path, "{")
-            recorder.send(f"{title} read", "GET", path)
+            recorder.sample(f"{title} broken", "POST", path, "{")
+            recorder.sample(f"{title} read", "GET", path)
         else:
             _read_and_write(recorder, kind, name)
 
@@ -69,20 +69,20 @@ def _read_and_write(recorder: Recorder, kind: Kind, name: str) -> None:
     path, title = f"{kind.path}/{name}", f"{kind.title}/{name}"
     found = recorder.send(f"{title} read", "GET", path)
     for accept in ("protobuf", "yaml", "table", "partial", "unknown"):
-        recorder.send(f"{title} as {accept}", "GET", path, headers={"Accept": ACCEPTS[accept]})
-    recorder.send(f"{title} missing", "GET", f"{kind.collection}/missing/{name}")
+        recorder.sample(f"{title} as {accept}", "GET", path, headers={"Accept": ACCEPTS[accept]})
+    recorder.sample(f"{title} missing", "GET", f"{kind.collection}/missing/{name}")
     body = found.json() if found.status == 200 else recorder.send(f"{title} whole", "GET", kind.path).json()
-    recorder.send(f"{title} unchanged", "PUT", path, body)
-    recorder.send(
+    recorder.sample(f"{title} unchanged", "PUT", path, body)
+    recorder.sample(
         f"{title} stale", "PUT", path, {**body, "metadata": {**body["metadata"], "resourceVersion": "1"}}
     )
-    recorder.send(f"{title} other name", "PUT", path, {**body, "metadata": {"name": "other"}})
-    recorder.send(f"{title} empty", "PUT", path, {}, query=DRY)
+    recorder.sample(f"{title} other name", "PUT", path, {**body, "metadata": {"name": "other"}})
+    recorder.sample(f"{title} empty", "PUT", path, {}, query=DRY)
     for field in ("spec", "status"):
-        recorder.send(f"{title} without {field}", "PUT", path, _without(body, field), query=DRY)
+        recorder.sample(f"{title} without {field}", "PUT", path, _without(body, field), query=DRY)
     if name == "scale":
         for replicas in (5, -1, "x", 2**31):
-            recorder.send(
+            recorder.sample(
                 f"{title} {replicas}", "PUT", path, {**body, "spec": {"replicas": replicas}}, query=DRY
             )
     identity = {"apiVersion": body.get("apiVersion"), "kind": body.get("kind")}
@@ -107,9 +107,11 @@ def _read_and_write(recorder: Recorder, kind: Kind, name: str) -> None:
             {"Content-Type": media_type},
             {"fieldManager": DEFAULT_MANAGER, "fieldValidation": "Strict"},
         )
-        recorder.send(f"{title} {media_type}", "PATCH", path, json.dumps(patch), headers=headers, query=query)
-    recorder.send(f"{title} deleted", "DELETE", path, query=DRY)
-    recorder.send(f"{title} created", "POST", path, body, query=DRY)
+        recorder.sample(
+            f"{title} {media_type}", "PATCH", path, json.dumps(patch), headers=headers, query=query
+        )
+    recorder.sample(f"{title} deleted", "DELETE", path, query=DRY)
+    recorder.sample(f"{title} created", "POST", path, body, query=DRY)
     wait_until_settled(recorder, kind, kind.name)
 
 
