@@ -141,7 +141,7 @@ async def test_deletion_gives_the_container_its_grace(node: SimNode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "asked", "told", "exit_code"),
+    ("image", "asked", "recorded", "exit_code"),
     [
         ("app:1", None, None, 143),
         ("quits:1", None, "SIGQUIT", 131),

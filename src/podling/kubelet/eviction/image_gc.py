@@ -110,7 +110,7 @@ class ImageCollector:
         try:
             await self._candidates(began, first=True)
         except RuntimeFailure as error:
-            logger.warning("the images that are here could not be listed: %s", error)
+            logger.warning("the node's images could not be listed: %s", error)
         while True:
             await clock.sleep(INTERVAL_SECONDS)
             try:

@@ -82,7 +82,7 @@ class Pending(Struct, frozen=True):
 
 
 def resize_refusal(pod: Pod, node: Node, others: Sequence[Occupant]) -> Pending | None:
-    """None if the pod may have what its spec wants, beside ``others``; else why not."""
+    """Return None if the resources of the spec fit beside ``others``, else the reason."""
     zero = parse("0")
     for name, amount in pod_requests(pod.spec).items():
         capacity = parse(node.status.allocatable[name]) if name in node.status.allocatable else zero
