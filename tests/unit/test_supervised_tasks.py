@@ -93,7 +93,7 @@ async def control_plane(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[No
 
 
 async def assert_works(node: SimNode, name: str) -> None:
-    """Everything that a cluster is for happens: pods are made, placed, run, probed and told of."""
+    """Everything that a cluster is for happens: pods are made, placed, run, probed and recorded in events."""
     client = node.client
     await client.create(deployment(name))
     await node.pass_time(60)

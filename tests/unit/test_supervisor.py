@@ -97,7 +97,7 @@ async def test_failures_are_logged_and_counted(caplog: pytest.LogCaptureFixture)
     assert isinstance(record.exc_info[1], OverflowError)
 
 
-async def test_trouble_is_shown_until_the_restart() -> None:
+async def test_failure_is_shown_until_restart() -> None:
     tasks = Supervisor()
     tasks.keep_running("compaction", Script(OSError(errno.ENOSPC, "No space left on device")))
     await clock.sleep(0)

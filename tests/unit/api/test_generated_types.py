@@ -13,7 +13,7 @@ from podling.machinery.encoding.codec import to_plain
 from tools import gen_api
 
 
-def test_what_is_on_disk_is_what_the_schema_says() -> None:
+def test_generated_files_match_schema() -> None:
     stale = [name for name, text in gen_api.build().items() if (gen_api.TARGET / name).read_text() != text]
     assert stale == [], "run tools/gen_api.py"
 
@@ -101,7 +101,7 @@ def test_lists_that_are_never_null_are_lists_without_omitempty() -> None:
         assert [facts[struct][field] for field in fields] == ["slice"] * len(fields), struct
 
 
-def test_what_holds_micro_times_is_known_however_deep() -> None:
+def test_types_holding_micro_times_are_found_at_any_depth() -> None:
     micro = gen_api.holding(f"{gen_api.META}.MicroTime", gen_api.load_schema())
     assert "io.k8s.api.coordination.v1.LeaseList" in micro
     assert "io.k8s.api.core.v1.Pod" not in micro

@@ -1,4 +1,4 @@
-"""What the doctor says about machines, by their facts alone."""
+"""Findings of ``podling doctor``, from the facts of a machine alone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_without_a_container_runtime_the_package_to_install_is_named() -> None:
     assert about("process runtime", report(replace(GOOD, conmon="")))
 
 
-def test_without_root_every_cause_is_told() -> None:
+def test_doctor_without_root_reports_every_cause() -> None:
     findings = report(replace(GOOD, root=False, conmon=""))
     assert about("user", findings)[0].advice == "sudo podling up"
     texts = [finding.text for finding in about("oci runtime", findings)]

@@ -1,4 +1,4 @@
-"""What ``podling run`` follows, shows and answers, told on pods made by hand."""
+"""Pods that ``podling run`` follows, its output and its exit code, with pods made by hand."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_warnings_are_shown_once_per_occurrence_even_before_the_pod() -> None:
     assert screen.lines == ["web Failed: no [WARNING]"] * 2 + ["web Failed: else [WARNING]"]
 
 
-def test_a_namesake_that_was_there_before_is_another_pod() -> None:
+def test_older_pod_of_same_name_is_another_pod() -> None:
     screen = Screen()
     follower = Follower([Wanted("default", name="web", uid="new")], screen)
     follower.see_event(warning("old trouble", of="old"))
@@ -179,13 +179,13 @@ def manifest(plain: dict[str, Any]) -> Manifest:
         ("Job", {"parallelism": 2}, 2),
     ],
 )
-def test_what_a_workload_brings_about(kind: str, spec: dict[str, Any], count: int) -> None:
+def test_workload_states_pods_to_follow(kind: str, spec: dict[str, Any], count: int) -> None:
     group = "batch/v1" if kind == "Job" else "apps/v1"
     spec = {**spec, "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}}
     applied = manifest({"apiVersion": group, "kind": kind, "metadata": {"name": "web"}, "spec": spec})
     assert wanted(applied, applied.obj) == Wanted("default", labels=(("app", "web"),), count=count)
 
 
-def test_what_makes_no_pods_is_not_followed() -> None:
+def test_object_without_pods_is_not_followed() -> None:
     applied = manifest({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}})
     assert wanted(applied, applied.obj) is None

@@ -1,4 +1,4 @@
-"""Manifests from files: several at once, lists taken apart, and mistakes told in one line."""
+"""Manifests from files: several at once, lists taken apart, and mistakes reported in one line."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_every_run_and_back_off_is_drawn() -> None:
     assert marks(lane, "end") == [("Error", 3), ("Error", 14)]
 
 
-def test_a_run_whose_end_is_told_after_the_next_start() -> None:
+def test_end_recorded_after_next_start_closes_first_run() -> None:
     lane = life(event(1, "Started"), event(5, "Started"), ended(5.1, 7, 1)).lanes[1]
     assert spans(lane) == [("running", 1, 5), ("running", 5, 60)]
     assert lane.spans[0].text == "Error, exit code 7"
@@ -165,7 +165,7 @@ MOMENTS = st.lists(
 
 
 @given(MOMENTS, st.booleans())
-def test_whatever_was_recorded_can_be_drawn(told: list[tuple[float, str, str]], over: bool) -> None:
+def test_any_recorded_moments_can_be_drawn(told: list[tuple[float, str, str]], over: bool) -> None:
     """Spans lie within the life and do not end before they begin; both drawings take them."""
     moments = [
         event(at, name, container)
@@ -180,7 +180,7 @@ def test_whatever_was_recorded_can_be_drawn(told: list[tuple[float, str, str]], 
     assert list(lines(drawn, 80))
 
 
-# Where moments come from.
+# Sources of moments.
 
 
 def api_event(
@@ -198,19 +198,19 @@ def api_event(
     return msgspec.convert(plain | more, Event)
 
 
-def test_an_events_name_tells_its_first_moment_exactly() -> None:
+def test_event_name_holds_exact_first_moment() -> None:
     nanoseconds = int(BORN.timestamp() * 1e9) + 250_000_000
     assert first_moment(api_event("Pulled", 0, name=f"web.{nanoseconds:x}")) == when(0.25)
     assert first_moment(api_event("Pulled", 0, name="web.custom")) == BORN
     assert first_moment(api_event("Pulled", 0, name="web.123")) == BORN
 
 
-def test_an_event_told_many_times_is_its_first_and_its_last() -> None:
+def test_repeated_event_counts_as_first_and_last_moment() -> None:
     found = told(None, [api_event("BackOff", 3, last=50, count=7)], None)
     assert [(each.moment.at, each.count) for each in found] == [(when(3), 1), (when(50), 7)]
 
 
-def test_the_nodes_record_goes_before_what_its_kubelet_told_in_events() -> None:
+def test_node_record_replaces_kubelet_events() -> None:
     record = (Beginning(pod="shop/web", uid="u", containers=("main",)), [event(4, "Started")])
     events = [api_event("Started", 4), api_event("Scheduled", 1, component="default-scheduler", path="")]
     assert [each.moment.name for each in told(None, events, record)] == ["Started", "Scheduled"]
@@ -237,7 +237,7 @@ def terminated(began: float, end: float, code: int) -> dict[str, Any]:
     return {"terminated": {"exitCode": code, "reason": "Error", **times}}
 
 
-def test_without_a_record_the_status_tells_two_runs_and_the_pause_between() -> None:
+def test_status_without_record_yields_two_runs_and_pause() -> None:
     running = {"running": {"startedAt": when(22).isoformat()}}
     pod = api_pod({"state": running, "lastState": terminated(10, 12, 1), "ready": True})
     moments = told(pod, [], None)
@@ -300,7 +300,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert all(len(line) <= max(width, 45) for line in shown)
 
 
-def test_the_legend_tells_what_is_there() -> None:
+def test_legend_lists_only_used_signs() -> None:
     shown = [click.unstyle(line) for line in lines(everything(), 200)]
     legend = next(line for line in shown if "waiting for a node" in line)
     assert all(text in legend for _, _, text in BLOCKS.values())
@@ -308,7 +308,7 @@ def test_the_legend_tells_what_is_there() -> None:
     assert "probe" not in legend
 
 
-def test_what_happened_is_told_in_order_and_bounded() -> None:
+def test_moments_are_listed_in_order_and_bounded() -> None:
     shown = [click.unstyle(line) for line in lines(everything(), 80)]
     assert shown[-1].strip() == "50.0s  main  Error: Error, exit code 137"
     many = life(*(event(second, "Started") for second in range(1, 59)))

@@ -226,7 +226,7 @@ def test_init_container_that_waits_for_a_name_without_cluster_dns() -> None:
     assert "MissingClusterDNS" not in ask(spec, status).text
 
 
-def test_troubles_of_several_containers_are_all_told() -> None:
+def test_failures_of_several_containers_are_all_reported() -> None:
     spec = {**BOUND, "containers": [{"name": "main"}, {"name": "other", "readinessProbe": PROBE}]}
     status = looping(ended(3))
     running = {"running": {"startedAt": EARLIER}}

@@ -34,7 +34,7 @@ def test_a_pod_that_fits_nowhere(message: str, advice: str) -> None:
     assert [source.name for source in answer.evidence] == ["PodScheduled"]
 
 
-def test_what_is_said_of_preemption_is_left_out_but_for_the_node_that_is_freed() -> None:
+def test_preemption_text_is_cut_except_nominated_node() -> None:
     message = (
         "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: nothing helps."
     )
@@ -54,7 +54,7 @@ def test_a_pod_that_may_not_be_placed_or_was_not_looked_at() -> None:
     assert "a scheduler that calls itself mine" in answer.advice
 
 
-def test_a_node_that_is_gone_or_in_trouble() -> None:
+def test_missing_or_unready_node_is_reported() -> None:
     assert ask(BOUND, node=None).reason == "NodeNotFound"
     answer = ask(BOUND, node="False")
     text = "Its node one has not been ready for some time: KubeletNotReady: no network."

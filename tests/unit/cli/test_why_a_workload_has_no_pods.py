@@ -61,7 +61,7 @@ def test_pods_that_may_not_be_created(message: str, advice: str) -> None:
     assert advice in answer.advice
 
 
-def test_a_refusal_that_was_overcome_is_no_trouble() -> None:
+def test_past_refusal_leaves_workload_healthy() -> None:
     pods = [(pod("web-1-a"), WELL), (pod("web-1-b"), WELL)]
     assert explain_workload(deployment(2), pods, [event("FailedCreate", "exceeded quota")]).healthy
 
@@ -74,7 +74,7 @@ def test_a_workload_that_is_held_back() -> None:
     assert (held.reason, '{"spec":{"suspend":false}}' in held.advice) == ("Suspended", True)
 
 
-def test_the_trouble_of_a_pod_is_the_workloads() -> None:
+def test_failing_pod_explains_workload() -> None:
     answer = explain_workload(deployment(2), [(pod("web-1-a"), WELL), (pod("web-1-b"), ILL)], [])
     assert (answer.area, answer.advice, answer.healthy) == ("crash", "Look.", False)
     assert answer.text == "Deployment web has 0 of 2 pods Ready. One that is not is web-1-b: It keeps ending."

@@ -1,4 +1,4 @@
-"""Which events become objects: repeats are counted, similar ones folded, floods refused."""
+"""The event correlator: repeats are counted, similar events aggregated, floods refused."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_flood_about_one_object_is_refused_until_its_allowance_refills() -> No
     decisions = [sink.tell(happening()) for _ in range(30)]
     assert sum(not isinstance(decision, Drop) for decision in decisions) == 25
     assert isinstance(sink.tell(happening(seconds=299)), Drop)
-    # A refused event still counts: the next one written tells of all of them.
+    # A refused event still counts: the next event written includes its count.
     assert isinstance(sink.tell(happening(seconds=301)), Update)
     assert sink.events == {"event-0": ("Back-off", 32)}
 

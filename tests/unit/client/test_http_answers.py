@@ -1,4 +1,4 @@
-"""What a client over HTTP makes of answers that a Kubernetes API server does not give every day.
+"""The HTTP client's handling of unusual responses: errors, retries, broken watches.
 
 A scripted server on a real socket: each request is noted and gets the next answer of the script.
 """
@@ -60,7 +60,7 @@ def answer(body: bytes = MAP, status: int = 200, **headers: str) -> web.Response
 BUSY = answer(b"", 429, Retry_After="0")
 
 
-async def test_a_server_that_says_when_to_come_back_is_asked_again() -> None:
+async def test_client_retries_after_retry_after_header() -> None:
     async with scripted(BUSY, answer(b"", 503, Retry_After="0"), answer()) as (url, script):
         client = HttpClient(url)
         held = await client.get(ConfigMap, "a", "default")
@@ -79,7 +79,7 @@ async def test_but_not_for_ever() -> None:
         assert len(script.requests) == RETRIES_MAX + 1
 
 
-async def test_a_server_that_does_not_say_when_is_not_asked_again() -> None:
+async def test_client_does_not_retry_without_retry_after() -> None:
     async with scripted(answer(b"", 503)) as (url, script):
         client = HttpClient(url)
         with pytest.raises(ApiError, match="currently unable to handle the request"):
@@ -92,7 +92,7 @@ async def test_a_server_that_does_not_say_when_is_not_asked_again() -> None:
     ("status", "reason"),
     [(404, "NotFound"), (409, "Conflict"), (502, "InternalError"), (504, "Timeout"), (418, "")],
 )
-async def test_what_is_no_status_is_told_by_its_code(status: int, reason: str) -> None:
+async def test_body_that_is_no_status_is_reported_by_code(status: int, reason: str) -> None:
     async with scripted(answer(b"<html>a proxy's page</html>", status)) as (url, _):
         client = HttpClient(url)
         with pytest.raises(ApiError) as refused:
@@ -129,7 +129,7 @@ async def watched(url: str) -> list[WatchEvent[ConfigMap]]:
         await client.close()
 
 
-async def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
+async def test_watch_requests_bookmarks_and_timeout() -> None:
     line = b'{"type":"ADDED","object":' + MAP + b"}\n"
     async with scripted(answer(line + b"\n" + line)) as (url, script):
         assert len(await watched(url)) == 2, "empty lines mean nothing"
@@ -147,7 +147,7 @@ async def test_an_error_event_ends_the_watch_with_its_status() -> None:
         assert is_expired(gone.value)
 
 
-async def test_who_we_are_is_said_in_every_request(tmp_path: Path) -> None:
+async def test_every_request_carries_credentials(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("from a file\n")
     async with scripted(answer()) as (url, script):
         for connection in (
@@ -164,7 +164,7 @@ async def test_who_we_are_is_said_in_every_request(tmp_path: Path) -> None:
         assert script.requests[3].headers.getall("Impersonate-Group") == ["a", "b"]
 
 
-async def test_nobody_there_is_unreachable() -> None:
+async def test_closed_port_raises_unreachable() -> None:
     async with scripted(answer()) as (url, _):
         pass
     client = HttpClient(url)

@@ -1,4 +1,4 @@
-"""An informer beside a real API server: what it holds, what handlers see, and what survives trouble."""
+"""An informer and a real API server: its store, handlers' notifications, and recovery from failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def running(informer: Informer[Any]) -> AsyncIterator[None]:
 
 
 class Diary:
-    """What an informer's handlers were told."""
+    """Records the notifications of an informer's handlers."""
 
     def __init__(self, informer: Informer[ConfigMap]) -> None:
         self.lines: list[str] = []
@@ -87,7 +87,7 @@ async def test_indexes_follow_the_objects(cluster: ControlPlane) -> None:
         assert len(informer.by_index("first", "c")) == 1
 
 
-async def test_a_handler_that_comes_late_is_told_what_is_held(cluster: ControlPlane) -> None:
+async def test_late_handler_receives_held_objects(cluster: ControlPlane) -> None:
     informer = Informer(cluster.client, ConfigMap, "default")
     async with running(informer):
         await cluster.client.create(config_map("one"))
@@ -95,7 +95,7 @@ async def test_a_handler_that_comes_late_is_told_what_is_held(cluster: ControlPl
         assert Diary(informer).lines == ["add one"]
 
 
-async def test_a_handler_that_fails_stops_nobody(cluster: ControlPlane) -> None:
+async def test_failing_handler_does_not_stop_others(cluster: ControlPlane) -> None:
     informer = Informer(cluster.client, ConfigMap, "default")
     informer.add_handler(on_add=lambda obj: 1 / 0)
     diary = Diary(informer)
@@ -151,7 +151,7 @@ async def test_after_a_cut_it_resumes_and_misses_nothing(cluster: ControlPlane) 
         assert diary.lines == ["add a", "add b", "add c"]
 
 
-async def test_after_a_compaction_it_lists_again_and_tells_the_difference(cluster: ControlPlane) -> None:
+async def test_informer_relists_after_compaction_and_reports_difference(cluster: ControlPlane) -> None:
     client: Any = Cut(cluster.client)
     informer = Informer[ConfigMap](client, ConfigMap, "default")
     diary = Diary(informer)

@@ -1,4 +1,4 @@
-"""Which request an informer makes next, as a table, and that no failure can make it a busy loop."""
+"""The informer's next request as a table; no sequence of failures makes it a busy loop."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from podling.client.list_and_watch import (
         ),
     ],
 )
-def test_what_comes_next(state: State, outcome: Outcome, then: State) -> None:
+def test_state_and_outcome_decide_next_state(state: State, outcome: Outcome, then: State) -> None:
     assert step(state, outcome) == then
 
 
@@ -54,7 +54,7 @@ def test_the_wait_doubles_to_a_ceiling(failures: int, seconds: float) -> None:
 
 @given(st.lists(st.sampled_from(["list fails", "watch empty", "watch fails", "expired"]), min_size=1))
 def test_without_progress_every_second_request_waits_longer(history: list[str]) -> None:
-    """Whatever goes wrong, in whatever order: at most the list after which a watch failed is free."""
+    """In any sequence of failures, at most the list after a failed watch starts without delay."""
     state: State = NeedList()
     failures = [0]
     for what in history:

@@ -1,4 +1,4 @@
-"""Which server, and as whom: what kubeconfig files mean, and what is refused by name."""
+"""Kubeconfig files: the server and the credentials that they select, and unsupported settings."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_of_several_files_the_first_to_name_a_thing_wins(
         ({}, "broken", 'cluster "missing" does not exist'),
     ],
 )
-def test_what_cannot_be_done_is_named(
+def test_unsupported_credentials_are_named(
     tmp_path: Path, user: dict[str, Any], context: str, message: str
 ) -> None:
     file = write(tmp_path / "config", document(**user))

@@ -1,4 +1,4 @@
-"""What a component asks of the API server is counted as its own client would, wherever it runs."""
+"""Metrics of a component's requests to the API server."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ KEY = Key("default", "web")
 
 
 class Scripted:
-    """A reconciler that ends its runs as told, and notes when each began."""
+    """A reconciler whose runs end as scripted, and that records the start of each."""
 
     def __init__(self, *outcomes: Action | Exception) -> None:
         self._outcomes = list(outcomes)
@@ -70,7 +70,7 @@ def conflict() -> errors.ApiError:
         ),
     ],
 )
-def test_what_follows_a_run(outcomes: list[Action | Exception], starts: list[float]) -> None:
+def test_outcome_of_run_decides_next_start(outcomes: list[Action | Exception], starts: list[float]) -> None:
     assert run(starts_within(200, *outcomes)) == pytest.approx(starts)
 
 

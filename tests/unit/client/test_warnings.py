@@ -24,7 +24,7 @@ from tests.unit.client.test_http_answers import MAP, answer, scripted
         ("", []),
     ],
 )
-def test_warning_header(value: str, texts: list[str]) -> None:
+def test_warning_header_is_parsed(value: str, texts: list[str]) -> None:
     assert parse_warnings([value]) == texts
 
 

@@ -1,4 +1,4 @@
-"""The work queue's laws, told as short stories and then held against random histories."""
+"""The work queue's invariants, in single cases and over random histories."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_closing_wakes_every_waiting_worker() -> None:
 
 
 class Ask(NamedTuple):
-    """At ``at`` somebody wants a run of ``key`` in ``delay`` seconds (0: now)."""
+    """A request at ``at`` for a run of ``key`` in ``delay`` seconds (0: now)."""
 
     at: int
     key: str
@@ -157,7 +157,7 @@ asks = st.lists(st.builds(Ask, st.integers(0, 30), st.sampled_from("abc"), st.in
 
 
 async def play(history: list[Ask], workers: int, seconds: int) -> list[Run]:
-    """Put the asks to a queue in time, with ``workers`` whose every run takes ``seconds``."""
+    """Add the requests to a queue in time, with ``workers`` whose every run takes ``seconds``."""
     queue: WorkQueue[str] = WorkQueue()
     runs: list[Run] = []
 
@@ -190,7 +190,7 @@ def test_laws_hold_for_every_history(history: list[Ask], workers: int, seconds: 
         wanted = [ask for ask in history if ask.key == key]
         # No two runs of one key overlap.
         assert all(earlier.end <= later.start for earlier, later in pairwise(mine))
-        # Nothing is forgotten: after every ask's time a run begins.
+        # Nothing is lost: after the time of every request a run begins.
         assert all(any(r.start >= ask.at for r in mine) for ask in wanted)
         # Nothing is invented, and nothing comes before its time.
         assert len(mine) <= len(wanted)

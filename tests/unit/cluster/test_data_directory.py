@@ -59,9 +59,7 @@ def test_cluster_that_could_not_record_itself_is_known_by_its_command_line(tmp_p
             directory.locked().__enter__()
 
 
-def test_asking_who_runs_never_takes_the_lock_from_a_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lookup_of_running_process_never_takes_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = DataDirectory(tmp_path)
     directory.create()
     with directory.locked():

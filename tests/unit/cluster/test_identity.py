@@ -1,4 +1,4 @@
-"""Whether an identity belongs to the directory that it is found in."""
+"""The check that an identity belongs to the directory that holds it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def place(path: str, device: int, inode: int) -> Place:
         (place("/a", 2, 11), Standing.COPIED),
     ],
 )
-def test_standing(here: Place, expected: Standing) -> None:
+def test_place_decides_standing_of_identity(here: Place, expected: Standing) -> None:
     assert standing(Identity(id="x", place=place("/a", 1, 10)), here) is expected
 
 

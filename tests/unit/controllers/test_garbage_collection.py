@@ -1,4 +1,4 @@
-"""What belongs to something that is gone goes too: in the background, before its owner, or not at all."""
+"""Garbage collection of dependents: background, foreground and orphan propagation."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def test_in_the_foreground_dependents_of_dependents_go_first_too(cluster: 
     assert await left(cluster) == []
 
 
-async def test_a_dependent_that_does_not_block_holds_nobody_up(cluster: ControlPlane) -> None:
+async def test_non_blocking_dependent_does_not_delay_owner(cluster: ControlPlane) -> None:
     owner = await make(cluster, "owner")
     await make(cluster, "child", owner, block=False, finalizers=("example.com/hold",))
     await cluster.client.delete(ConfigMap, "owner", "default", propagation="Foreground")
@@ -195,7 +195,7 @@ async def test_an_owner_of_an_unknown_kind_is_left_to_others(cluster: ControlPla
     assert await left(cluster) == ["child"]
 
 
-async def test_what_was_orphaned_while_nobody_watched_is_found_at_the_start(cluster: ControlPlane) -> None:
+async def test_orphan_made_before_start_is_deleted_at_start(cluster: ControlPlane) -> None:
     gone = OwnerReference(api_version="v1", kind="ConfigMap", name="gone", uid="u1")
     metadata = ObjectMeta(name="late", namespace="kube-public", owner_references=(gone,))
     await cluster.client.create(ConfigMap(metadata=metadata))
@@ -216,7 +216,7 @@ async def test_what_was_orphaned_while_nobody_watched_is_found_at_the_start(clus
         (["DANGLING"], ("foregroundDeletion",), True, Delete("Foreground")),
     ],
 )
-async def test_what_is_done_for_owners_that_stand_like_this(
+async def test_standing_of_owners_decides_judgement(
     standings: list[str], finalizers: tuple[str, ...], has_dependents: bool, judgement: Judgement
 ) -> None:
     owners = Owners()

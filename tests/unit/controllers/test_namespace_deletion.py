@@ -32,7 +32,7 @@ async def condition(cluster: ControlPlane, type_: str) -> NamespaceCondition:
 
 
 async def hold(cluster: ControlPlane) -> None:
-    """Put something into the namespace that somebody else's finalizer holds."""
+    """Create an object in the namespace that a foreign finalizer holds."""
     held = ObjectMeta(name="held", namespace="team", finalizers=("example.com/hold",))
     await cluster.client.create(ConfigMap(metadata=held))
 
@@ -131,7 +131,7 @@ def test_services_count_as_content() -> None:
     assert Pod not in [resource.type for resource in others]
 
 
-async def test_it_waits_while_nobody_knows_what_another_server_keeps_in_it(cluster: ControlPlane) -> None:
+async def test_namespace_waits_while_aggregated_server_is_unreachable(cluster: ControlPlane) -> None:
     spec = APIServiceSpec(
         group="metrics.example.com",
         version="v1",

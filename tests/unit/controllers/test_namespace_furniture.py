@@ -1,4 +1,4 @@
-"""What every namespace has: a default service account and the cluster's root certificate."""
+"""Objects of every namespace: the default service account and the cluster's root certificate."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_a_changed_certificate_is_put_right(cluster: ControlPlane) -> None
 async def test_a_namespace_that_goes_away_gets_nothing(
     cluster: ControlPlane, manager: ControllerManager
 ) -> None:
-    """Nobody empties namespaces here: it stays Terminating, and its account is not made again."""
+    """No namespace controller runs: the namespace stays Terminating, and its account is not made again."""
     await cluster.client.create(Namespace(metadata=ObjectMeta(name="team")))
     await cluster.advance(seconds=1)
     await cluster.client.delete(Namespace, "team")

@@ -60,7 +60,7 @@ async def test_a_silent_node_becomes_unknown_then_unreachable(cluster: ControlPl
 
 
 async def test_old_labels_follow_operating_system_and_architecture(cluster: ControlPlane) -> None:
-    """A node that somebody registers by hand is found by selectors of older manifests, too."""
+    """A node registered by hand matches selectors of older manifests, too."""
     await add_node(cluster.client, "n1")
     labels = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "plan9", "kubernetes.io/arch": "arm64"}
     await cluster.client.patch(Node, "n1", {"metadata": {"labels": {**labels, "mine": "stays"}}})
@@ -175,7 +175,7 @@ async def test_nodes_of_a_zone_are_tainted_one_in_ten_seconds(cluster: ControlPl
     assert counts == [0, 1, 2, 3, 4]
 
 
-async def test_nodes_that_come_and_go_are_told_of(cluster: ControlPlane) -> None:
+async def test_events_record_registered_and_removed_nodes(cluster: ControlPlane) -> None:
     await add_node(cluster.client, "n1")
     await cluster.advance(seconds=10)
     await cluster.client.delete(Node, "n1")

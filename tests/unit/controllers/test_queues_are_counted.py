@@ -1,4 +1,4 @@
-"""What monitors read of the controllers' queues: how much waits, for how long, and how long work takes."""
+"""Metrics of the controllers' work queues: depth, waiting time and duration of work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Slow(Controller):
         return AwaitChange()
 
 
-async def test_what_waits_and_what_is_worked_on(cluster: ControlPlane) -> None:
+async def test_queue_metrics_show_waiting_and_running_keys(cluster: ControlPlane) -> None:
     async with running(cluster.client, Slow) as manager:
 
         def read(name: str) -> float:

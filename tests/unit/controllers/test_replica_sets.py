@@ -106,7 +106,7 @@ async def test_terminating_and_evicted_pods_are_not_counted(cluster: ControlPlan
 
 
 @pytest.mark.usefixtures("manager")
-async def test_what_is_lost_is_replaced_and_what_is_too_much_goes(cluster: ControlPlane) -> None:
+async def test_lost_pods_are_replaced_and_surplus_pods_deleted(cluster: ControlPlane) -> None:
     await cluster.client.create(replica_set())
     await cluster.advance(seconds=1)
     lost = (await pods(cluster))[0].metadata.name or ""
@@ -163,7 +163,7 @@ async def test_ready_pods_count_as_available_after_their_probation(cluster: Cont
 
 
 @pytest.mark.usefixtures("manager")
-async def test_what_cannot_be_made_is_told_and_tried_again(cluster: ControlPlane) -> None:
+async def test_failed_creation_is_reported_and_retried(cluster: ControlPlane) -> None:
     wanted = replica_set(500)
     template = structs.replace(
         wanted.spec.template, spec=structs.replace(wanted.spec.template.spec, priority_class_name="urgent")
@@ -228,7 +228,7 @@ GOOD = candidate("good")
         pytest.param(candidate("bad", age=10), id="younger"),
     ],
 )
-def test_which_pod_is_given_up_first(first: Pod) -> None:
+def test_removal_order_puts_worse_pod_first(first: Pod) -> None:
     assert removal_order([GOOD, first], [], EPOCH) == [first, GOOD]
     assert removal_order([first, GOOD], [], EPOCH) == [first, GOOD]
 

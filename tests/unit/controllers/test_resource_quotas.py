@@ -1,4 +1,4 @@
-"""What a quota says is used follows what is there."""
+"""The usage in a ResourceQuota's status follows the objects of its namespace."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.support.control_loops import pod, running, set_phase
         ("count/deployments.apps", Deployment),
     ],
 )
-def test_what_a_limit_counts(name: str, kind: type) -> None:
+def test_object_count_limit_names_its_resource(name: str, kind: type) -> None:
     assert counted_resource(name) is resource_of(kind)
 
 

@@ -30,7 +30,7 @@ ALL = set(NAMES)
         ("*,-token-cleaner-controller", ALL),
     ],
 )
-def test_selection(text: str, expected: set[str]) -> None:
+def test_controllers_flag_selects_controllers(text: str, expected: set[str]) -> None:
     assert set(enabled_names(text)) == expected
     assert problems(entries_of(text)) == []
 

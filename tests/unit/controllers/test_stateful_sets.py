@@ -192,7 +192,7 @@ async def test_several_may_be_updated_at_once(cluster: ControlPlane) -> None:
     assert set((await pods(cluster)).values()) == {"db:2"}
 
 
-async def test_on_delete_waits_for_somebody_to_delete(cluster: ControlPlane) -> None:
+async def test_on_delete_strategy_waits_for_deletion(cluster: ControlPlane) -> None:
     await start(cluster, stateful_set(2, update_strategy=StatefulSetUpdateStrategy(type="OnDelete")))
     await settle(cluster)
     await use(cluster, "db:2")

@@ -86,7 +86,7 @@ async def test_a_taint_taken_back_in_time_cancels_the_eviction(cluster: ControlP
     assert await leaving(cluster) == []
 
 
-async def test_a_second_taint_that_is_not_tolerated_ends_the_patience(cluster: ControlPlane) -> None:
+async def test_second_untolerated_taint_evicts_at_once(cluster: ControlPlane) -> None:
     await add_pod(cluster, "patient", 300)
     await taint(cluster, TAINT)
     await cluster.advance(seconds=100)
@@ -115,7 +115,7 @@ async def test_a_toleration_added_in_time_saves_the_pod(cluster: ControlPlane) -
 
 
 @pytest.mark.parametrize("key", ["full", "node.kubernetes.io/unschedulable"])
-async def test_no_schedule_taints_evict_nobody(cluster: ControlPlane, key: str) -> None:
+async def test_no_schedule_taints_evict_no_pods(cluster: ControlPlane, key: str) -> None:
     """The second one is that of a cordoned node."""
     await add_pod(cluster, "stranger")
     await taint(cluster, {"key": key, "effect": "NoSchedule"})

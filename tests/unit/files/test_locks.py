@@ -1,4 +1,4 @@
-"""Who holds the lock of a file."""
+"""The holder of a file's lock."""
 
 from __future__ import annotations
 

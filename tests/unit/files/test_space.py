@@ -1,4 +1,4 @@
-"""Room on a file system, with the part that stays free for the node."""
+"""Free space of a file system, without the part reserved for the node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from podling.files.space import Space, check_room, room
 
 
-def test_room_leaves_a_reserve(tmp_path: Path) -> None:
+def test_free_space_excludes_reserve(tmp_path: Path) -> None:
     found = os.statvfs(tmp_path)
     size, _ = room(tmp_path)
     reserve = min(found.f_blocks * found.f_frsize // 20, 1 << 30)

@@ -33,7 +33,7 @@ def descend(top: Path, depth: int, name: str = "d", leaf: bytes = b"") -> None:
 
 @pytest.fixture
 def tree() -> Iterator[Path]:
-    """A directory in memory that is removed whatever a test made of it."""
+    """A directory in memory that is removed after the test in any state."""
     parent = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     (parent / "tree").mkdir()
     yield parent / "tree"

@@ -85,7 +85,7 @@ def test_schedules_follow_their_time_zone(schedule: str, zone: str, after: str, 
         ("TZ=Mars * * * * *", "provided bad location Mars: unknown time zone Mars"),
     ],
 )
-def test_what_is_no_schedule(schedule: str, message: str) -> None:
+def test_invalid_schedule_is_refused_with_message(schedule: str, message: str) -> None:
     with pytest.raises(ScheduleError) as caught:
         parse(schedule)
     assert str(caught.value) == message
@@ -94,7 +94,7 @@ def test_what_is_no_schedule(schedule: str, message: str) -> None:
 @pytest.mark.parametrize(
     "schedule", ["@every 1h30m", "@every .5h", "@every -5s", "1,,2 * * * ?", "+5 * * * *"]
 )
-def test_what_is_one_all_the_same(schedule: str) -> None:
+def test_unusual_schedule_is_accepted(schedule: str) -> None:
     parse(schedule)
 
 

@@ -26,7 +26,7 @@ from podling.runtime.signals import signal_number
         ("", False),
     ],
 )
-def test_numbers(text: str, number: bool) -> None:
+def test_text_is_recognised_as_number(text: str, number: bool) -> None:
     assert is_number(text) == number
 
 

@@ -54,7 +54,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize(("error", "code", "reason", "message"), MESSAGES)
-def test_errors(error: ApiError, code: int, reason: str, message: str) -> None:
+def test_errors_have_code_reason_and_message(error: ApiError, code: int, reason: str, message: str) -> None:
     assert (error.code, error.reason, str(error)) == (code, reason, message)
     assert error.status.status == "Failure"
 
@@ -68,7 +68,7 @@ def test_a_path_is_made_once_however_often_it_is_named() -> None:
 
 
 def test_the_paths_that_are_remembered_are_bounded() -> None:
-    """Positions and keys come from users: whatever they send, a path keeps only so many."""
+    """Positions and keys come from users, so a path keeps a limited number of them."""
     ports = Path("ports")
     texts = [str(ports.index(position)) for position in range(2 * fields.MAX_KEPT_STEPS)]
     assert texts == [f"ports[{position}]" for position in range(2 * fields.MAX_KEPT_STEPS)]
@@ -94,7 +94,7 @@ def test_an_invalid_object_has_a_cause_for_each_field() -> None:
     ]
 
 
-def test_the_same_error_twice_is_told_once() -> None:
+def test_repeated_field_error_is_reported_once() -> None:
     wrong = fields.required(Path("a"))
     assert str(errors.invalid("Scale", "autoscaling", "x", [wrong, wrong])) == (
         'Scale.autoscaling "x" is invalid: a: Required value'
@@ -124,7 +124,7 @@ FIELD_ERRORS = [
 
 
 @pytest.mark.parametrize(("error", "text"), FIELD_ERRORS)
-def test_field_errors(error: fields.FieldError, text: str) -> None:
+def test_field_error_has_text(error: fields.FieldError, text: str) -> None:
     assert str(error) == text
 
 
@@ -133,7 +133,7 @@ def test_a_path_of_nothing_is_nil() -> None:
     assert Path("a").child("b", "c") == Path("a.b.c")
 
 
-def test_what_kind_of_error_it_was() -> None:
+def test_error_predicates_recognise_reasons() -> None:
     assert errors.is_not_found(errors.not_found("pods", "", "a"))
     assert errors.is_conflict(errors.conflict("pods", "", "a"))
     assert not errors.is_conflict(errors.already_exists("pods", "", "a"))

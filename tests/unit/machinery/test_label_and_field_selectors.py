@@ -26,12 +26,12 @@ NOT_SELECTED = [
 
 
 @pytest.mark.parametrize("text", SELECTED)
-def test_selected(text: str) -> None:
+def test_selector_matches_labels(text: str) -> None:
     assert parse_label_selector(text).matches(LABELS)
 
 
 @pytest.mark.parametrize("text", NOT_SELECTED)
-def test_not_selected(text: str) -> None:
+def test_selector_does_not_match_labels(text: str) -> None:
     assert not parse_label_selector(text).matches(LABELS)
 
 
@@ -116,7 +116,7 @@ def test_node_affinity_compares_numbers() -> None:
     assert selectors.from_node_selector_requirements((more,)).matches(LABELS)
 
 
-def test_field_selectors() -> None:
+def test_field_selector_matches_fields() -> None:
     selector = parse_field_selector("metadata.name=web,status.phase!=Failed,spec.nodeName==")
     assert selector.matches({"metadata.name": "web", "status.phase": "Running", "spec.nodeName": ""})
     assert selector.matches({"metadata.name": "web"})

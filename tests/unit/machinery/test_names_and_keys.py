@@ -1,4 +1,4 @@
-"""What names may look like: every rule by an accepted and a refused value."""
+"""Rules for names and keys: accepted and refused values of each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ACCEPTED: list[tuple[Check, list[str]]] = [
 
 
 @pytest.mark.parametrize(("check", "values"), ACCEPTED)
-def test_accepted(check: Check, values: list[str]) -> None:
+def test_valid_names_are_accepted(check: Check, values: list[str]) -> None:
     assert {value: check(value) for value in values} == {value: [] for value in values}
 
 
@@ -95,7 +95,7 @@ def test_refused_in_kubernetes_words(check: Check, value: str, error: str) -> No
     assert check(value) == [error]
 
 
-def test_all_that_is_wrong_is_told() -> None:
+def test_qualified_name_reports_all_errors() -> None:
     assert names.qualified_name_errors("/") == [
         "prefix part must be non-empty",
         "name part must be non-empty",

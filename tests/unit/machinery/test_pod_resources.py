@@ -1,4 +1,4 @@
-"""What a pod needs, and the class of service that follows from it."""
+"""A pod's effective requests and limits, and its quality of service class."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def cpu(amount: int, policy: str = "") -> str:
         ),
     ],
 )
-def test_effective_requests(why: str, text: str, expected: str) -> None:
+def test_effective_requests_cover_all_containers(why: str, text: str, expected: str) -> None:
     assert str(pod_requests(spec(text))["cpu"]) == expected
 
 
@@ -106,7 +106,7 @@ def test_effective_requests(why: str, text: str, expected: str) -> None:
         ),
     ],
 )
-def test_effective_limits(text: str, expected: str) -> None:
+def test_effective_limits_cover_all_containers(text: str, expected: str) -> None:
     assert str(pod_limits(spec(text))["cpu"]) == expected
 
 
@@ -125,12 +125,12 @@ def test_overhead_adds_no_limit_where_there_is_none() -> None:
         ("metadata: {annotations: {kubernetes.io/config.mirror: x}}", True),
     ],
 )
-def test_critical_pods(text: str, critical: bool) -> None:
+def test_priority_decides_critical_pods(text: str, critical: bool) -> None:
     assert is_critical(codec.from_plain(yaml.safe_load(text), Pod)) is critical
 
 
 @pytest.mark.parametrize(
     ("phase", "terminal"), [("Pending", False), ("Running", False), ("Succeeded", True), ("Failed", True)]
 )
-def test_terminal_phases(phase: str, terminal: bool) -> None:
+def test_terminal_phases_are_recognised(phase: str, terminal: bool) -> None:
     assert is_terminal(codec.from_plain({"status": {"phase": phase}}, Pod)) is terminal

@@ -1,4 +1,4 @@
-"""Quantities: one text for each amount, no rounding but of what nobody can see."""
+"""Quantities: one text for each amount; only parts of a billionth are rounded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CANONICAL = {
 
 
 @pytest.mark.parametrize(("text", "wanted"), CANONICAL.items())
-def test_canonical_text(text: str, wanted: str) -> None:
+def test_quantity_has_canonical_text(text: str, wanted: str) -> None:
     assert canonical(text) == wanted
 
 
@@ -47,7 +47,7 @@ def test_whole_values_are_rounded_away_from_zero(text: str, units: int, thousand
     assert quantity.milli_value(text) == thousandths
 
 
-def test_amounts_compare_whatever_their_format() -> None:
+def test_amounts_of_different_formats_compare() -> None:
     assert parse("1Ki") == parse("1024") == parse("1.024k")
     assert hash(parse("1Ki")) == hash(parse("1024"))
     assert parse("999m") < parse("1") <= parse("1000m") < parse("1Ki")
@@ -86,7 +86,7 @@ def test_the_canonical_text_is_a_fixed_point(nano: int, shape: Format) -> None:
 
 
 def test_a_binary_amount_without_a_binary_suffix_is_read_as_a_decimal_one() -> None:
-    # As in Go: the text does not tell any more that 125000 was meant to be binary.
+    # As in Go: the text no longer shows that 125000 was meant to be binary.
     assert str(Quantity(125_000 * quantity.NANO, Format.BINARY_SI)) == "125000"
     assert canonical("125000") == "125k"
 

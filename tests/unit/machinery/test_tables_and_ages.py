@@ -31,7 +31,7 @@ def test_fractions_of_seconds_are_cut() -> None:
     assert tables.human_duration(timedelta(seconds=-1.9)) == "0s"
 
 
-def test_what_never_happened_has_no_age() -> None:
+def test_missing_timestamp_has_unknown_age() -> None:
     assert tables.translate_timestamp_since(None, NOW) == "<unknown>"
 
 
@@ -49,7 +49,7 @@ def test_a_kind_without_columns_of_its_own_shows_name_and_age() -> None:
     ]
 
 
-def test_include_object() -> None:
+def test_include_object_is_checked() -> None:
     assert tables.check_include_object("") == "Metadata"
     assert tables.check_include_object("None") == "None"
     with pytest.raises(ApiError, match=r"^Unable to convert to Table as requested: includeObject: Inv"):

@@ -1,4 +1,4 @@
-"""Which taints a toleration puts up with."""
+"""Taints that a toleration tolerates."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ SLOW = Taint(key="slow", value="disk", effect="NoExecute")
         (Toleration(), False),
     ],
 )
-def test_what_a_toleration_puts_up_with(toleration: Toleration, tolerated: bool) -> None:
+def test_toleration_matches_key_value_and_effect(toleration: Toleration, tolerated: bool) -> None:
     assert tolerates(toleration, SLOW) is tolerated

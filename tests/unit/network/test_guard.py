@@ -13,7 +13,7 @@ def test_hardware_address_follows_from_ip_address() -> None:
     assert hardware_address(IPv4Address("10.88.0.2")).hex(":") == "0a:58:0a:58:00:02"
 
 
-def test_port_names_fit_and_tell_clusters_and_addresses_apart() -> None:
+def test_port_names_fit_and_differ_by_cluster_and_address() -> None:
     names = {port_name(cluster, address) for cluster in ("one", "two") for address in SUBNET.hosts()}
     assert len(names) == 2 * 254
     assert max(map(len, names)) <= 15

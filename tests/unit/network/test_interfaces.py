@@ -1,4 +1,4 @@
-"""Interfaces of the machine, as the kernel tells them."""
+"""Interfaces of the machine, as the kernel lists them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_a_subnet_apart_from_what_is_taken(taken: list[str], chosen: str) -> Non
     assert str(choose_subnet(POOL, 24, [IPv4Network(network) for network in taken])) == chosen
 
 
-def test_a_pool_that_is_full_or_someone_elses() -> None:
+def test_full_or_foreign_pool_is_refused() -> None:
     with pytest.raises(RuntimeFailure, match=r"no free /24 is left in the pod network 10\.88\.0\.0/16"):
         choose_subnet(POOL, 24, [IPv4Network("10.0.0.0/8")])
 

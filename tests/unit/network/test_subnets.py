@@ -24,7 +24,7 @@ def test_subnets_of_other_nodes_are_reserved(tmp_path: Path) -> None:
     assert reserved_by_others("third", directory) == [FIRST]
 
 
-def test_what_a_vanished_node_left_reserves_nothing(tmp_path: Path) -> None:
+def test_reservation_of_vanished_node_is_ignored(tmp_path: Path) -> None:
     directory = tmp_path / "subnets"
     reserve("gone", FIRST, tmp_path / "state", directory)
     (directory / "damaged").write_bytes(b"10.88.0")

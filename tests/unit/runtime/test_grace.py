@@ -1,4 +1,4 @@
-"""How long containers get to end, by what is written on them."""
+"""Grace periods of containers, from their annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a monitor writes is what the kubelet reads: output survives being a log."""
+"""The kubelet reads from a monitor's log the output that the container wrote."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read(log: bytes, stream: str) -> bytes:
 
 @given(writes)
 def test_each_stream_comes_back_whole(written: list[tuple[str, bytes]]) -> None:
-    """In whatever pieces it was written; a last line without an end gets one."""
+    """Any split into writes yields the same lines; an unfinished last line is completed."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "0.log"
         log = Log(str(path))

@@ -115,7 +115,7 @@ async def test_a_container_does_not_go_on_without_its_monitor(home: Home) -> Non
     os.close(process)
 
 
-async def test_a_monitor_that_died_while_nobody_looked_is_noticed(home: Home) -> None:
+async def test_monitor_killed_before_restart_is_noticed(home: Home) -> None:
     container_id = await home.run("exec sleep 3600")
     monitor = home.monitor(container_id)
     await home.runtime.close()
@@ -154,7 +154,7 @@ async def test_nothing_outlives_a_restart_of_the_machine(home: Home) -> None:
     assert [listed.ready for listed in await home.runtime.list_sandboxes()] == [False]
 
 
-async def test_what_is_half_made_is_cleared_away(home: Home) -> None:
+async def test_half_made_container_is_removed_at_start(home: Home) -> None:
     leftover = home.path / "state" / "containers" / "half"
     leftover.mkdir()
     (leftover / "launch.json").write_text("{}")

@@ -1,4 +1,4 @@
-"""How a container becomes a host process: what it gets, what is refused, what it is told it lacks."""
+"""Plans that turn a container into a host process: environment, refusals and warnings."""
 
 from __future__ import annotations
 
@@ -131,13 +131,13 @@ USERS = {"www": (33, 33), "me": (1000, 1000)}
         (Security(group=5), ANYBODY, None),
     ],
 )
-def test_whom_a_process_runs_as(
+def test_security_context_decides_identity(
     security: Security, ours: Identity, expected: tuple[int, int, list[int]] | None
 ) -> None:
     assert plan.identity(spec(security=security), Defaults(), ours, USERS) == expected
 
 
-def test_becoming_somebody_else_needs_root() -> None:
+def test_changing_user_needs_root() -> None:
     with pytest.raises(RuntimeFailure, match="runs as user 0, but the process runtime runs as user 1000"):
         plan.identity(spec(security=Security(user="0")), Defaults(), ANYBODY, USERS)
     with pytest.raises(RuntimeFailure, match='user "ghost", whom this machine does not know'):
@@ -166,7 +166,7 @@ def test_becoming_somebody_else_needs_root() -> None:
         ),
     ],
 )
-def test_what_a_container_does_not_get_is_said(changes: dict[str, Any], warning: str) -> None:
+def test_unsupported_container_fields_are_warned_of(changes: dict[str, Any], warning: str) -> None:
     assert plan.container_warnings(spec(**changes), ANYBODY) == (warning,)
 
 
@@ -176,7 +176,7 @@ def test_a_plain_container_lacks_nothing() -> None:
     assert plan.container_warnings(spec(mounts=(token,), resources=every_day), ANYBODY) == ()
 
 
-def test_what_a_pod_does_not_get_is_said() -> None:
+def test_unsupported_sandbox_fields_are_warned_of() -> None:
     plain = SandboxSpec(pod_uid="u", pod_name="p", pod_namespace="n", log_directory=Path("/l"))
     same = PortMapping(container_port=80, host_port=80)
     other = PortMapping(container_port=80, host_port=8080)

@@ -1,4 +1,4 @@
-"""What the process runtime reads back from its directory, and from the machine."""
+"""State that the process runtime reads from its directory and from the machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_records_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "{", '{"code": "zero", "at": 1}'])
-def test_what_cannot_be_read_is_not_there(tmp_path: Path, content: str | None) -> None:
+def test_unreadable_record_counts_as_missing(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "exit.json"
     if content is not None:
         path.write_text(content)

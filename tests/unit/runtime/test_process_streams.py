@@ -71,7 +71,7 @@ class Reader:
 
 
 class Typist:
-    """Input as somebody types it, when told to."""
+    """Input that a test types piece by piece."""
 
     def __init__(self) -> None:
         self._typed: asyncio.Queue[bytes | None] = asyncio.Queue()

@@ -36,6 +36,6 @@ def test_real_time_signals_count_from_their_edges(name: str, number: int) -> Non
 
 
 @pytest.mark.parametrize("name", ["", "SIGNONE", "0", "65", "SIGRTMIN-1", "RTMAX+1", "SIG_DFL", "-9"])
-def test_what_is_no_signal_is_refused(name: str) -> None:
+def test_unknown_signal_is_refused(name: str) -> None:
     with pytest.raises(RuntimeFailure, match="unknown signal"):
         signal_number(name)

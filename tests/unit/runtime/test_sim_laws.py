@@ -1,4 +1,4 @@
-"""Laws of lives, whatever is done to them in whatever order: held on random histories in virtual time."""
+"""Invariants of simulated containers over random histories in virtual time."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class World:
             self.containers.append(await self.runtime.create_container(pod, spec))
 
     async def check(self) -> None:
-        """What must hold at every moment."""
+        """Check the invariants that hold at every moment."""
         sandboxes = {sandbox.id: sandbox for sandbox in await self.runtime.list_sandboxes()}
         listed = {container.id: container for container in await self.runtime.list_containers()}
         addresses = [sandbox.ips for sandbox in sandboxes.values() if sandbox.ready]

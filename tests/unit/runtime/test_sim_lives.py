@@ -1,4 +1,4 @@
-"""Simulated containers over time: what the contract cannot ask of programs that really run."""
+"""Simulated containers over time: behaviour that the contract cannot require of real programs."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ async def test_creation_and_start_can_fail() -> None:
     assert await runtime.list_containers() == ()
 
 
-async def test_sandboxes_fail_as_often_as_they_are_told_to() -> None:
+async def test_sandboxes_fail_as_often_as_scripted() -> None:
     script = PodScript(sandbox_seconds=3, sandbox_error="no addresses", sandbox_failures=2)
     runtime = SimRuntime(Scenario(pods={"default/web": script}))
     for _ in range(2):
@@ -245,7 +245,7 @@ async def test_a_scenario_can_change_its_mind() -> None:
     assert log.read().endswith(b" stdout F said\n")
 
 
-async def test_a_machine_that_loses_its_power_tells_nobody() -> None:
+async def test_power_loss_ends_containers_without_events() -> None:
     runtime = SimRuntime()
     sandbox = await pod(runtime)
     container_id = await create(runtime, sandbox)

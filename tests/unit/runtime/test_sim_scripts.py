@@ -34,7 +34,7 @@ def test_the_container_comes_before_its_pod() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"exitcode": 1}', '{"runs": [{"seconds": "long"}]}'])
-def test_what_cannot_be_read_is_an_error_that_names_it(text: str) -> None:
+def test_unreadable_annotation_is_named_in_error(text: str) -> None:
     with pytest.raises(RuntimeFailure, match=f"annotation {APP} cannot be read"):
         annotated(ContainerScript, APP, {APP: text})
 

@@ -1,4 +1,4 @@
-"""A scheduler at work over a cluster in memory, and what its stories ask."""
+"""A running scheduler over a cluster in memory, and helpers for its stories."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def scheduler_for(client: Client) -> AsyncIterator[Scheduler]:
 
 
 async def join(cluster: ControlPlane, node: Node) -> None:
-    """A node that is ready: without the taint that it is born with."""
+    """Create a ready node and remove the taint of new nodes."""
     created = await cluster.client.create(node)
     await cluster.client.update(
         structs.replace(created, spec=structs.replace(created.spec, taints=node.spec.taints))
@@ -56,7 +56,7 @@ async def node_of(cluster: ControlPlane, name: str) -> str:
 
 
 async def told(cluster: ControlPlane, name: str) -> list[str]:
-    """What events say about a pod, in order."""
+    """Return the events about a pod, in order."""
     events = (await cluster.client.list(Event, "default")).items
     about = [event for event in events if event.involved_object.name == name]
     about.sort(key=lambda event: int(event.metadata.resource_version or 0))
@@ -64,5 +64,5 @@ async def told(cluster: ControlPlane, name: str) -> list[str]:
 
 
 async def kill(cluster: ControlPlane, name: str) -> None:
-    """What a kubelet does in the end."""
+    """Delete a pod like a kubelet at the end of termination."""
     await cluster.client.delete(Pod, name, "default", grace_seconds=0)

@@ -1,4 +1,4 @@
-"""What the scheduler's stories share."""
+"""Fixtures of the scheduler's stories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of amounts: sums are exact whatever is asked for, and nothing overflows 64 bits."""
+"""Columns of amounts: sums are exact for any requests, and nothing overflows 64 bits."""
 
 from __future__ import annotations
 

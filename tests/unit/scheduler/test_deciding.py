@@ -1,4 +1,4 @@
-"""The whole decision: which node, or what people are told. Messages letter for letter."""
+"""The whole decision: the chosen node, or the message letter for letter."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def why_not(one: PodFacts, cache: Cache) -> Diagnosis:
     return outcome
 
 
-def test_no_nodes() -> None:
+def test_cluster_without_nodes_is_reported() -> None:
     assert why_not(facts(), cache_of()).message() == "no nodes available to schedule pods"
 
 
@@ -86,7 +86,7 @@ def test_the_operating_system_of_a_pod_does_not_choose_its_node() -> None:
     assert place(facts(os=PodOS(name="windows")), linux) == "linux"
 
 
-def test_a_pod_for_one_node_does_not_ask_the_others() -> None:
+def test_pod_bound_to_one_node_skips_other_nodes() -> None:
     cache = cache_of(node("a"), node("b", cpu="1"), node("c"))
     one = facts(cpu="2", affinity=only_on("b"))
     assert why_not(one, cache).message() == (
@@ -124,7 +124,7 @@ def test_among_equals_the_choice_is_drawn() -> None:
 
 
 class TestNominatedPods:
-    """A pod that made room on a node is counted there by those that are not more important."""
+    """Pods that are not more important count a nominated pod on its node."""
 
     @staticmethod
     def waiting(priority: int, cache: Cache) -> Nominated:
@@ -133,7 +133,7 @@ class TestNominatedPods:
         return Nominated(facts(cpu="3", priority=priority), row)
 
     @pytest.mark.parametrize(("priority", "node_name"), [(5, None), (10, None), (11, "n")])
-    def test_who_must_respect_the_nomination(self, priority: int, node_name: str | None) -> None:
+    def test_nomination_binds_equal_and_lower_priorities(self, priority: int, node_name: str | None) -> None:
         cache = cache_of(node("n"))
         nominated = self.waiting(10, cache)
         assert place(facts(cpu="2", priority=priority), cache, nominated) == node_name

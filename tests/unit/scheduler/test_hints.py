@@ -119,7 +119,7 @@ SPREAD = TopologySpreadConstraint(
         ("NodeResourcesFit", facts(cpu="3"), node_goes, False),
     ],
 )  # fmt: skip
-def test_what_wakes_whom(rejected_by: str, one: PodFacts, happening: Happening, wakes: bool) -> None:
+def test_queueing_hint_wakes_pod(rejected_by: str, one: PodFacts, happening: Happening, wakes: bool) -> None:
     cache = cache_of(node("n"))
     changes = Changes(cache, BY_NAME)
     happening(cache, changes)
@@ -181,7 +181,7 @@ class TestRoomIsOfferedToAsManyAsItHasRoomFor:
         assert woken(changes, queue) == [one.uid for one in pods[:4]]
         assert woken(changes, queue) == [one.uid for one in pods[:4]]
 
-    def test_when_they_took_it_nobody_else_is_disturbed(self) -> None:
+    def test_used_up_change_wakes_no_further_pods(self) -> None:
         cache, changes, _, queue = self.start()
         changes.offer(queue, LATER)
         while (found := queue.pop(LATER)) is not None:
@@ -190,7 +190,7 @@ class TestRoomIsOfferedToAsManyAsItHasRoomFor:
         assert not changes
         assert len(queue.unschedulable()) == 6
 
-    def test_when_they_could_not_use_it_the_next_are_tried_until_there_is_nobody(self) -> None:
+    def test_unused_change_wakes_all_pods_in_turn(self) -> None:
         _, changes, pods, queue = self.start()
         tried = []
         while changes:
@@ -227,7 +227,7 @@ class TestRoomIsOfferedToAsManyAsItHasRoomFor:
     ],
     ids=["could preempt the rest", "never preempts", "not more important", "too big for the node"],
 )
-def test_room_for_a_part_is_enough_where_preemption_can_make_the_rest(one: PodFacts, wakes: bool) -> None:
+def test_partly_freed_node_wakes_pod_that_may_preempt(one: PodFacts, wakes: bool) -> None:
     cache = cache_of(node("n"))
     cache.add_pod(facts(cpu="2", priority=0), "n")
     changes = Changes(cache, BY_NAME)

@@ -57,7 +57,9 @@ async def test_placed_pod_is_counted_once_everywhere(cluster: ControlPlane, at_w
     assert samples(at_work, "preemption_attempts_total") == {(): 0}
 
 
-async def test_pod_without_room_waits_as_unschedulable(cluster: ControlPlane, at_work: Scheduler) -> None:
+async def test_pod_without_node_is_counted_as_unschedulable(
+    cluster: ControlPlane, at_work: Scheduler
+) -> None:
     await join(cluster, scheduling.node("n", cpu="1"))
     await cluster.client.create(pod("big", cpu="2"))
     await cluster.advance(seconds=1)

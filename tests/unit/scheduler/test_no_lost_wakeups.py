@@ -1,7 +1,7 @@
-"""Nobody waits who could run: after any history, what is still pending could really not be placed.
+"""No lost wake-ups: after any history, no pod that is still pending could be placed.
 
 Random histories of nodes and pods against the real API server. When things have settled, a fresh look at the
-cluster must agree with the scheduler: no pending pod fits anywhere, nor could preempt anybody; and no node
+cluster must agree with the scheduler: no pending pod fits anywhere or could preempt others, and no node
 was promised twice. The five-minute retry, which would hide a lost wake-up, is never reached.
 """
 
@@ -182,7 +182,7 @@ async def kill(cluster: ControlPlane, key: Key) -> None:
 
 
 async def settle(cluster: ControlPlane) -> None:
-    """Wait, and do what kubelets do with pods that were asked to go, until none is."""
+    """Wait, and remove terminating pods like kubelets, until there are none."""
     while True:
         await cluster.advance(seconds=SETTLE_SECONDS)
         going = [pod for pod in await pods_of(cluster) if pod.metadata.deletion_timestamp]
@@ -221,7 +221,7 @@ async def history(steps: list[Step]) -> None:
 
 
 async def no_node_was_promised_twice(cluster: ControlPlane, steps: list[Step]) -> None:
-    """Where nodes never shrank, what is on them fits."""
+    """Check that the pods on nodes that never shrank fit there."""
     sizes = {step.name: set[str]() for step in steps if isinstance(step, SetNode)}
     for step in steps:
         if isinstance(step, SetNode):
@@ -281,12 +281,12 @@ NODE_THAT_SHRANK: list[Step] = [
     *[AddPod("web", "500m", 0, "")] * 5,
     SetNode("n1", "a", "1", tainted=False, cordoned=False),
 ]
-"""Room is made for a pod on a node that by then is too small for it, though not for others."""
+"""Preemption frees a node that by then is too small for the preemptor, though not for others."""
 
 
 @settings(max_examples=60, deadline=None)
 @given(steps=HISTORIES)
 @example(steps=NEIGHBOUR_THAT_NEVER_CAME)
 @example(steps=NODE_THAT_SHRANK)
-def test_nobody_waits_who_could_run(steps: list[Step]) -> None:
+def test_no_pending_pod_could_be_placed(steps: list[Step]) -> None:
     run(history(steps))

@@ -83,7 +83,7 @@ class TestAffinity:
         assert accepted(self.plugin, one, spread_of()) == ["a1", "a2", "b1"]
         assert accepted(self.plugin, one, spread_of({"b1": 1})) == ["b1"]
 
-    def test_who_is_there_already_may_object(self) -> None:
+    def test_existing_pods_anti_affinity_rejects_node(self) -> None:
         hermit = pod(labels=DB, affinity=anti_affinity(near(WEB)))
         cache = cache_of(*NODES, pods={"a1": [hermit]})
         reason = "node(s) didn't satisfy existing pods anti-affinity rules"
@@ -91,7 +91,7 @@ class TestAffinity:
         assert unresolvable(self.plugin, facts(labels=WEB), cache) == []
         assert rejections(self.plugin, facts(labels=DB), cache) == {}
 
-    def test_only_the_first_rule_that_fails_is_told(self) -> None:
+    def test_only_first_failing_rule_is_reported(self) -> None:
         foe = pod(labels=DB, affinity=anti_affinity(near(WEB)))
         cache = cache_of(*NODES, pods={"a1": [foe]})
         one = facts(labels=WEB, affinity=anti_affinity(near(DB, "kubernetes.io/hostname")))
@@ -188,7 +188,7 @@ class TestSpreading:
     def test_no_zone_may_be_too_far_ahead(self, counts: dict[str, int], skew: int, taken: list[str]) -> None:
         assert accepted(self.plugin, facts_of(web(spread(skew))), spread_of(counts)) == taken
 
-    def test_the_reasons(self) -> None:
+    def test_rejected_nodes_have_reasons(self) -> None:
         cache = spread_of({"a1": 1})
         one = facts_of(web(spread()))
         assert rejections(self.plugin, one, cache) == {

@@ -44,7 +44,7 @@ CORDON = "node.kubernetes.io/unschedulable"
         ((toleration(),), ["open", "cordoned"]),
     ],
 )
-def test_cordoned_nodes(tolerations: tuple[Any, ...], taken: list[str]) -> None:
+def test_cordoned_nodes_need_toleration(tolerations: tuple[Any, ...], taken: list[str]) -> None:
     cache = cache_of(node("open"), node("cordoned", unschedulable=True))
     one = facts(tolerations=tolerations)
     plugin = node_unschedulable.NodeUnschedulable()
@@ -78,7 +78,9 @@ class TestTaints:
             (taint("k"), (toleration("other"), toleration("k", effect="NoSchedule")), True),
         ],
     )
-    def test_who_may_go_where(self, tainted: Any, tolerations: tuple[Any, ...], taken: bool) -> None:
+    def test_taints_and_tolerations_decide_nodes(
+        self, tainted: Any, tolerations: tuple[Any, ...], taken: bool
+    ) -> None:
         cache = cache_of(node("clean"), node("tainted", taints=[tainted]))
         found = accepted(taints.TaintToleration(), facts(tolerations=tolerations), cache)
         assert found == (["clean", "tainted"] if taken else ["clean"])
@@ -156,7 +158,7 @@ class TestNodeAffinity:
             (NodeSelectorTerm(), []),
         ],
     )
-    def test_one_term(self, term: NodeSelectorTerm, taken: list[str]) -> None:
+    def test_single_term_selects_nodes(self, term: NodeSelectorTerm, taken: list[str]) -> None:
         cache = cache_of(*self.nodes)
         assert accepted(node_affinity.NodeAffinity(), facts(affinity=requires(term)), cache) == taken
 

@@ -51,7 +51,7 @@ GIB = 1024**3
     ],
     ids=["sum", "init", "sidecar", "overhead", "pod-level", "zero", "rounded up"],
 )  # fmt: skip
-def test_what_a_pod_asks_for(spec: dict[str, Any], requests: dict[str, int]) -> None:
+def test_requests_of_pod_are_summed(spec: dict[str, Any], requests: dict[str, int]) -> None:
     assert facts(**spec).requests == requests
 
 
@@ -59,7 +59,7 @@ def test_what_a_pod_asks_for(spec: dict[str, Any], requests: dict[str, int]) -> 
     ("reason", "cpu"), [("Deferred", 3000), ("Infeasible", 2000)], ids=["still to come", "never"]
 )
 def test_a_pod_that_is_being_resized_counts_with_the_most(reason: str, cpu: int) -> None:
-    """It asks for 3 CPUs, was allocated 2 and has 1; what can never be is not counted."""
+    """It requests 3 CPUs, was allocated 2 and has 1; an infeasible resize is not counted."""
     held = ContainerStatus(
         name="c",
         resources=ResourceRequirements(requests={"cpu": "1"}),
@@ -78,7 +78,7 @@ def test_a_pod_that_is_being_resized_counts_with_the_most(reason: str, cpu: int)
         ([container({"cpu": "2", "memory": "1Gi"})], (2000, GIB)),
     ],
 )
-def test_containers_that_ask_for_nothing_look_like_a_little(
+def test_containers_without_requests_score_with_defaults(
     containers: list[Any], scored: tuple[int, int]
 ) -> None:
     assert facts(containers=containers).scored == scored
@@ -97,7 +97,7 @@ class TestFit:
             ({}, []),
         ],
     )
-    def test_what_is_left_decides(self, asked: dict[str, str], reasons: list[str]) -> None:
+    def test_free_amounts_decide_fit(self, asked: dict[str, str], reasons: list[str]) -> None:
         cache = cache_of(node("n"), pods={"n": [pod(cpu="1", memory="1Gi")]})
         found = rejections(NodeResourcesFit(), facts(containers=[container(asked)]), cache)
         assert found.get("n", []) == reasons
@@ -108,7 +108,7 @@ class TestFit:
             "n": ["Too many pods", "Insufficient cpu"]
         }
 
-    def test_what_the_node_could_never_give_preemption_cannot_help(self) -> None:
+    def test_node_too_small_is_unresolvable_by_preemption(self) -> None:
         full = pod(cpu="4")
         cache = cache_of(node("full"), node("small", cpu="1"), pods={"full": [full]})
         assert accepted(NodeResourcesFit(), facts(cpu="2"), cache) == []
@@ -154,7 +154,7 @@ def test_a_balanced_node_is_better(there: list[Any], score: int) -> None:
     assert scores(NodeResourcesBalancedAllocation(), one, cache) == {"n": score}
 
 
-def test_pods_that_ask_for_nothing_are_not_balanced() -> None:
+def test_pods_without_requests_are_not_balanced() -> None:
     assert scores(NodeResourcesBalancedAllocation(), facts(), cache_of(node("n"))) is None
 
 
@@ -177,7 +177,9 @@ class TestHostPorts:
             (ContainerPort(container_port=80), port(80), True),
         ],
     )
-    def test_who_gets_in_whose_way(self, used: ContainerPort, wanted: ContainerPort, free: bool) -> None:
+    def test_host_ports_conflict_by_address_and_protocol(
+        self, used: ContainerPort, wanted: ContainerPort, free: bool
+    ) -> None:
         cache = cache_of(node("n"), pods={"n": [pod(containers=[container(ports=[used])])]})
         one = facts(containers=[container(ports=[wanted])])
         assert accepted(NodePorts(), one, cache) == (["n"] if free else [])

@@ -1,4 +1,4 @@
-"""Preemption: who has to go, from which node, and what is said when nobody does."""
+"""Preemption: the chosen node and victims, and the message when there are none."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ def test_the_cache_is_left_as_it_was() -> None:
     ],
     ids=["lowest top priority", "fewest", "smallest sum", "latest start"],
 )
-def test_which_node_is_harmed_least(nodes: dict[str, list[tuple[str, int]]], picked: str) -> None:
+def test_node_with_least_important_victims_is_chosen(
+    nodes: dict[str, list[tuple[str, int]]], picked: str
+) -> None:
     """Each node is full with equal shares; on b everything started later."""
     cache = cache_of(*(node(name) for name in nodes))
     for minutes, (name, victims) in enumerate(nodes.items()):
@@ -137,20 +139,20 @@ def test_on_a_node_those_a_budget_protects_are_spared_first() -> None:
     assert chosen(facts(cpu="2", priority=10), cache, budgets=[budget(guarded, 0)]) == ("n", ["free"])
 
 
-def test_where_budgets_leave_no_choice_they_are_broken() -> None:
+def test_budget_is_violated_without_alternative() -> None:
     guarded = {"app": "guarded"}
     cache = cache_of(node("n"), pods={"n": [running("x", "4", labels=guarded)]})
     assert chosen(facts(cpu="4", priority=1), cache, budgets=[budget(guarded, 0)]) == ("n", ["x"])
 
 
-def test_a_pod_that_is_in_the_way_goes_though_there_is_room() -> None:
+def test_pod_excluded_by_anti_affinity_becomes_victim() -> None:
     foe = running("foe", "1", labels={"app": "db"})
     cache = cache_of(node("n", labels={"zone": "a"}), pods={"n": [foe, running("friend", "1")]})
     one = facts(priority=1, affinity=anti_affinity(near({"app": "db"})))
     assert chosen(one, cache) == ("n", ["foe"])
 
 
-def test_room_that_somebody_else_made_is_respected() -> None:
+def test_space_of_nominated_pod_is_respected() -> None:
     cache = cache_of(node("n"), pods={"n": [running("x", "1")]})
     row = cache.row_of("n")
     assert row is not None
@@ -160,7 +162,7 @@ def test_room_that_somebody_else_made_is_respected() -> None:
 
 
 class TestRefusals:
-    def test_nobody_there_is_less_important(self) -> None:
+    def test_no_less_important_pods_means_no_preemption(self) -> None:
         cache = cache_of(
             node("a", unschedulable=True),
             node("b"),
@@ -172,7 +174,7 @@ class TestRefusals:
             "2 No preemption victims found for incoming pod."
         )
 
-    def test_removing_everybody_would_not_be_enough(self) -> None:
+    def test_insufficient_victims_mean_no_preemption(self) -> None:
         cache = cache_of(node("n"), pods={"n": [running("x", "2", 0), running("y", "2", 10)]})
         assert refused(facts(cpu="3", priority=5), cache) == (
             "preemption: 0/1 nodes are available: 1 Insufficient cpu."

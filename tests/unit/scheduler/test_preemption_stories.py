@@ -1,4 +1,4 @@
-"""Stories of pods that make room for more important ones."""
+"""Stories of pods that are preempted by more important ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TestPreemption:
         await running.advance(seconds=1)
         return running
 
-    async def test_the_victim_is_told_and_goes_then_its_place_is_taken(self, full: ControlPlane) -> None:
+    async def test_victim_is_deleted_and_preemptor_takes_its_place(self, full: ControlPlane) -> None:
         high = await full.client.create(pod("high", priority_class_name="p100"))
         await full.advance(seconds=1)
 
@@ -44,7 +44,7 @@ class TestPreemption:
         placed = await get(full, "high")
         assert (placed.spec.node_name, placed.status.nominated_node_name) == ("n", "")
 
-    async def test_nobody_less_important_takes_the_place_meanwhile(self, full: ControlPlane) -> None:
+    async def test_less_important_pod_does_not_take_freed_place(self, full: ControlPlane) -> None:
         await full.client.create(pod("high", priority_class_name="p100"))
         await full.advance(seconds=1)
         await full.client.create(pod("sneaky"))
@@ -52,7 +52,7 @@ class TestPreemption:
         await full.advance(seconds=1)
         assert [await node_of(full, name) for name in ("high", "sneaky")] == ["n", ""]
 
-    async def test_room_that_nobody_waits_for_any_more_is_for_others(self, full: ControlPlane) -> None:
+    async def test_place_of_deleted_preemptor_is_free_for_others(self, full: ControlPlane) -> None:
         await full.client.create(pod("high", priority_class_name="p100"))
         await full.advance(seconds=1)
         await full.client.create(pod("next", priority_class_name="p10"))
@@ -67,7 +67,7 @@ class TestPreemption:
         await full.advance(seconds=1)
         assert await node_of(full, "next") == "n"
 
-    async def test_somebody_more_important_takes_the_nomination_over(self, full: ControlPlane) -> None:
+    async def test_more_important_pod_takes_nomination_over(self, full: ControlPlane) -> None:
         await full.client.create(pod("high", priority_class_name="p100"))
         await full.advance(seconds=1)
         await full.client.create(pod("higher", priority_class_name="p1000"))

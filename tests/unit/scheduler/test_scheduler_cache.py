@@ -1,4 +1,4 @@
-"""The cache: whatever came in whatever order, its columns say what counting afresh would say."""
+"""The cache: after any changes in any order, its columns equal a fresh count."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ async def test_of_several_reports_in_a_row_all_that_is_news_is_written(cluster: 
 class TestWhileAWriteIsOnItsWay:
     @pytest.fixture
     async def distant(self, cluster: ControlPlane) -> AsyncIterator[ControlPlane]:
-        """Room for one pod, and a scheduler far away."""
+        """Capacity for one pod, and a scheduler with a slow connection."""
         await cluster.client.create(PriorityClass(metadata=ObjectMeta(name="p100"), value=100))
         await join(cluster, scheduling.node("n", cpu="1"))
         async with scheduler_for(cast("Client", Distant(cluster.client))):
@@ -91,7 +91,7 @@ class TestWhileAWriteIsOnItsWay:
         assert await node_of(distant, "a") == "n"
         assert await told(distant, "a") == ["Normal Scheduled Successfully assigned default/a to n"]
 
-    async def test_a_pod_that_goes_leaves_its_room(self, distant: ControlPlane) -> None:
+    async def test_deleted_pod_frees_its_node(self, distant: ControlPlane) -> None:
         await distant.client.create(pod("a"))
         await distant.advance(seconds=0.5)
         await distant.client.delete(Pod, "a", "default", grace_seconds=0)
@@ -99,7 +99,7 @@ class TestWhileAWriteIsOnItsWay:
         await distant.advance(seconds=5)
         assert await node_of(distant, "b") == "n"
 
-    async def test_a_pod_that_somebody_else_binds_is_left_to_them(self, distant: ControlPlane) -> None:
+    async def test_pod_bound_by_another_client_is_left_alone(self, distant: ControlPlane) -> None:
         await distant.client.create(pod("a"))
         await distant.advance(seconds=0.5)
         target = ObjectReference(kind="Node", name="elsewhere")
@@ -110,7 +110,7 @@ class TestWhileAWriteIsOnItsWay:
         assert [await node_of(distant, name) for name in ("a", "b")] == ["elsewhere", "n"]
         assert await told(distant, "a") == []
 
-    async def test_a_pod_that_makes_room_is_not_tried_before_all_was_asked_to_go(
+    async def test_preemptor_is_not_retried_before_all_victims_are_deleted(
         self, distant: ControlPlane
     ) -> None:
         await distant.client.create(pod("low"))

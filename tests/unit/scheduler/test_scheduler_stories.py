@@ -45,7 +45,7 @@ async def test_a_pod_waits_for_a_node_and_gets_it(running: ControlPlane) -> None
     assert said[-1] == "Normal Scheduled Successfully assigned default/a to n"
 
 
-async def test_a_full_cluster_says_so_and_the_next_to_leave_makes_room(running: ControlPlane) -> None:
+async def test_pod_waits_for_full_cluster_until_another_leaves(running: ControlPlane) -> None:
     await join(running, scheduling.node("n", cpu="1"))
     await running.client.create(pod("first"))
     await running.client.create(pod("second"))
@@ -60,8 +60,8 @@ async def test_a_full_cluster_says_so_and_the_next_to_leave_makes_room(running: 
     assert await node_of(running, "second") == "n"
 
 
-async def test_no_decision_counts_on_room_that_an_earlier_one_gave_away(running: ControlPlane) -> None:
-    """Fifty pods at once, room for twelve: what was decided counts before the API has heard of it."""
+async def test_decisions_count_pods_placed_earlier(running: ControlPlane) -> None:
+    """Fifty pods at once, space for twelve: decisions count before the API server has them."""
     for number in range(3):
         await join(running, scheduling.node(f"n{number}", cpu="4"))
     await asyncio.gather(*(running.client.create(pod(f"p{number}")) for number in range(50)))
@@ -171,7 +171,7 @@ async def test_a_pod_that_changes_itself_is_tried_again(running: ControlPlane) -
 
 
 async def test_when_binding_fails_it_is_said_and_tried_again_after_a_back_off(cluster: ControlPlane) -> None:
-    """A scheduler that may do everything but bind, until somebody helps it."""
+    """A scheduler that may do everything but bind, until an administrator grants that, too."""
     weak = User("weak", ("system:authenticated",))
     rules = [
         PolicyRule(api_groups=("*",), resources=("*",), verbs=("get", "list", "watch")),
@@ -202,7 +202,7 @@ async def test_when_binding_fails_it_is_said_and_tried_again_after_a_back_off(cl
         assert await node_of(cluster, "a") == "n"
 
 
-async def test_somebody_else_may_bind_a_pod(running: ControlPlane) -> None:
+async def test_pod_bound_by_another_client_is_accepted(running: ControlPlane) -> None:
     """A pod that got its node by another hand is neither bound again nor counted twice."""
     await running.client.create(pod("a"))
     await running.advance(seconds=1)
@@ -251,7 +251,7 @@ HUGE = ("1e30", "16Ei", "9223372036854775807", "9223372036854775807000", "1e400"
 
 
 async def test_absurd_requests_wait_and_hold_up_nothing(running: ControlPlane) -> None:
-    """What is stored already may ask for any amount, also on a node that it names itself."""
+    """Stored pods may request any amount, also on a node that they name themselves."""
     await join(running, scheduling.node("n", cpu="1"))
     await running.client.create(pod("first"))
     for position, amount in enumerate(HUGE):

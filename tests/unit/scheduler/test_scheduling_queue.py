@@ -1,4 +1,4 @@
-"""The queue's laws: where a pod is, who is next, and that nobody is lost."""
+"""The queue's invariants: the place of each pod, the order of pods, and no pod is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which changes matter, and what is written of a pod that found no node: small tables."""
+"""Changes that matter to the scheduler, and the status of a pod without a node."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ BOUND = pod("a", cpu="2", node_name="n")
     ],
     ids=["status", "annotation", "label", "deletion", "spec", "a status without resources", "resources"],
 )
-def test_whether_a_placed_pod_must_be_counted_anew(new: Pod, differs: bool) -> None:
+def test_scheduling_fields_count_placed_pod_anew(new: Pod, differs: bool) -> None:
     assert counts_differently(BOUND, new) is differs
 
 
@@ -92,7 +92,7 @@ def test_whether_a_placed_pod_must_be_counted_anew(new: Pod, differs: bool) -> N
         (facts(cpu="1", labels={"a": "b"}), facts(), PodEvent.LABELS | PodEvent.SHRUNK),
     ],
 )
-def test_what_happened_to_a_placed_pod(old: Any, new: Any, event: PodEvent) -> None:
+def test_change_of_placed_pod_yields_event(old: Any, new: Any, event: PodEvent) -> None:
     assert placed_pod_event(old, new) == event
 
 
@@ -105,7 +105,7 @@ def test_what_happened_to_a_placed_pod(old: Any, new: Any, event: PodEvent) -> N
         (changed(BOUND, "spec", node_selector={"a": "b"}), True),
     ],
 )
-def test_whether_a_pending_pod_may_fit_now(new: Pod, matters: bool) -> None:
+def test_changed_pending_pod_may_fit_now(new: Pod, matters: bool) -> None:
     assert may_fit_now(BOUND, new) is matters
 
 
@@ -138,7 +138,7 @@ class TestPatch:
             ]
         }
 
-    def test_what_is_said_already_is_not_said_again(self) -> None:
+    def test_unchanged_report_writes_no_patch(self) -> None:
         assert status_patch(pod(status=scheduled("no room")), self.report, NOW) == {}
 
     def test_another_reason_does_not_move_the_time_but_another_status_does(self) -> None:
@@ -158,6 +158,8 @@ class TestPatch:
             ("n", "", {"nominatedNodeName": None}),
         ],
     )
-    def test_the_nomination(self, before: str, nominated: str | None, patch: dict[str, Any]) -> None:
+    def test_nomination_is_set_or_cleared(
+        self, before: str, nominated: str | None, patch: dict[str, Any]
+    ) -> None:
         one = pod(status=PodStatus(nominated_node_name=before))
         assert status_patch(one, Report("uid", nominated=nominated), NOW) == patch

@@ -1,4 +1,4 @@
-"""The thread of a store's file: in order, one at a time, whatever becomes of those who wait."""
+"""The thread of a store's file: in order, one call at a time, also when callers are cancelled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_work_is_done_in_order_on_one_thread(disk: DiskThread) -> None:
     assert found == [(number, "disk") for number in range(5)]
 
 
-async def test_what_goes_wrong_is_told_to_its_caller_alone(disk: DiskThread) -> None:
+async def test_exception_reaches_only_its_caller(disk: DiskThread) -> None:
     def fail() -> None:
         raise OSError("disk is full")
 

@@ -1,4 +1,4 @@
-"""The file under the durable store: locked, private, told from other files, never half-compacted."""
+"""The file under the durable store: locked, private, distinct from other files, never half-compacted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def file(path: Path) -> Iterator[LogFile]:
     opened.close()
 
 
-def test_what_was_written_is_read_back(file: LogFile) -> None:
+def test_written_events_are_read_back(file: LogFile) -> None:
     contents = file.read()
     assert contents.entries == {}
     assert [(event.revision, event.type, event.entry.key) for event in contents.events] == [
@@ -75,7 +75,7 @@ def test_a_compaction_cut_short_anywhere_reads_as_the_same_state(
     assert contents.garbage == garbage[removed:]
 
 
-def test_a_second_process_is_told_who_has_the_store(path: Path, file: LogFile) -> None:
+def test_second_process_is_refused_with_lock_holder(path: Path, file: LogFile) -> None:
     with pytest.raises(StoreLocked, match=r"store\.db\.lock is locked: process \d+ has this store open"):
         LogFile(path)
 

@@ -22,7 +22,7 @@ TEXT = st.text(alphabet="ab/\U0010ffff", max_size=4)
         ("", None),
     ],
 )
-def test_where_a_prefix_ends(prefix: str, end: str | None) -> None:
+def test_prefix_end_is_next_key(prefix: str, end: str | None) -> None:
     assert prefix_end(prefix) == end
 
 

@@ -1,4 +1,4 @@
-"""What only the durable store does: group commit, refusing what the disk refuses, giving space back."""
+"""The durable store: group commit, failures of the disk, compaction of the file."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ async def test_when_the_operating_system_takes_no_more(path: Path) -> None:
 async def test_batch_that_cannot_be_shown_fails_its_writers_and_all_later_ones(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Memory runs out between the commit on disk and its publication: nobody waits for ever."""
+    """Memory runs out between the commit on disk and its publication: no caller waits forever."""
     store = SqliteStore(path)
     await put(store, "/before")
 

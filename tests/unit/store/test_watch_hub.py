@@ -1,4 +1,4 @@
-"""Fan-out: who hears of a write, what it costs, and who is cut off."""
+"""Fan-out of writes to watches: delivery, cost, and overflow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_a_thousand_watches_share_the_very_same_events() -> None:
 
 
 async def test_many_watches_are_woken_crowd_by_crowd() -> None:
-    """No write holds the loop for everybody who hears of it, and nobody is forgotten over a second one."""
+    """No write blocks the loop for all its watches, and no watch misses an event of a second write."""
     store = MemoryStore()
     watches = [store.watch("/pods/", after=0) for _ in range(3 * CROWD + 1)]
     seen = [0] * len(watches)
@@ -88,7 +88,7 @@ async def test_prefixes_of_any_length_side_by_side(prefix: str, heard: list[str]
     assert [event.entry.key for event in watch.ready()] == heard
 
 
-async def test_a_watch_that_is_cut_off_while_it_waits_hears_of_it() -> None:
+async def test_waiting_watch_that_overflows_raises() -> None:
     """It woke for the first event of a burst, and by the time it runs the burst is over its bound."""
 
     store = MemoryStore(watch_capacity=10)

@@ -1,4 +1,4 @@
-"""Which connections are kept when there are too many."""
+"""Limits on connections: new ones kept or closed, and idle ones closed for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ LIMITS = Limits(total=100, per_peer=10, share=0.5, reserve=0.25)
         (600, 100, 10, Verdict.KEEP_FOR_IDLE_OF_PEER),
     ],
 )
-def test_verdict(descriptor: int, connections: int, of_peer: int, found: Verdict) -> None:
+def test_limits_decide_verdict_on_connection(
+    descriptor: int, connections: int, of_peer: int, found: Verdict
+) -> None:
     decided = verdict(
         LIMITS, descriptor=descriptor, open_files=1000, connections=connections, of_peer=of_peer
     )

@@ -45,7 +45,7 @@ def test_an_unknown_commit_leaves_nothing_behind(clone: Path, tmp_path: Path) ->
     assert not (tmp_path / "work" / "sources" / f"a-{'0' * 40}").exists()
 
 
-def test_a_suite_in_a_repository_asks_for_a_clone(tmp_path: Path) -> None:
+def test_suite_in_repository_requires_clone(tmp_path: Path) -> None:
     suite = Suite("a", "0" * 40, repository="owner/a", paths=("e2e",))
     with pytest.raises(ValueError, match="--source a=CLONE"):
         unpack_source(suite, tmp_path, None)

@@ -71,7 +71,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_fields_tell_how_go_holds_and_writes_them(root: Path) -> None:
+def test_fields_state_go_type_and_omission(root: Path) -> None:
     package = go_source.package(root, "k8s.io/api/things/v1")
     assert {field.name: word(field) for field in package.flat_fields("Thing")} == {
         "metadata": "struct,e",
@@ -87,7 +87,7 @@ def test_fields_tell_how_go_holds_and_writes_them(root: Path) -> None:
     assert [field.number for field in package.fields("Thing")] == [None, 1, 9, 2, 3, 4, 5, 6, 7, 8]
 
 
-def test_messages_tell_numbers_and_full_names(root: Path) -> None:
+def test_messages_state_numbers_and_full_names(root: Path) -> None:
     found = go_source.messages(root, "k8s.io/api/things/v1")
     assert found["k8s.io.api.things.v1.Inline"] == []
     assert [

@@ -58,7 +58,7 @@ async def ask(cluster: ControlPlane, plain: dict[str, Any], user: User | None = 
 
 
 async def decide(cluster: ControlPlane, name: str, type_: str) -> None:
-    """What ``kubectl certificate approve`` and ``deny`` do."""
+    """Add a condition like ``kubectl certificate approve`` and ``deny``."""
     condition = {"type": type_, "status": "True", "reason": f"Kubectl{type_}", "message": "fine"}
     await cluster.client.patch(CSR, name, {"status": {"conditions": [condition]}}, subresource="approval")
     await cluster.advance(seconds=1)
@@ -110,7 +110,7 @@ async def test_an_approved_request_gets_its_certificate(at_work: ControlPlane) -
         (600, timedelta(minutes=10)),
     ],
 )
-async def test_how_long_a_certificate_lasts(
+async def test_expiration_seconds_bound_certificate_lifetime(
     at_work: ControlPlane, seconds: int | None, lasts: timedelta
 ) -> None:
     await ask(at_work, manifest("x", request_pem("x"), CLIENT_USAGES, expirationSeconds=seconds))
@@ -155,7 +155,7 @@ async def test_requests_are_swept_up(at_work: ControlPlane) -> None:
     assert not await exists(at_work, "elsewhere")
 
 
-async def test_what_the_signer_does_not_allow_fails(at_work: ControlPlane) -> None:
+async def test_usage_the_signer_does_not_allow_fails(at_work: ControlPlane) -> None:
     await ask(at_work, manifest("x", request_pem("x"), ["client auth", "server auth"]))
     await decide(at_work, "x", "Approved")
     assert (await told(at_work, "x"))[1:] == [

@@ -1,4 +1,4 @@
-"""Where a service's pods are, and which of them are ready: told in slices."""
+"""EndpointSlices: the addresses of a service's pods and their readiness."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ async def test_endpoints_written_by_hand_are_mirrored(cluster: ControlPlane) -> 
 
 
 @pytest.mark.usefixtures("manager")
-async def test_who_asks_not_to_be_mirrored_is_not(cluster: ControlPlane) -> None:
+async def test_skip_mirror_label_prevents_mirroring(cluster: ControlPlane) -> None:
     from msgspec import structs
 
     await make_service(cluster)

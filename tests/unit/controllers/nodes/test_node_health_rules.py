@@ -1,4 +1,4 @@
-"""When a node counts as silent, and what its conditions become: told by our own clock alone."""
+"""Silent nodes and their conditions, judged by the controller's own clock."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_conditions_of_a_node_that_stopped_reporting() -> None:
     assert conditions["PIDPressure"].last_heartbeat_time == CREATED
 
 
-def test_what_is_unknown_already_is_not_written_again() -> None:
+def test_unknown_conditions_are_not_written_again() -> None:
     silent = node(ready(0))
     once = silent_conditions(silent, at(60))
     assert silent_conditions(node(*once), at(90)) == once

@@ -1,4 +1,4 @@
-"""Pods that nobody looks after any more are removed, for the right reasons and not too early."""
+"""Garbage collection of pods: orphaned, unscheduled and terminated pods, not too early."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_orphaned_pods_go_after_their_node_was_missed_for_a_while(cluster:
 
 
 @pytest.mark.usefixtures("manager")
-async def test_an_orphan_is_failed_and_told_why_before_it_goes(cluster: ControlPlane) -> None:
+async def test_orphaned_pod_fails_with_reason_before_deletion(cluster: ControlPlane) -> None:
     """Seen through its own finalizer, which keeps it from going."""
     held = pod("orphan", node="never-was")
     metadata = structs.replace(held.metadata, finalizers=("example.com/hold",))

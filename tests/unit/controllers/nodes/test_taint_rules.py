@@ -26,12 +26,12 @@ SLOW = Taint(key="slow", value="disk", effect="NoExecute")
         ("NetworkUnavailable", "True", "network-unavailable"),
     ],
 )
-def test_a_condition_asks_for_its_taint(type_: str, status: str, key: str) -> None:
+def test_bad_condition_yields_its_taint(type_: str, status: str, key: str) -> None:
     node = Node(status=NodeStatus(conditions=(NodeCondition(type=type_, status=status),)))
     assert state_taints(node) == (Taint(key=f"node.kubernetes.io/{key}", effect="NoSchedule"),)
 
 
-def test_good_conditions_ask_for_nothing() -> None:
+def test_good_conditions_yield_no_taints() -> None:
     conditions = (
         NodeCondition(type="Ready", status="True"),
         NodeCondition(type="DiskPressure", status="False"),

@@ -1,4 +1,4 @@
-"""The documents' example of a drain: three nodes, three pods of which two must stay, and not much room."""
+"""The documents' example of a drain: three nodes, three pods of which two must stay, and little capacity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NODES = ("node-1", "node-2", "node-3")
 
 
 class Administrator:
-    """Drains nodes, and is the nodes' kubelets too: pods become ready, and go when they are told to."""
+    """Drains nodes, and is the nodes' kubelets too: pods become ready, and end when they are deleted."""
 
     def __init__(self, cluster: ControlPlane) -> None:
         self.cluster, self.client = cluster, cluster.client
@@ -73,7 +73,7 @@ async def administrator(cluster: ControlPlane, tmp_path: Path) -> AsyncIterator[
     await asyncio.gather(components, return_exceptions=True)
 
 
-async def test_a_drain_waits_for_the_budget_and_the_cluster_for_room(administrator: Administrator) -> None:
+async def test_drain_waits_for_budget_and_for_capacity(administrator: Administrator) -> None:
     client = administrator.client
     await administrator.wait()
     await client.create(deployment(3))

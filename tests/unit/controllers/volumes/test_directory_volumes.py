@@ -1,4 +1,4 @@
-"""A claim gets a volume without anybody's help, and the volume's folder goes with it."""
+"""A claim gets a volume automatically, and the volume's folder is deleted with it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def test_the_folder_goes_with_the_claim(cluster: ControlPlane, folders: No
     assert folders.names == set()
 
 
-async def test_what_is_to_be_retained_is_retained(cluster: ControlPlane, folders: Noted) -> None:
+async def test_retain_policy_keeps_volume_and_folder(cluster: ControlPlane, folders: Noted) -> None:
     await cluster.client.create(
         StorageClass(
             metadata=ObjectMeta(name="precious"),

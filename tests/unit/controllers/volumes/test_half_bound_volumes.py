@@ -1,4 +1,4 @@
-"""What a try to bind left half done, or two tries did twice, is finished or taken back at the next look."""
+"""Bindings left half done, or done twice, are finished or undone by the next reconciliation."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ FREE: Shown = ("Available", "nobody's", {})
         ),
     ],
 )
-async def test_what_was_left(
+async def test_half_done_binding_is_finished_or_undone(
     cluster: ControlPlane,
     asked: PersistentVolumeClaim,
     made: list[Made],
@@ -165,7 +165,7 @@ async def test_a_volume_is_free_again_as_soon_as_its_claim_gets_another(cluster:
         assert (small.status.phase, small.spec.claim_ref) == ("Available", None)
 
 
-async def test_a_bound_claim_has_its_volume_back_that_somebody_freed(cluster: ControlPlane) -> None:
+async def test_bound_claim_regains_volume_without_claim_ref(cluster: ControlPlane) -> None:
     async with running(cluster.client, VolumeBinderController):
         created = await cluster.client.create(claim())
         await cluster.client.create(volume("v"))
@@ -225,9 +225,7 @@ LIVE = structs.replace(claim(), metadata=ObjectMeta(name="data", namespace="defa
         ),
     ],
 )
-def test_whether_a_claim_gets_the_volume_that_it_names(
-    asked_for: PersistentVolume, refusal: tuple[str, str] | None
-) -> None:
+def test_named_volume_must_suit_claim(asked_for: PersistentVolume, refusal: tuple[str, str] | None) -> None:
     assert rules.refusal(asked_for, LIVE) == refusal
 
 

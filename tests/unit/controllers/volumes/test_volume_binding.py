@@ -64,7 +64,7 @@ def available(held: PersistentVolume) -> PersistentVolume:
         ),
     ],
 )
-def test_which_volume_serves_a_claim(
+def test_best_matching_volume_is_chosen(
     wanted: PersistentVolumeClaim, volumes: list[PersistentVolume], found: str | None
 ) -> None:
     chosen = best_match(wanted, map(available, volumes), None)
@@ -144,7 +144,7 @@ async def test_a_released_volume_keeps_its_data_and_its_mark(cluster: ControlPla
 
 
 @pytest.mark.usefixtures("manager")
-async def test_a_volume_that_nobody_can_dispose_of_says_so(cluster: ControlPlane) -> None:
+async def test_volume_without_deleter_fails_with_message(cluster: ControlPlane) -> None:
     await cluster.client.create(volume("v", persistent_volume_reclaim_policy="Delete"))
     await cluster.client.create(claim())
     await the_claim(cluster)
@@ -154,7 +154,7 @@ async def test_a_volume_that_nobody_can_dispose_of_says_so(cluster: ControlPlane
 
 
 @pytest.mark.usefixtures("manager")
-async def test_why_a_claim_waits_is_told(cluster: ControlPlane) -> None:
+async def test_waiting_claim_has_event_with_reason(cluster: ControlPlane) -> None:
     await cluster.client.create(
         StorageClass(
             metadata=ObjectMeta(name="cloud"),

@@ -192,7 +192,7 @@ async def test_a_run_that_is_too_late_is_missed(cluster: ControlPlane) -> None:
 
 
 @pytest.mark.usefixtures("manager")
-async def test_a_job_that_vanished_and_one_that_nobody_started(cluster: ControlPlane) -> None:
+async def test_vanished_and_foreign_jobs_are_handled(cluster: ControlPlane) -> None:
     created = await cluster.client.create(cron_job())
     await cluster.advance(minutes=11)
     (first,) = (await cluster.client.list(Job, "default")).items
@@ -227,7 +227,7 @@ async def test_a_job_that_vanished_and_one_that_nobody_started(cluster: ControlP
         (0, 2000, Due(EPOCH + timedelta(minutes=2000), 200)),
     ],
 )
-def test_which_run_is_due(last: int, now: int, expected: Due) -> None:
+def test_last_run_and_now_decide_due_run(last: int, now: int, expected: Due) -> None:
     held = CronJob(
         metadata=ObjectMeta(creation_timestamp=EPOCH),
         status=CronJobStatus(last_schedule_time=minute(last) if last else None),

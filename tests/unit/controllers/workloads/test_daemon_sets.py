@@ -143,7 +143,7 @@ NAMED = NodeSelectorTerm(
         ),
     ],
 )
-def test_where_the_pod_belongs(pod: dict[str, Any], where: Node, expected: Belongs) -> None:
+def test_daemon_pod_belongs_on_suitable_nodes(pod: dict[str, Any], where: Node, expected: Belongs) -> None:
     assert belongs(daemon_set(**pod), where) == expected
 
 
@@ -186,7 +186,7 @@ async def status(cluster: ControlPlane) -> DaemonSetStatus:
 
 
 async def pods(cluster: ControlPlane) -> list[tuple[str, str]]:
-    """Where pods are or are meant for, with their images."""
+    """Return the nodes that pods run on or are meant for, with their images."""
     found = (await cluster.client.list(Pod, "default")).items
     return sorted((node_of(each), each.spec.containers[0].image or "") for each in found)
 
@@ -239,7 +239,7 @@ async def test_a_label_decides(cluster: ControlPlane) -> None:
 
 
 @pytest.mark.usefixtures("manager")
-async def test_a_pod_that_failed_is_replaced_and_told_of(cluster: ControlPlane) -> None:
+async def test_failed_pod_is_replaced_and_reported(cluster: ControlPlane) -> None:
     await start(cluster, daemon_set())
     failed = (await cluster.client.list(Pod, "default")).items[0]
     await set_phase(cluster.client, failed.metadata.name or "", "Failed")
@@ -291,7 +291,7 @@ async def test_with_a_surge_the_new_pod_comes_first(cluster: ControlPlane) -> No
 
 
 @pytest.mark.usefixtures("manager")
-async def test_on_delete_waits_for_somebody_to_delete(cluster: ControlPlane) -> None:
+async def test_on_delete_strategy_waits_for_deletion(cluster: ControlPlane) -> None:
     await start(cluster, daemon_set(strategy=DaemonSetUpdateStrategy(type="OnDelete")))
     await make_ready(cluster.client)
     await use(cluster, "agent:2")

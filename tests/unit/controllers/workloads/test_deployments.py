@@ -122,8 +122,8 @@ async def test_a_rolling_update_stays_within_its_bounds(
     assert (await current(cluster)).metadata.annotations[REVISION] == "2"
 
 
-async def test_a_rolling_update_asks_no_disruption_budget(cluster: ControlPlane) -> None:
-    """A budget that lets nobody go holds up evictions, not the owner's own plans."""
+async def test_rolling_update_ignores_disruption_budget(cluster: ControlPlane) -> None:
+    """A budget that allows no disruption refuses evictions, not the owner's deletions."""
     await cluster.client.create(deployment(2, strategy=rolling_deployment(0, 1)))
     await cluster.client.create(
         PodDisruptionBudget(

@@ -1,4 +1,4 @@
-"""How many pods a budget lets go, and what becomes of evictions that were promised."""
+"""The number of evictions that a PodDisruptionBudget allows, and the record of those it allowed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def budget(**spec: Any) -> PodDisruptionBudget:
         ({"max_unavailable": 20}, 5, 10, Expectation(10, 0)),
     ],
 )
-def test_what_a_budget_expects(spec: dict[str, Any], pods: int, scale: int, expected: Expectation) -> None:
+def test_budget_and_scale_decide_expectation(
+    spec: dict[str, Any], pods: int, scale: int, expected: Expectation
+) -> None:
     assert expectation(budget(**spec), pods, scale) == expected
 
 
@@ -54,7 +56,7 @@ async def manager(cluster: ControlPlane) -> AsyncIterator[ControllerManager]:
 
 
 async def own_pods(cluster: ControlPlane, count: int, *, ready: int, replicas: int) -> None:
-    """Pods under a replica set that wants ``replicas``; nobody makes or removes any."""
+    """Pods under a replica set that wants ``replicas``; no controller creates or deletes any."""
     template = PodTemplateSpec(
         metadata=ObjectMeta(labels={"app": "web"}), spec=PodSpec(containers=pod("x").spec.containers)
     )
@@ -132,7 +134,7 @@ async def test_pods_of_what_cannot_be_scaled_make_it_uncountable(cluster: Contro
 
 
 @pytest.mark.usefixtures("manager")
-async def test_pods_without_an_owner_are_told_of(cluster: ControlPlane) -> None:
+async def test_unmanaged_pods_are_reported_in_event(cluster: ControlPlane) -> None:
     await add_pod(cluster, "p")
     await cluster.client.create(budget(max_unavailable=1))
     await cluster.advance(seconds=1)

@@ -91,8 +91,8 @@ async def test_a_pod_that_succeeds_completes_the_job(cluster: ControlPlane) -> N
 
 
 @pytest.mark.usefixtures("manager")
-async def test_job_with_more_successes_than_asked_for_warns(cluster: ControlPlane) -> None:
-    """Somebody gives the job a pod that it did not start."""
+async def test_job_with_surplus_successes_warns(cluster: ControlPlane) -> None:
+    """A client creates a pod for the job that the controller did not start."""
     await start(cluster, job())
     (only,) = await pods(cluster)
     twin = ObjectMeta(
@@ -172,7 +172,7 @@ async def test_a_job_that_takes_too_long_fails_with_its_pods(cluster: ControlPla
 
 
 @pytest.mark.usefixtures("manager")
-async def test_a_pod_that_somebody_deletes_counts_as_failed_and_is_replaced(cluster: ControlPlane) -> None:
+async def test_deleted_pod_counts_as_failed_and_is_replaced(cluster: ControlPlane) -> None:
     await start(cluster, job())
     (only,) = await pods(cluster)
     await cluster.client.delete(Pod, only.metadata.name or "", "default")
@@ -357,7 +357,7 @@ def test_indexes_beyond_the_end_are_left_out() -> None:
         (SuccessPolicyRule(succeeded_count=3), False),
     ],
 )
-def test_success_rules(rule: SuccessPolicyRule, met: bool) -> None:
+def test_success_rule_counts_indexes(rule: SuccessPolicyRule, met: bool) -> None:
     assert (rule_met([rule], Indexes.of({0, 2}), 5) == 0) is met
 
 

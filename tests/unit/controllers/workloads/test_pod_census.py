@@ -1,4 +1,4 @@
-"""The census counts by events what a full count would find, whatever happens in whatever order."""
+"""The census that counts by events agrees with a full count after any events in any order."""
 
 from __future__ import annotations
 

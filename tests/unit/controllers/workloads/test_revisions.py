@@ -43,6 +43,6 @@ def test_zeros_and_nulls_make_no_other_revision(data: Any, same: bool) -> None:
     assert equal(revision(data), revision(template_data(PLAIN))) is same
 
 
-def test_template_is_read_whatever_it_spells_out() -> None:
+def test_template_is_read_with_explicit_defaults() -> None:
     found: PodTemplateSpec = template_of(revision(spelt(nodeName=None, hostNetwork=False)))
     assert found == PLAIN

@@ -25,7 +25,7 @@ async def finished_job(cluster: ControlPlane, name: str, ttl: int | None) -> Non
 
 
 async def left(cluster: ControlPlane) -> list[str]:
-    """Jobs that nobody has asked to go."""
+    """Return the jobs without a deletion timestamp."""
     found = (await cluster.client.list(Job, "default")).items
     return [each.metadata.name or "" for each in found if each.metadata.deletion_timestamp is None]
 

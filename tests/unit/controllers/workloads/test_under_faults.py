@@ -1,4 +1,4 @@
-"""The network loses requests and answers, watches break: in the end everything is as asked for.
+"""The network loses requests and answers, watches break: in the end everything is as specified.
 
 The seed of each run decides what is lost, so a failure repeats exactly.
 """
@@ -241,7 +241,7 @@ def test_no_volume_serves_two_claims_and_none_is_lost(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_slices_tell_the_truth_in_the_end(seed: int) -> None:
+def test_slices_are_correct_after_lost_requests(seed: int) -> None:
     async def story() -> None:
         async with memory_cluster() as cluster:
             client: Any = Lossy(cluster.client)

@@ -36,7 +36,7 @@ def test_plain_data_and_back() -> None:
     assert isinstance(plain["spec"]["containers"], list)
 
 
-def test_what_the_codec_writes_passes_the_strictest_reading() -> None:
+def test_encoded_object_passes_strict_field_validation() -> None:
     assert convert(to_plain(POD), core_v1.Pod, "Strict") == (POD, [])
 
 

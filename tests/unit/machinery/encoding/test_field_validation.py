@@ -1,4 +1,4 @@
-"""What a client sends becomes an object: what is accepted, changed, warned of and refused."""
+"""Conversion of a client's data to an object: accepted, changed, warned of and refused fields."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_null_means_absent_where_go_drops_it_and_zero_inside_of_lists_and_maps()
     assert obj.spec.volumes == ()
 
 
-def test_what_was_sent_is_not_changed() -> None:
+def test_conversion_leaves_input_unchanged() -> None:
     plain = pod(container(resources={"limits": {"cpu": 0.5}}, env=None), status=None)
     before = json.dumps(plain)
     convert(plain, core_v1.Pod)
@@ -282,6 +282,6 @@ def test_another_version_of_the_same_kind_is_refused() -> None:
     )
 
 
-def test_at_most_a_hundred_errors_are_told() -> None:
+def test_at_most_a_hundred_errors_are_reported() -> None:
     _, warnings = convert({f"x{n}": 1 for n in range(500)}, core_v1.Pod)
     assert len(warnings) == 100

@@ -1,4 +1,4 @@
-"""Whatever a client sends, it becomes an object or a 400; and what became an object is stable."""
+"""Any body becomes an object or a 400; converting the object again changes nothing."""
 
 from __future__ import annotations
 

@@ -139,12 +139,12 @@ SCALARS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("text", "value"), [item for item in SCALARS.items() if item[0] != "-"])
-def test_yaml_scalars(text: str, value: Any) -> None:
+def test_yaml_scalars_become_json_values(text: str, value: Any) -> None:
     read = read_body(f"a: {text}".encode(), YAML).value["a"]
     assert (read, type(read)) == (value, type(value))
 
 
-def test_yaml_structures() -> None:
+def test_yaml_structures_become_json_values() -> None:
     manifest = b"""
 metadata: {name: web, labels: {tier: "1"}}
 spec:
@@ -179,7 +179,7 @@ def test_an_alias_is_a_copy() -> None:
     assert value["b"] == {"list": [1]}
 
 
-def test_repeated_yaml_keys_are_told_with_their_lines() -> None:
+def test_repeated_yaml_keys_are_reported_with_lines() -> None:
     body = read_body(b"a: 1\nb:\n  c: 1\n  c: 2\na: 3\n", YAML)
     assert body.value == {"a": 3, "b": {"c": 2}}
     assert body.duplicates == (
@@ -229,7 +229,7 @@ def test_merged_mappings_count_as_aliases() -> None:
         (b"<<: 1", "map merge requires map or sequence of maps as the value"),
     ],
 )
-def test_unacceptable_yaml(text: bytes, part: str) -> None:
+def test_unacceptable_yaml_is_refused(text: bytes, part: str) -> None:
     assert part in refused(text, YAML)
 
 

@@ -47,7 +47,7 @@ def test_kinds_of_fields() -> None:
     assert data.kind is Kind.BYTES
 
 
-def test_how_lists_merge() -> None:
+def test_shape_states_merge_keys_of_lists() -> None:
     ports = field(core_v1.Container, "ports")
     assert (ports.merge_key, ports.map_keys) == ("containerPort", ("containerPort", "protocol"))
     finalizers = field(meta_v1.ObjectMeta, "finalizers")
@@ -56,7 +56,7 @@ def test_how_lists_merge() -> None:
     assert field(core_v1.PodSpec, "volumes").retain_keys
 
 
-def test_what_is_atomic() -> None:
+def test_shape_states_atomic_types() -> None:
     assert shape_of(core_v1.SecretKeySelector).atomic
     assert field(core_v1.PodSpec, "nodeSelector").atomic
     assert not field(meta_v1.ObjectMeta, "labels").atomic

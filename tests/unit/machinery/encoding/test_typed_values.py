@@ -1,4 +1,4 @@
-"""What server-side apply says of values that are none of their type."""
+"""Server-side apply's errors about values of the wrong type."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def container(**rest: Any) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_what_is_said_of_a_value(value: Any, text: str) -> None:
+def test_mistyped_value_is_reported(value: Any, text: str) -> None:
     assert mistakes(value, shape_of(Pod)) == text
 
 

@@ -18,7 +18,7 @@ LOST = "a default that is an object has no place"
 
 
 def choice(data: bytes, read: Any) -> dict[str, Any]:
-    """What is said here, or where it is said."""
+    """Return the value itself, or the one that it references."""
     ((number, (inner,)),) = fields(data).items()
     return {"$ref": text(fields(inner), 1)} if number == 2 else read(inner)
 
@@ -155,7 +155,7 @@ def test_a_document_comes_back(group: str, version: str) -> None:
     assert document(openapi_v3_proto.v3_document(plain)) == expected(json.loads(plain))
 
 
-def test_what_definitions_may_say_comes_back() -> None:
+def test_schema_keywords_survive_protobuf_round_trip() -> None:
     said = {
         "nullable": True,
         "pattern": "^a",

@@ -47,7 +47,9 @@ JSON_PATCHES: list[tuple[Any, list[dict[str, Any]] | None, Any]] = [
 
 
 @pytest.mark.parametrize(("document", "operations", "result"), JSON_PATCHES)
-def test_json_patch(document: Any, operations: list[dict[str, Any]] | None, result: Any) -> None:
+def test_json_patch_operations_yield_result(
+    document: Any, operations: list[dict[str, Any]] | None, result: Any
+) -> None:
     before = copied(document)
     assert json_patch(document, operations) == result
     assert document == before
@@ -113,7 +115,7 @@ INAPPLICABLE = [
 
 
 @pytest.mark.parametrize(("operation", "why"), INAPPLICABLE, ids=str)
-def test_what_cannot_be_done_is_refused_as_a_whole(operation: dict[str, Any], why: str) -> None:
+def test_impossible_operation_refuses_whole_patch(operation: dict[str, Any], why: str) -> None:
     with pytest.raises(ApiError) as caught:
         json_patch({"a": [1], "n": 5}, [op("add", "/first", value=1), operation])
     assert caught.value.code == 422
@@ -184,7 +186,7 @@ MERGE_PATCHES: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("document", "patch", "result"), MERGE_PATCHES)
-def test_merge_patch(document: Any, patch: Any, result: Any) -> None:
+def test_merge_patch_yields_result(document: Any, patch: Any, result: Any) -> None:
     before = copied([document, patch])
     assert merge_patch(document, patch) == result
     assert [document, patch] == before

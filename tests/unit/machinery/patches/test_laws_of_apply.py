@@ -76,7 +76,7 @@ def config_map(values: dict[str, str]) -> Plain:
 
 
 def tried(live: Plain, intent: Plain, writer: Writer, *, force: bool) -> tuple[Plain, list[str]]:
-    """What an apply comes to, and the fields that it is refused for."""
+    """Return the result of an apply in the model, and the fields in conflict."""
     try:
         return apply(live, intent, core_v1.ConfigMap, writer, force=force), []
     except ApiError as error:
@@ -129,7 +129,7 @@ shares = st.tuples(*(st.sampled_from((None, *WRITERS)) for _ in leaves))
 
 
 def intent_of(who: str, share: tuple[str | None, ...]) -> Plain:
-    """What one writer says: the leaves that are its own, and the names of the items that they are in."""
+    """Generate one writer's intent: leaves of its own, and the keys of the items around them."""
     obj: Plain = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
     items: dict[str, Plain] = {}
     for (_, path, value), owner in zip(leaves, share, strict=True):
@@ -165,7 +165,7 @@ def applied(live: Plain | None, who: str, intent: Plain) -> Any:
 
 @given(shares)
 def test_disjoint_owners_commute(share: tuple[str | None, ...]) -> None:
-    """Nobody needs force, the order of their applies is seen nowhere, and each can withdraw alone."""
+    """No writer needs force, the order of applies does not matter, and each can withdraw alone."""
     results = []
     for order in permutations(WRITERS):
         live: Any = None

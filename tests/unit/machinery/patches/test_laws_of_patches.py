@@ -1,7 +1,7 @@
 """Laws that every kind of patch obeys, against plain models and a library that does the same job.
 
-The law behind all of them: whoever says the difference between two documents as a patch gets from the one
-to the other, whatever the documents are.
+The law behind all of them: a patch made from the difference between any two documents
+turns the first into the second.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class TestJsonPatches:
 
 
 def exact(operation: Plain) -> bool:
-    """Return whether an operation is one that Kubernetes' library refuses as everybody does."""
+    """Return whether an operation is one that Kubernetes' library refuses, too."""
     return operation["op"] in ("add", "remove", "test") and "01" not in operation["path"]
 
 
 def merge_difference(old: Any, new: Any) -> Any:
-    """What to say of ``old``, so that it becomes ``new``, which holds no nulls."""
+    """Return the merge patch that turns ``old`` into ``new``, which holds no nulls."""
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return new
     changed = {key: merge_difference(old.get(key), new[key]) for key in new if old.get(key) != new[key]}
@@ -171,7 +171,7 @@ def by_key(value: Any, field: str = "") -> Any:
 
 
 def model_merge(old: Any, patch: Any) -> Any:
-    """What a strategic merge comes to in the model: maps merge, sets unite, the rest is replaced."""
+    """Return a strategic merge in the model: maps merge, sets unite, the rest is replaced."""
     if isinstance(patch, dict):
         base = old if isinstance(old, dict) else {}
         return {**base, **{key: model_merge(base.get(key), value) for key, value in patch.items()}}

@@ -1,4 +1,4 @@
-"""Who owns which field: laws that hold whatever is written, and the record of what is new."""
+"""Field ownership: properties that hold for any writes, and managedFields of new objects."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_field_sets_survive_being_written(intent: dict[str, Any]) -> None:
 
 
 @given(intents(), intents())
-def test_what_was_applied_is_there_and_applying_it_again_is_nothing(first: Any, second: Any) -> None:
+def test_applied_fields_exist_and_reapplying_changes_nothing(first: Any, second: Any) -> None:
     live = applied(None, first, "you")
     obj = applied(live, second, "me", force=True)
     missing = fieldsets.fields_in(second, SHAPE) - fieldsets.fields_in(obj, SHAPE)
@@ -127,7 +127,7 @@ def test_a_new_object_whose_items_lack_their_keys_has_no_first_entry() -> None:
 def test_the_first_entry_is_what_any_write_of_a_new_object_records(
     first: Any, second: Any, ignored: tuple[str, ...]
 ) -> None:
-    """Whatever is remembered of objects that were created before; names are nobody's."""
+    """Cached entries of earlier objects do not change the result; names have no manager."""
     me = structs.replace(writer("me"), ignored=ignored)
     for intent in (first, second, first, {**second, "metadata": second["metadata"] | {"name": "other"}}):
         new = codec.from_plain(intent, apps_v1.Deployment)
@@ -166,9 +166,7 @@ def test_structs_that_are_always_there_are_nobodys_doing() -> None:
 
 
 @given(intents(), intents(), intents())
-def test_what_a_write_does_not_touch_stays_in_the_record_word_for_word(
-    first: Any, second: Any, third: Any
-) -> None:
+def test_untouched_managed_fields_entries_stay_identical(first: Any, second: Any, third: Any) -> None:
     both = track_update(
         track_update(None, first, apps_v1.Deployment, writer("a")), second, apps_v1.Deployment, writer("b")
     )
@@ -184,7 +182,7 @@ def test_what_a_write_does_not_touch_stays_in_the_record_word_for_word(
     ]
 
 
-def test_what_no_schema_describes_is_owned_leaf_by_leaf() -> None:
+def test_fields_without_schema_are_owned_by_leaf() -> None:
     make = maker_of(DEDUCED)
     assert make is not None
     assert make({"spec": {"deep": {"down": 1}, "list": [{"a": 1}]}}) == {

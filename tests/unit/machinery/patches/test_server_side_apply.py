@@ -1,4 +1,4 @@
-"""Server-side apply, told as stories of writers who share an object."""
+"""Server-side apply: stories of several managers that share an object."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_applying_the_same_again_changes_nothing() -> None:
     assert applied(obj, intent, "me", minutes=5) is obj
 
 
-def test_what_is_not_said_any_more_goes_away() -> None:
+def test_field_left_out_of_next_apply_is_removed() -> None:
     obj = applied(None, deployment(3, paused=True, selector={"matchLabels": {"a": "1"}}), "me")
     obj = applied(obj, deployment(3), "me")
     assert obj["spec"] == {"replicas": 3}
@@ -60,13 +60,13 @@ def test_another_order_is_a_change() -> None:
     assert [each["name"] for each in obj["spec"]["template"]["spec"]["containers"]] == ["b", "a"]
 
 
-def test_who_comes_to_own_without_a_change_has_no_time() -> None:
+def test_manager_that_changes_nothing_has_no_time() -> None:
     obj = applied(applied(None, deployment(3), "me"), deployment(3), "you", minutes=5)
     times = {entry["manager"]: entry.get("time") for entry in obj["metadata"]["managedFields"]}
     assert times == {"me": "2020-01-01T00:00:00Z", "you": None}
 
 
-def test_what_nobody_said_stays() -> None:
+def test_field_without_manager_stays() -> None:
     obj = applied(None, deployment(3), "me")
     obj["spec"]["minReadySeconds"] = 7  # a default, say
     assert applied(obj, deployment(4), "me")["spec"] == {"replicas": 4, "minReadySeconds": 7}
@@ -163,7 +163,7 @@ def test_several_conflicts_are_listed_by_owner() -> None:
     )
 
 
-def test_owners_are_listed_by_name_whatever_they_did() -> None:
+def test_conflicts_list_managers_by_name() -> None:
     live = applied(None, deployment(1), "kubectl")
     live = applied(live, deployment(1), "other")
     live = track_update(live, {**live, "spec": {"replicas": 2}}, apps_v1.Deployment, writer("kubectl-edit"))
@@ -194,7 +194,7 @@ def test_agreeing_on_a_value_is_shared_ownership() -> None:
     assert owned(obj) == {"you Apply": [".spec.replicas"]}
 
 
-def test_an_update_takes_what_it_changes_without_asking() -> None:
+def test_update_takes_ownership_of_changed_fields() -> None:
     obj = applied(None, deployment(3), "me")
     changed = copied(obj)
     changed["spec"]["replicas"] = 9
@@ -241,7 +241,7 @@ def test_the_owner_of_a_removed_field_owns_it_no_more() -> None:
     assert owned(obj) == {"me Apply": [".spec.replicas"]}
 
 
-def test_before_the_first_apply_someone_unknown_owns_everything() -> None:
+def test_first_apply_conflicts_with_before_first_apply() -> None:
     live = deployment(3)
     with pytest.raises(ApiError, match=r'conflict with "before-first-apply" using apps/v1: .spec.replicas'):
         applied(live, deployment(5), "me")
@@ -250,7 +250,7 @@ def test_before_the_first_apply_someone_unknown_owns_everything() -> None:
     assert ".spec.replicas" in owned(obj)["before-first-apply Update"]
 
 
-def test_what_was_there_before_the_first_apply_belongs_to_its_subresource() -> None:
+def test_before_first_apply_entry_names_subresource() -> None:
     live = {**deployment(3), "status": {"replicas": 3}}
     intent = {**deployment(), "status": {"replicas": 3}}
     through = writer("me", subresource="status", ignored=("spec",))
@@ -393,7 +393,7 @@ def pod_with_port(port: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_the_schema_cannot_hold_is_refused(spec: dict[str, Any], text: str) -> None:
+def test_intent_that_does_not_fit_schema_is_refused(spec: dict[str, Any], text: str) -> None:
     intent = {"metadata": {"name": "x", "namespace": "default"}, "spec": spec}
     with pytest.raises(ApiError) as caught:
         check_intent(intent, core_v1.Pod, Writer("me", NOW, "v1"))

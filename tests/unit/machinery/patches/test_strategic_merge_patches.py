@@ -74,7 +74,7 @@ def test_delete_takes_an_item_out() -> None:
     assert names(spec(POD, patch)["containers"]) == ["b"]
 
 
-def test_what_kubectl_apply_sends_to_take_an_item_out() -> None:
+def test_kubectl_apply_patch_removes_list_item() -> None:
     patch = {
         "$setElementOrder/containers": containers("b"),
         "containers": [{"$patch": "delete", "name": "a"}],
@@ -93,7 +93,7 @@ def test_an_object_may_be_replaced_or_emptied() -> None:
     assert spec(original, patch) == {"nodeSelector": {"b": "2"}, "securityContext": {}}
 
 
-def test_null_deletes() -> None:
+def test_null_deletes_field() -> None:
     assert "volumes" not in spec(POD, {"volumes": None})
     (a, _) = spec(POD, {"containers": [{"name": "a", "image": None}]})["containers"]
     assert "image" not in a
@@ -136,7 +136,7 @@ def test_directives_never_reach_the_object() -> None:
     assert spec({}, patch) == {"volumes": [{"name": "v"}], "securityContext": {"sysctls": [{"name": "x"}]}}
 
 
-def test_what_the_types_do_not_know_merges_like_plain_json() -> None:
+def test_unknown_fields_merge_like_plain_json() -> None:
     assert spec({"new": {"a": [1]}}, {"new": {"a": [2], "b": 1}})["new"] == {"a": [2], "b": 1}
 
 
@@ -160,13 +160,13 @@ BAD: list[tuple[dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("patch", "code", "text"), BAD)
-def test_bad_patches(patch: dict[str, Any], code: int, text: str) -> None:
+def test_bad_patch_is_refused(patch: dict[str, Any], code: int, text: str) -> None:
     with pytest.raises(ApiError) as caught:
         spec(POD, patch)
     assert (caught.value.code, str(caught.value)) == (code, text)
 
 
-def test_a_patch_must_come_in_the_order_it_asks_for() -> None:
+def test_patch_list_must_follow_set_element_order() -> None:
     with pytest.raises(ApiError, match="The order in patch list"):
         spec(POD, {"containers": containers("b", "a"), "$setElementOrder/containers": containers("a", "b")})
 
@@ -233,7 +233,7 @@ def test_patching_twice_is_patching_once(old: list[str], new: list[str]) -> None
 
 
 @given(lists, lists)
-def test_the_asked_order_is_kept_and_so_is_that_of_the_others(old: list[str], order: list[str]) -> None:
+def test_set_element_order_keeps_order_of_other_items(old: list[str], order: list[str]) -> None:
     merged = names(spec(listed(old, "1"), {"$setElementOrder/containers": containers(*order)})["containers"])
     assert sorted(merged) == sorted(old)
     assert [name for name in merged if name in order] == [name for name in order if name in old]

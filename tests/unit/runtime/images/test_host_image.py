@@ -63,7 +63,7 @@ def test_tables_that_only_root_may_read_are_not_copied(tmp_path: Path) -> None:
     assert not (made / "files/etc/services").exists()
 
 
-def test_what_programs_need_is_in_it(layer: Path) -> None:
+def test_host_image_holds_files_that_programs_need(layer: Path) -> None:
     assert (layer / "etc/ssl/certs/ca-certificates.crt").read_text() == "public"
     assert (layer / "etc/alternatives").is_dir()
     assert "root:x:0:0:" in (layer / "etc/passwd").read_text()

@@ -1,4 +1,4 @@
-"""Layers made to reach what lies outside of their directory: whatever they hold, nothing there changes."""
+"""Hostile layers: no content changes files outside of the layer's directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of an index's images runs here."""
+"""The choice of an index's image for this machine."""
 
 from __future__ import annotations
 

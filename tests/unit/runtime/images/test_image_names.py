@@ -51,7 +51,7 @@ def test_names_are_completed(written: str, full: str) -> None:
         ("host!/app", "invalid reference format"),
     ],
 )
-def test_what_is_no_name_says_why(written: str, why: str) -> None:
+def test_invalid_image_name_is_refused_with_reason(written: str, why: str) -> None:
     with pytest.raises(ImageFailure) as caught:
         parse(written)
     assert caught.value.reason == "InvalidImageName"
@@ -69,7 +69,7 @@ def test_digests_belong_to_a_repository() -> None:
     assert parse("busybox:1.28").at(DIGEST) == f"docker.io/library/busybox@{DIGEST}"
 
 
-def test_ids_are_told_from_names() -> None:
+def test_image_ids_differ_from_names() -> None:
     assert image_id(DIGEST) == DIGEST
     assert image_id(DIGEST.removeprefix("sha256:")) == DIGEST
     assert image_id("busybox") == ""

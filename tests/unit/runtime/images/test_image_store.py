@@ -91,7 +91,7 @@ async def test_images_are_found_again(store: ImageStore, tmp_path: Path) -> None
     assert await ImageStore(store.root).image_status("app") == image
 
 
-async def test_what_a_crash_left_is_not_seen_and_removed(store: ImageStore, tmp_path: Path) -> None:
+async def test_leftovers_of_crash_are_hidden_and_removed(store: ImageStore, tmp_path: Path) -> None:
     await store.load(archive(tmp_path / "a.tar", "app", BASE))
     (store.root / "work" / "half").mkdir()
     (store.root / "layers" / "nameless" / "files").mkdir(parents=True)
@@ -115,7 +115,7 @@ async def test_an_image_that_a_container_holds_is_in_use(store: ImageStore, tmp_
     assert await in_use() == []
 
 
-async def test_what_a_cut_off_writer_left_is_no_hold(store: ImageStore, tmp_path: Path) -> None:
+async def test_truncated_holder_file_is_removed(store: ImageStore, tmp_path: Path) -> None:
     (image,) = await store.load(archive(tmp_path / "image.tar", "app:1", BASE))
     store.hold("whole", image.id)
     holders = store.root / "holders"
@@ -158,7 +158,7 @@ async def test_a_layer_that_is_not_what_it_claims_is_refused(store: ImageStore, 
 
 
 @pytest.mark.parametrize("content", [b"no archive", Tree().add("file", b"x").tar()])
-async def test_what_is_no_archive_is_refused(store: ImageStore, tmp_path: Path, content: bytes) -> None:
+async def test_file_that_is_no_archive_is_refused(store: ImageStore, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.tar").write_bytes(content)
     with pytest.raises(ImageFailure, match="not an image archive"):
         await store.load(tmp_path / "a.tar")

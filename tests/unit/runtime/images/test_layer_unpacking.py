@@ -27,7 +27,7 @@ def unpacked(tree: Tree, place: Path) -> tuple[str, int]:
 
 
 @root
-def test_what_a_container_can_see_is_kept(tmp_path: Path) -> None:
+def test_unpacking_keeps_visible_file_attributes(tmp_path: Path) -> None:
     tree = Tree().directory("etc", 0o751, uid=3, gid=4, mtime=1_000_000)
     tree.add("etc/secret", b"content", mode=0o4640, uid=1000, gid=50, mtime=1_234_567)
     tree.add("etc/same", kind=tarfile.LNKTYPE, linkname="etc/secret")

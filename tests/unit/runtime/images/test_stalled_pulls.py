@@ -18,7 +18,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulls, "PROGRESS_SECONDS", 0.05)
 
 
-async def test_what_grows_is_waited_for(tmp_path: Path) -> None:
+async def test_growing_pull_is_awaited(tmp_path: Path) -> None:
     async def grow() -> str:
         for number in range(10):
             await asyncio.to_thread((tmp_path / str(number)).write_bytes, bytes(8192))
@@ -28,7 +28,7 @@ async def test_what_grows_is_waited_for(tmp_path: Path) -> None:
     assert await pulls.while_it_grows(grow(), tmp_path) == "whole"
 
 
-async def test_what_stands_still_is_given_up(tmp_path: Path) -> None:
+async def test_stalled_pull_is_cancelled(tmp_path: Path) -> None:
     ended = []
 
     async def hang() -> None:

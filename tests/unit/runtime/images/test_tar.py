@@ -189,7 +189,7 @@ def test_an_archive_of_headers_only_is_refused(monkeypatch: pytest.MonkeyPatch) 
             pass
 
 
-def test_what_follows_the_end_is_bounded() -> None:
+def test_bytes_after_archive_end_are_bounded() -> None:
     archive = TarStream(io.BytesIO(bytes(tar.TRAILER_BYTES_MAX + 2048)))
     assert list(archive) == []
     with pytest.raises(ImageFailure, match="behind its end"):

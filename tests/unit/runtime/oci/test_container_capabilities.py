@@ -1,4 +1,4 @@
-"""Which capabilities a container gets, as a table."""
+"""Capabilities of a container by its security context."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_kernels_numbers_are_the_positions() -> None:
         ({"privileged": True, "drop_capabilities": ("ALL",)}, set(NAMES)),
     ],
 )
-def test_what_a_container_gets(wish: dict[str, object], expected: set[str]) -> None:
+def test_security_context_decides_capabilities(wish: dict[str, object], expected: set[str]) -> None:
     assert given(**wish) == expected
 
 

@@ -79,7 +79,7 @@ def mount_at(config: dict[str, Any], place: str) -> dict[str, Any]:
         (None, ["foo"], (), ("bar",), ("bar",)),
     ],
 )
-def test_what_is_run(
+def test_command_and_image_decide_arguments(
     entrypoint: list[str] | None,
     cmd: list[str] | None,
     command: tuple[str, ...],
@@ -118,7 +118,7 @@ def test_defaults_come_from_the_image() -> None:
     assert (working_directory(spec(), image()), stop_signal(spec(), image())) == ("/", "SIGTERM")
 
 
-def test_the_process() -> None:
+def test_process_section_follows_spec() -> None:
     process = configured(spec(tty=True, security=Security(no_new_privileges=True)))["process"]
     assert process["user"] == {"uid": 33, "gid": 34, "additionalGids": [34, 50]}
     assert process["capabilities"] == {name: ["CAP_KILL"] for name in ("bounding", "effective", "permitted")}
@@ -164,7 +164,7 @@ def test_a_cgroup_namespace_only_with_version_2() -> None:
         ),
     ],
 )
-def test_how_a_mount_is_made(mount: Mount, options: list[str]) -> None:
+def test_mount_options_follow_spec(mount: Mount, options: list[str]) -> None:
     made = mount_at(configured(spec(mounts=(mount,))), "/d")
     assert (made["source"], made["options"]) == ("/h", options)
 

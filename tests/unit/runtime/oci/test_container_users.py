@@ -1,4 +1,4 @@
-"""Whom a container runs as, from the pod's wish, the image's USER and the image's own files."""
+"""A container's user, from the security context, the image's USER and the image's passwd file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ broken:x:none:www
         ),
     ],
 )
-def test_the_identity(security: Security, image_user: str, expected: User) -> None:
+def test_security_and_image_decide_user(security: Security, image_user: str, expected: User) -> None:
     assert resolve_user(security, image_user, PASSWD, GROUP) == expected
 
 

@@ -1,4 +1,4 @@
-"""Which OCI runtime a machine gets, as a table of machines, and what its user is told."""
+"""The choice of the OCI runtime by the facts of a machine, and the messages to its user."""
 
 from __future__ import annotations
 
@@ -80,18 +80,18 @@ def test_why_the_faster_one_is_not_used(machine: Facts, why: str) -> None:
         ),
     ],
 )
-def test_what_a_machine_lacks(machine: Facts, why: str) -> None:
+def test_incomplete_machine_gets_no_engine(machine: Facts, why: str) -> None:
     choice = choose(machine)
     assert choice.engine is None
     assert why in choice.why
 
 
-def test_every_cause_is_told_at_once() -> None:
+def test_all_missing_parts_are_reported() -> None:
     bare = replace(COMPLETE, root=False, conmon="", crun="", runc="")
     assert len(choose(bare).why) == 3
 
 
-def test_the_modes_are_told_apart_by_what_is_mounted(tmp_path: Path) -> None:
+def test_cgroup_mode_follows_mounted_hierarchies(tmp_path: Path) -> None:
     assert cgroup_mode(tmp_path) is CgroupMode.NONE
     (tmp_path / "memory").mkdir()
     assert cgroup_mode(tmp_path) is CgroupMode.LEGACY

@@ -1,4 +1,4 @@
-"""What makes calls of the OCI runtime cheap: few mounts to read, and no copy of itself to make."""
+"""Cheap calls of the OCI runtime: few mounts to read, and no copy of its own binary."""
 
 from __future__ import annotations
 

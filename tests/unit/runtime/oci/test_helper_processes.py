@@ -50,7 +50,7 @@ async def test_much_goes_in_and_out_at_once() -> None:
     assert finished.raw == data
 
 
-async def test_input_that_nobody_reads_is_no_failure() -> None:
+async def test_unread_input_is_no_failure() -> None:
     finished = await commands.run(["true"], stdin=b"x" * (1 << 20))
     assert finished.code == 0
 
@@ -64,7 +64,7 @@ async def test_a_failure_names_the_command_and_its_words() -> None:
         await commands.run(["/no/such/program"])
 
 
-async def test_what_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
+async def test_hanging_command_is_killed_with_children(tmp_path: Path) -> None:
     """Both hold the pipe open: its end of file is the end of both."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -136,7 +136,7 @@ async def test_a_terminal_is_received_and_belongs_to_who_takes_it(console: Conso
     os.close(terminal)
 
 
-async def test_a_terminal_that_was_sent_is_taken_before_anybody_looked(console: Console, sent: int) -> None:
+async def test_terminal_sent_early_is_taken(console: Console, sent: int) -> None:
     """The engine of a short command may have ended by then."""
     _send(console.path, sent)
     terminal = console.take()
@@ -144,11 +144,11 @@ async def test_a_terminal_that_was_sent_is_taken_before_anybody_looked(console: 
     os.close(terminal)
 
 
-async def test_where_no_terminal_came_none_is_taken(console: Console) -> None:
+async def test_console_without_terminal_takes_none(console: Console) -> None:
     assert console.take() == -1
 
 
-async def test_a_terminal_that_nobody_took_is_closed(console: Console, sent: int) -> None:
+async def test_untaken_terminal_is_closed(console: Console, sent: int) -> None:
     receiving = asyncio.create_task(console.receive())
     await in_thread(lambda: _send(console.path, sent))
     await receiving

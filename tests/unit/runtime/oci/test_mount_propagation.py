@@ -1,4 +1,4 @@
-"""Whether the machine's mounts let new mounts through, read from the kernel's table."""
+"""Mount propagation on the machine, as read from the kernel's table of mounts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INTO, BOTH = MountPropagation.HOST_TO_CONTAINER, MountPropagation.BIDIRECTIONAL
         ("/with blank/x", "/with blank"),
     ],
 )
-def test_which_mount_a_path_is_on(path: str, on: str) -> None:
+def test_path_is_on_nearest_mount(path: str, on: str) -> None:
     assert mount_of(path, TABLE).path == on
 
 
@@ -50,7 +50,7 @@ def test_of_stacked_mounts_the_top_one_counts() -> None:
         ("/srv/deep", BOTH, 'path "/srv/deep" is mounted on "/srv/deep" but it is not a shared mount'),
     ],
 )
-def test_what_may_be_asked_where(path: str, propagation: MountPropagation, problem: str) -> None:
+def test_propagation_requires_shared_mount(path: str, propagation: MountPropagation, problem: str) -> None:
     mount = Mount(container_path="/c", host_path=path, propagation=propagation)
     if not problem:
         check_propagation(mount, path, TABLE)

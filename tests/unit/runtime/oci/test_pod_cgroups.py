@@ -122,5 +122,5 @@ def test_controllers_are_handed_down_in_version_2(tmp_path: Path) -> None:
         ("2:cpu,cpuacct:/\n", False, "cpu,cpuacct"),
     ],
 )
-def test_where_this_process_is(text: str, unified: bool, place: str) -> None:
+def test_own_cgroup_is_read_from_proc(text: str, unified: bool, place: str) -> None:
     assert own_cgroup(text, Path("/cg"), unified=unified) == Path("/cg") / place

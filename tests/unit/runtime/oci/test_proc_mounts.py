@@ -1,4 +1,4 @@
-"""Which mounts over a container's /proc are refused."""
+"""Refused mounts over a container's /proc."""
 
 from __future__ import annotations
 

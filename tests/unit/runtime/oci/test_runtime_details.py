@@ -101,7 +101,7 @@ def test_sysctls_are_paths(name: str, path: str) -> None:
         ),
     ],
 )
-def test_which_namespaces_a_pod_has(
+def test_namespace_options_decide_pod_namespaces(
     options: NamespaceOptions, own: list[str], joined: dict[str, str]
 ) -> None:
     assert own_namespaces(options) == own
@@ -175,7 +175,7 @@ def pairs(line: list[str]) -> set[tuple[str, str]]:
     return set(pairwise(line))
 
 
-def test_conmon_is_told_where_everything_is() -> None:
+def test_conmon_arguments_name_all_paths() -> None:
     line = arguments(ENGINE, monitored(), None)
     assert {
         ("--cid", "c1"),
@@ -205,7 +205,7 @@ def test_conmon_runs_the_engine_in_another_view_of_the_mounts() -> None:
         ({"stdin": True, "stdin_once": True}, {"--stdin"}),
     ],
 )
-def test_streams_as_asked_for(options: dict[str, bool], flags: set[str]) -> None:
+def test_stream_options_become_conmon_flags(options: dict[str, bool], flags: set[str]) -> None:
     line = arguments(ENGINE, monitored(**options), None)
     assert set(line) & {"--terminal", "--stdin", "--leave-stdin-open"} == flags
 
@@ -225,7 +225,7 @@ async def test_child_is_awaited_without_a_free_descriptor() -> None:
         assert await wait(process) == 0
 
 
-def test_records_survive_and_strays_are_told(tmp_path: Path) -> None:
+def test_records_survive_and_strays_are_reported(tmp_path: Path) -> None:
     records = Records(tmp_path, ContainerRecord)
     record = ContainerRecord(
         id="c1",

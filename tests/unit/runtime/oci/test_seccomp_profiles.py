@@ -1,4 +1,4 @@
-"""What the seccomp filter lets through, for whom."""
+"""System calls that the seccomp filter allows, by capabilities and architecture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from podling.runtime.oci.seccomp_compile import compiled
 
 
 def allowed(profile: dict[str, Any]) -> set[str]:
-    """The calls that are allowed whatever their arguments."""
+    """Return the calls that are allowed with any arguments."""
     return {
         name
         for rule in profile["syscalls"]
@@ -51,7 +51,7 @@ def test_calls_that_need_a_capability(call: str, capability: str) -> None:
 @pytest.mark.parametrize(
     "call", ["keyctl", "add_key", "request_key", "kexec_load", "io_uring_setup", "userfaultfd", "move_pages"]
 )
-def test_calls_that_nobody_gets(call: str) -> None:
+def test_default_profile_forbids_calls(call: str) -> None:
     assert call not in allowed(default_profile(NAMES, "amd64"))
 
 
@@ -64,7 +64,7 @@ def test_new_namespaces_are_seen_in_clones_flags() -> None:
     assert clone3["errnoRet"] == 38, "libraries fall back to clone only if the call does not exist"
 
 
-def test_what_an_architecture_adds() -> None:
+def test_default_profile_adds_calls_of_architecture() -> None:
     assert "arch_prctl" in allowed(default_profile(DEFAULT, "amd64"))
     assert "arch_prctl" not in allowed(default_profile(DEFAULT, "arm64"))
     assert default_profile(DEFAULT, "arm64")["architectures"] == ["SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"]
@@ -105,7 +105,7 @@ def test_a_profile_from_a_file_is_decided_for_this_container(
     assert set(profile) == {"defaultAction", "architectures", "syscalls"}
 
 
-def test_where_a_profile_comes_from(tmp_path: Path) -> None:
+def test_profile_name_decides_source(tmp_path: Path) -> None:
     file = tmp_path / "profile.json"
     file.write_text(json.dumps(DOCUMENT))
     assert profile_for("unconfined", DEFAULT) is None
@@ -137,6 +137,6 @@ def test_profiles_are_compiled_where_the_library_is() -> None:
     assert compiled(default_profile(NAMES, "amd64")) != compiled(default_profile(DEFAULT, "amd64"))
 
 
-def test_what_needs_the_engines_own_way_is_left_to_it() -> None:
+def test_unsupported_profile_is_left_to_engine() -> None:
     assert compiled({"defaultAction": "SCMP_ACT_NOTIFY", "syscalls": []}) == ""
     assert compiled({"defaultAction": "SCMP_ACT_ALLOW", "flags": ["SECCOMP_FILTER_FLAG_LOG"]}) == ""
