@@ -92,8 +92,7 @@ class AutoscalerRules(KindRules[HorizontalPodAutoscaler]):
 
 
 def _spec_errors(spec: HorizontalPodAutoscalerSpec, old: HorizontalPodAutoscalerSpec | None) -> Errors:
-    """Return the errors in a spec. Malformed versions and zero replicas in ``old``, the stored spec, stay
-    valid."""
+    """Return the errors in a spec; malformed versions and zero replicas in ``old`` stay valid."""
     fewest = 0 if old is not None and old.min_replicas == 0 else 1
     any_version = old is not None and any(map(_has_malformed_version, old.metrics))
     errors: Errors = []

@@ -117,8 +117,7 @@ def _condition_errors(status: CertificateSigningRequestStatus) -> Errors:
 
 
 def change_errors(new: CertificateSigningRequest, old: CertificateSigningRequest, subresource: str) -> Errors:
-    """Return errors for wrong changes: decisions through ``/approval``, certificates through ``/status``,
-    each once."""
+    """Return errors for changes of decisions or certificates outside of their own subresource."""
     errors: Errors = []
     for kind in LASTING:
         if len(_conditions_of_type(new, kind)) < len(_conditions_of_type(old, kind)):

@@ -102,8 +102,7 @@ T = TypeVar("T")
 
 
 def annotations_of(scaler: HorizontalPodAutoscaler, others: Sequence[MetricSpec]) -> dict[str, str]:
-    """Return the annotations for the fields that ``v1`` lacks; ``others`` are the metrics without a ``v1``
-    field."""
+    """Return the annotations for fields that ``v1`` lacks; ``others`` are the metrics without a field."""
     status, behavior = scaler.status, scaler.spec.behavior
     found: dict[str, str] = {}
     if others:

@@ -111,8 +111,7 @@ def _is_cpu(metric: autoscaling_v2.MetricSpec | autoscaling_v2.MetricStatus) -> 
 
 
 def _cpu_share(metric: autoscaling_v2.MetricSpec) -> int | None:
-    """Return the target of a CPU utilization metric, the only metric with a ``v1`` field; None for any
-    other."""
+    """Return the target of a CPU utilization metric; None for metrics without a ``v1`` field."""
     return metric.resource.target.average_utilization if _is_cpu(metric) and metric.resource else None
 
 

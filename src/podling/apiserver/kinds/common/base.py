@@ -62,8 +62,7 @@ class View(Struct, frozen=True):
     read_error: Callable[[Any], str] = lambda obj: ""
     """Returns the reason why the object cannot be read through this view (500); empty if it can."""
     replicas_path: tuple[str, ...] = ("spec", "replicas")
-    """The object's path for the body's ``spec.replicas``. A manager that applies to the view owns this
-    path."""
+    """The object's path for ``spec.replicas`` of the body. The manager of an apply to the view owns it."""
     table: KindRules[Any] | None = None
     """The rules for tables of the body; None for name and age only."""
 
@@ -186,8 +185,7 @@ class KindRules(Generic[T]):
         return 0
 
     def has_other_finalizers(self, obj: T) -> bool:
-        """Return whether something beside ``metadata.finalizers`` keeps a deleted object
-        (``spec.finalizers`` of namespaces)."""
+        """Return whether more than ``metadata.finalizers`` keeps a deleted object (``spec.finalizers``)."""
         return False
 
     def mark_deleted(self, obj: T) -> T:
@@ -195,8 +193,7 @@ class KindRules(Generic[T]):
         return obj
 
     def selectable_fields(self, obj: T) -> dict[str, str]:
-        """Return the field selectors beyond ``metadata.name`` and ``metadata.namespace``, with their
-        values."""
+        """Return field selectors and their values, beyond ``metadata.name`` and ``metadata.namespace``."""
         return {}
 
     def index_value(self, obj: T) -> str:

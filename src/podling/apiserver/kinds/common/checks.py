@@ -176,8 +176,7 @@ def label_requirement(
 
 
 def operand_errors(path: Path, operator: str, values: Sequence[str]) -> Errors:
-    """Return an error if a selector requirement lacks values that its operator needs, or has needless
-    ones."""
+    """Return an error if a selector requirement lacks values, or has values that its operator forbids."""
     where = path.child("values")
     if operator in ("In", "NotIn") and not values:
         return [fields.required(where, "must be specified when `operator` is 'In' or 'NotIn'")]

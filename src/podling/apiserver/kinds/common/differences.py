@@ -9,8 +9,7 @@ from podling.machinery.encoding import codec
 
 
 def describe(old: Any, new: Any) -> str:
-    """Return two lines per differing field, ``- path: old`` and ``+ path: new``, at the deepest common
-    path."""
+    """Return lines ``- path: old`` and ``+ path: new`` for each differing field, as deep as possible."""
     lines: list[str] = []
     _walk("", codec.to_plain(old), codec.to_plain(new), lines)
     return "\n".join(lines)

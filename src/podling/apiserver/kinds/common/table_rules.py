@@ -113,8 +113,7 @@ def _param_kind(obj: Any) -> str:
 
 
 def _param_ref(obj: Any) -> str:
-    """Return the parameters of a binding: ``namespace/name`` (``*`` for the object's namespace) or a
-    selector."""
+    """Return the parameters of a binding: ``namespace/name`` (``*``: the object's own) or a selector."""
     ref = obj.spec.param_ref
     if ref is None:
         return UNSET

@@ -92,8 +92,7 @@ class EventRules(KindRules[Event]):
 
 
 class NewEventRules(EventRules):
-    """Rules of events in ``events.k8s.io``, which is stricter than the core group and has other field
-    names."""
+    """Rules of events in ``events.k8s.io``: stricter than the core group's, with other field names."""
 
     field_labels = (*(f"regarding.{name}" for name, _ in _REFERENCE), "reason", "reportingController", "type")
 

@@ -64,8 +64,7 @@ def _type_errors(path: Path, name: str) -> Errors:
 
 
 def _default_item(item: LimitRangeItem) -> LimitRangeItem:
-    """Return a container item with defaults: the limit from the maximum, the request from limit or
-    minimum."""
+    """Return an item for containers with its default limit and default request."""
     if item.type != "Container":
         return item
     default = {**item.max, **item.default}

@@ -113,8 +113,7 @@ def _validating_errors(obj: ValidatingAdmissionPolicy) -> Errors:
 
 
 def _common_errors(obj: Policy, operations: Sequence[str] = ()) -> Errors:
-    """Return the errors that both kinds of policies can have; ``operations`` limits the operations of
-    rules."""
+    """Return the errors that any policy can have; ``operations`` limits the operations of its rules."""
     spec, here = obj.spec, SPEC.child("matchConstraints")
     errors = checks.required_one_of(SPEC.child("failurePolicy"), spec.failure_policy, FAILURE_POLICIES)
     if spec.param_kind is not None:

@@ -61,8 +61,7 @@ class PriorityLevelRules(TableRules[PriorityLevelConfiguration]):
 
 
 def _mandatory_level_errors(obj: PriorityLevelConfiguration) -> Errors:
-    """Return errors for changes of the two mandatory levels; only the exempt one's lendable shares may
-    change."""
+    """Return errors for changed mandatory levels; only lendable shares of the exempt one may change."""
     name, spec = obj.metadata.name or "", obj.spec
     fixed = {each.metadata.name: each.spec for each in priority_levels()}.get(name)
     if name not in MANDATORY or fixed is None:

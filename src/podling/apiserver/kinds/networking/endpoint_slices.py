@@ -49,8 +49,10 @@ class EndpointSliceRules(KindRules[EndpointSlice]):
         return change(obj, metadata=change(obj.metadata, generation=1), endpoints=endpoints)
 
     def prepare_update(self, new: EndpointSlice, old: EndpointSlice, context: Context) -> EndpointSlice:
-        """Return the update with its generation: changes of labels and of everything but the metadata
-        count."""
+        """Return the update with its generation.
+
+        Changes of labels and of everything outside the metadata count.
+        """
         if new.endpoints != old.endpoints:
             new = change(new, endpoints=map_items(new.endpoints, _without_topology))
         same = change(new, metadata=old.metadata) == old and new.metadata.labels == old.metadata.labels

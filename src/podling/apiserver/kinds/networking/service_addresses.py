@@ -117,8 +117,10 @@ def _address_list_errors(new: ServiceSpec, old: ServiceSpec) -> Errors:
 
 
 def _family_list_errors(new: ServiceSpec, old: ServiceSpec) -> Errors:
-    """Return the errors in changed families. As in Kubernetes, all name the first family, and some show
-    addresses."""
+    """Return the errors in changed families.
+
+    As in Kubernetes, all errors name the first family, and some show addresses.
+    """
     where, before, after = SPEC.child("ipFamilies").index(0), old.ip_families, new.ip_families
     if len(before) == len(after):
         changed = sum(a != b for a, b in zip(before, after, strict=True))

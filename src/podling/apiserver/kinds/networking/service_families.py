@@ -80,8 +80,7 @@ def _policy(spec: ServiceSpec, old: ServiceSpec | None) -> str:
 
 
 def _release_second(spec: ServiceSpec, old: ServiceSpec) -> tuple[ServiceSpec, Errors]:
-    """Return ``spec`` without the second address and family if the policy is ``SingleStack``; else check
-    they stay."""
+    """Return ``spec`` without the second address and family under ``SingleStack``, and the errors."""
     if spec.ip_family_policy == SINGLE:
         if spec.cluster_ips == old.cluster_ips:
             spec = change(spec, cluster_ips=spec.cluster_ips[:1])
@@ -128,8 +127,10 @@ def _infer_families(spec: ServiceSpec, configured: Sequence[str]) -> tuple[Servi
 
 
 def _headless_families(spec: ServiceSpec, configured: Sequence[str]) -> ServiceSpec:
-    """Return ``spec`` with families for a headless Service without selector; the cluster need not have
-    them."""
+    """Return ``spec`` with families for a headless Service without selector.
+
+    The cluster need not have them, because it does not assign the addresses.
+    """
     return _add_second_family(fill_empty(spec, ip_families=(configured[0],)), FAMILIES)
 
 

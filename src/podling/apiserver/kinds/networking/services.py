@@ -61,8 +61,7 @@ class ServiceRules(KindRules[Service]):
     field_labels = ("spec.clusterIP", "spec.type")
 
     def name_errors(self, name: str) -> list[str]:
-        """Return the errors in a name. It may begin with a digit: Kubernetes has dropped the older rule
-        (RFC 1035)."""
+        """Return the errors in a name, which may begin with a digit: RFC 1035 no longer applies."""
         return names.dns_label_errors(name)
 
     def default(self, obj: Service) -> Service:

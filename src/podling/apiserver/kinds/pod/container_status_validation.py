@@ -36,8 +36,7 @@ _NO_REQUESTED = (
 
 
 def validate_container_statuses(path: Path, pod: Pod) -> Errors:
-    """Return the errors in the users and then the resources of all containers; ``path`` is the status'
-    path."""
+    """Return the errors in users, then in resources, of all containers; ``path`` is the status."""
     spec, status = pod.spec, pod.status
     lists: tuple[tuple[str, Sequence[ContainerStatus], Sequence[Container] | None], ...] = (
         ("containerStatuses", status.container_statuses, spec.containers),
@@ -69,8 +68,7 @@ def _user_errors(path: Path, user: LinuxContainerUser, spec: PodSpec) -> Errors:
 
 
 def _resource_errors(path: Path, status: ContainerStatus, containers: Iterable[Container] | None) -> Errors:
-    """Return errors for resources that the container, if known, does not request; ephemeral ones request
-    none."""
+    """Return errors for resources that the container does not request; ephemeral ones request none."""
     if containers is None:
         return [fields.forbidden(path, "must not be specified in container status")]
     container = next((each for each in containers if each.name == status.name), None)

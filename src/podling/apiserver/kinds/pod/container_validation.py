@@ -191,8 +191,7 @@ def _host_port_errors(path: Path, containers: Iterable[tuple[int, Container]], t
 
 
 def _restart_policy_errors(path: Path, container: Container, *, stops: bool = False) -> Errors:
-    """Return the errors in a container's restart policy and rules (``Always`` makes an init container a
-    sidecar).
+    """Return the errors in a container's restart policy and rules.
 
     ``stops``: without a policy the rules are not checked.
     """

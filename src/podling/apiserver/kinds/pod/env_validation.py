@@ -181,8 +181,7 @@ def _file_key_ref_errors(path: Path, ref: FileKeySelector) -> Errors:
 
 
 def split_subscript(field_path: str) -> tuple[str, str | None]:
-    """Return ``metadata.labels['app']`` as (``metadata.labels``, ``app``); None as second without a
-    subscript."""
+    """Return ``metadata.labels['app']`` as (``metadata.labels``, ``app``); None without a subscript."""
     if not field_path.endswith("']"):
         return field_path, None
     name, bracket, key = field_path[:-2].partition("['")

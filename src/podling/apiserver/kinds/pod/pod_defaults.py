@@ -146,8 +146,7 @@ def _requests_from_limits(container: Container) -> Container:
 
 
 def _pod_level_requests(spec: PodSpec, resources: ResourceRequirements) -> ResourceRequirements:
-    """Return the default of pod-level requests: the sum of the containers' requests, else the pod-level
-    limit.
+    """Return pod-level resources with default requests: those of the containers, else the limit.
 
     Huge pages cannot be overcommitted, so their request is always the limit. Without a pod-level limit there
     is no default.
@@ -166,8 +165,7 @@ def _pod_level_requests(spec: PodSpec, resources: ResourceRequirements) -> Resou
 
 
 def _huge_page_limits(spec: PodSpec, resources: ResourceRequirements) -> ResourceRequirements:
-    """Return pod-level resources with the containers' huge pages as limits, if any pod-level resource is
-    set."""
+    """Return pod-level resources with huge page limits of the containers, if any resource is set."""
     if not resources.requests and not resources.limits:
         return resources
     missing = {

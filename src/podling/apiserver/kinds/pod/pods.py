@@ -92,8 +92,7 @@ class PodRules(KindRules[Pod]):
         return unsupported_fields(obj.spec) if context.subresource == "ephemeralcontainers" else []
 
     def grace_for(self, obj: Pod, requested: int | None) -> int:
-        """Return the requested seconds, else the pod's own; 0 for a pod without a node or with a final
-        phase."""
+        """Return the requested seconds, else the pod's own; 0 for a pod that is unbound or finished."""
         if not obj.spec.node_name or is_terminal(obj):
             return 0
         grace = obj.spec.termination_grace_period_seconds or 0 if requested is None else requested

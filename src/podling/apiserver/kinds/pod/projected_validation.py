@@ -68,8 +68,10 @@ def _count(source: VolumeProjection) -> int:
 
 
 def _claim_files(path: Path, files: Iterable[tuple[str, str]], taken: set[str]) -> Errors:
-    """Add files (path, value in messages) to ``taken``; return conflicts, which Kubernetes reports at the
-    volume."""
+    """Add files to ``taken`` and return conflicts, which Kubernetes reports at the volume.
+
+    ``files`` are pairs of path and value in messages.
+    """
     errors: Errors = []
     for file, shown in files:
         if file and file in taken:

@@ -66,8 +66,7 @@ def validate_node_selector(path: Path, selector: NodeSelector) -> Errors:
 
 
 def node_selector_term(path: Path, term: NodeSelectorTerm, *, strict: bool) -> Errors:
-    """Return the errors in a term. ``strict``: values must be valid label values (preferences may have
-    others)."""
+    """Return the errors in a term; ``strict`` requires valid label values, unlike in preferences."""
     errors: Errors = []
     for position, requirement in enumerate(term.match_expressions):
         errors += _node_requirement_errors(
@@ -143,8 +142,7 @@ def _pod_affinity_term_errors(path: Path, term: PodAffinityTerm) -> Errors:
 def _label_key_errors(
     path: Path, match: tuple[str, ...], mismatch: tuple[str, ...], selector: LabelSelector | None
 ) -> Errors:
-    """Return the errors in keys whose values are added to the selector of the term or constraint at
-    ``path``."""
+    """Return the errors in label keys that are added to the selector of the term at ``path``."""
     if not match and not mismatch:
         return []
     errors: Errors = []
@@ -165,10 +163,10 @@ def _label_key_errors(
 
 
 def _duplicate_key_errors(path: Path, match: tuple[str, ...], selector: LabelSelector) -> Errors:
-    """Return errors for keys that the selector already has. A pod's own are already merged, so they occur
-    twice.
+    """Return errors for keys that the selector already has.
 
-    Kubernetes reports the key's index without the list's name.
+    A pod's keys are already merged into the selector, so they occur twice. Kubernetes reports the key's index
+    without the list's name.
     """
     positions = {key: position for position, key in enumerate(match)}
     named = set(selector.match_labels)

@@ -41,8 +41,7 @@ class _File(NamedTuple):
 
 
 def volume_warnings(path: Path, volumes: tuple[Volume, ...]) -> list[str]:
-    """Return the warnings. Volumes of the common types can have conflicting files only, so no others are
-    sought."""
+    """Return the warnings. Volumes of common types are checked for conflicting files only."""
     found: list[str] = []
     overlaps: list[str] = []
     for position, volume in enumerate(volumes):
@@ -85,8 +84,7 @@ def _overlap_warnings(volume: Volume) -> Iterator[str]:
 
 
 def _projected_overlap_warnings(volume: Volume, projected: ProjectedVolumeSource) -> list[str]:
-    """Return the conflicts between projected files. Every pod has a token volume, so the valid case is
-    fast."""
+    """Return the conflicts between projected files; fast if there are none, as in token volumes."""
     paths: list[str] = []
     for source in projected.sources:
         paths += _paths(source)

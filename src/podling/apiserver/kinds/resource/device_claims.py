@@ -115,8 +115,10 @@ class DeviceClassRules(TableRules[DeviceClass]):
 
 
 def _status_errors(new: ResourceClaim, old: ResourceClaim) -> Errors:
-    """Return errors for wrong status changes: an allocation may be removed, but not changed; only an
-    allocated claim may be reserved."""
+    """Return the errors in a changed status.
+
+    An allocation may be removed but not changed, and only an allocated claim may be reserved.
+    """
     status, before = new.status, old.status
     where = STATUS.child("reservedFor")
     errors = list_errors(where, status.reserved_for, MAX_CONSUMERS, _consumer_errors)

@@ -102,10 +102,9 @@ class ClaimRules(KindRules[PersistentVolumeClaim]):
 def _with_known_source(
     spec: PersistentVolumeClaimSpec, old: PersistentVolumeClaimSpec | None
 ) -> PersistentVolumeClaimSpec:
-    """Return a claim without a ``dataSource`` other than a claim or a snapshot, which no provisioner ever
-    used.
+    """Return a claim's spec without unsupported data sources.
 
-    A ``dataSourceRef`` in another namespace has no effect either, and is removed.
+    ``dataSource`` may only name a claim or a snapshot, and ``dataSourceRef`` no other namespace.
     """
     reference = spec.data_source_ref
     if reference is not None and reference.namespace and (old is None or old.data_source_ref is None):

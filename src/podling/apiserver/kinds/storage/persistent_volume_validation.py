@@ -46,8 +46,7 @@ _SOURCES = {
 def volume_spec_errors(
     path: Path, spec: PersistentVolumeSpec, *, name: str = "", inline: bool = False
 ) -> Errors:
-    """Return the errors in a spec of volume ``name``; an ``inline`` spec has no name, capacity, claim or
-    class."""
+    """Return the errors in a spec; an ``inline`` one has no ``name``, capacity, claim or class."""
     errors = _inline_errors(path, spec) if inline else []
     where = path.child("accessModes")
     errors += access_mode_errors(where, spec.access_modes) if spec.access_modes else [fields.required(where)]
