@@ -18,7 +18,7 @@ TOOLS = ("kubectl", "conmon", "skopeo")
 
 
 def missing_for_containers() -> str:
-    """What keeps real containers from running here; empty when nothing does."""
+    """Return the reason why real containers cannot run here; empty when they can."""
     if os.geteuid() != 0:
         return "needs root"
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -58,7 +58,7 @@ def own_cluster(tmp_path: Path) -> Iterator[RealCluster]:
 
 @pytest.fixture
 async def ask() -> AsyncIterator[Asker]:
-    """A server in memory without controllers, asked over a socket."""
+    """A client of an in-memory server without controllers, over a socket."""
     async with serving("me", plugins_without_controllers()) as (_, port):
         found = Asker(port)
         yield found

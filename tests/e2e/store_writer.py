@@ -1,4 +1,4 @@
-"""The writing half of the kill test: writes as fast as it can and says what was acknowledged."""
+"""The writing half of the kill test: writes as fast as it can and reports each acknowledged write."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from podling.store.base import Conflict, Entry
 from podling.store.sqlite import SqliteStore
 
 WRITERS = 8
-"""Writers at once, so that transactions hold several writes when the end comes."""
+"""Number of concurrent writers, so that transactions hold several writes when the process is killed."""
 
 COMPACTS = 0.1
-"""How often a write is followed by a compaction, so that some of them are cut short too."""
+"""Number of writes per compaction; some compactions are cut short, too."""
 
 HISTORY = 30
-"""How many revisions such a compaction keeps."""
+"""Number of revisions that such a compaction keeps."""
 
 KEYS = tuple(f"/registry/pods/default/pod-{number}" for number in range(20))
 
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """One write that the store said is durable; ``value`` is ``None`` for a deletion."""
+    """One write that the store acknowledged as durable; ``value`` is ``None`` for a deletion."""
 
     revision: int
     key: str
@@ -33,7 +33,7 @@ class Acknowledged:
 
 
 def write_until_killed(path: str, report: Connection) -> None:
-    """Open the store at ``path``, write for ever, send each acknowledged write to ``report``."""
+    """Open the store at ``path``, write without end and send each acknowledged write to ``report``."""
     asyncio.run(_write(path, report))
 
 

@@ -1,4 +1,4 @@
-"""What only the wire shows of an answer: its layout, its headers, and what a request must say."""
+"""Parts of HTTP answers that no client library shows: layout and headers; incomplete requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def job(name: str) -> dict[str, Any]:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
 
 
-async def test_json_is_indented_for_people(ask: Asker) -> None:
+async def test_json_is_indented_for_browsers(ask: Asker) -> None:
     compact = (await ask("GET", NAMESPACE)).body
     assert b"\n" not in compact.strip()
     for agent in ("curl/8.5.0", "Wget/1.21", "Mozilla/5.0 (X11)"):
@@ -38,14 +38,14 @@ async def test_json_is_indented_for_people(ask: Asker) -> None:
     assert (await ask("GET", f"{NAMESPACE}?pretty=0", User_Agent="curl/8.5.0")).body == compact
 
 
-async def test_what_is_put_must_say_its_name(ask: Asker) -> None:
+async def test_put_body_must_name_its_object(ask: Asker) -> None:
     await ask("POST", MAPS, config_map())
     refused = await ask("PUT", f"{MAPS}/a", config_map(None))
     text = "the name of the object (a based on URL) was undeterminable: name must be provided"
     assert (refused.code, json.loads(refused.body)["message"]) == (400, text)
 
 
-async def test_nobody_reads_from_the_future(ask: Asker) -> None:
+async def test_list_at_future_revision_is_refused(ask: Asker) -> None:
     assert (await ask("GET", f"{NAMESPACE}?resourceVersion=1")).code == 200
     refused = await ask("GET", f"{NAMESPACE}?resourceVersion=999999")
     message = json.loads(refused.body)["message"]
@@ -53,7 +53,7 @@ async def test_nobody_reads_from_the_future(ask: Asker) -> None:
 
 
 @pytest.mark.parametrize("path", ["/j", ""])
-async def test_who_deletes_a_job_is_told_that_its_pods_stay(ask: Asker, path: str) -> None:
+async def test_deleting_job_warns_that_its_pods_stay(ask: Asker, path: str) -> None:
     await ask("POST", JOBS, job("j"))
     answer = await ask("DELETE", JOBS + path)
     assert answer.headers["warning"] == (
@@ -64,7 +64,7 @@ async def test_who_deletes_a_job_is_told_that_its_pods_stay(ask: Asker, path: st
     assert going["metadata"]["finalizers"] == ["orphan"]
 
 
-async def test_who_says_what_becomes_of_the_pods_is_not_warned(ask: Asker) -> None:
+async def test_deleting_job_with_propagation_policy_has_no_warning(ask: Asker) -> None:
     await ask("POST", JOBS, job("j"))
     answer = await ask("DELETE", f"{JOBS}/j?propagationPolicy=Background")
     assert "warning" not in answer.headers
@@ -72,7 +72,7 @@ async def test_who_says_what_becomes_of_the_pods_is_not_warned(ask: Asker) -> No
 
 
 @pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/apps/v1", "/api", "/apis"])
-async def test_a_client_is_not_sent_what_it_has(ask: Asker, path: str) -> None:
+async def test_document_with_matching_etag_is_not_sent_again(ask: Asker, path: str) -> None:
     accept = "application/json"
     if path.startswith("/api"):
         accept += ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -95,7 +95,7 @@ async def test_a_document_named_by_its_hash_may_be_kept_for_ever(ask: Asker) -> 
     assert (old.code, old.headers["location"]) == (301, url)
 
 
-async def test_documents_come_in_the_forms_that_are_served(ask: Asker) -> None:
+async def test_openapi_document_is_served_in_accepted_media_types(ask: Asker) -> None:
     protobuf = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
     both = await ask("GET", "/openapi/v3/api/v1", Accept=f"application/json, {protobuf}")
     assert both.headers["content-type"] == "application/json"
@@ -103,7 +103,7 @@ async def test_documents_come_in_the_forms_that_are_served(ask: Asker) -> None:
     assert other.code == 406
 
 
-async def test_discovery_of_older_clients(ask: Asker) -> None:
+async def test_discovery_serves_older_clients(ask: Asker) -> None:
     accept = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
     new, old = [await ask("GET", "/apis", Accept=accept.format(version)) for version in ("v2", "v2beta1")]
     assert old.headers["content-type"] == accept.format("v2beta1")
@@ -111,7 +111,7 @@ async def test_discovery_of_older_clients(ask: Asker) -> None:
     assert json.loads(old.body)["items"] == json.loads(new.body)["items"]
 
 
-async def test_a_deprecated_kind_is_warned_of_whatever_is_asked(ask: Asker) -> None:
+async def test_every_request_for_deprecated_kind_is_warned(ask: Asker) -> None:
     text = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
     path = f"{NAMESPACE}/endpoints"
     made = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "e"}}
@@ -138,7 +138,7 @@ async def test_a_deprecated_kind_is_warned_of_whatever_is_asked(ask: Asker) -> N
         ),
     ],
 )
-async def test_a_patch_moves_nothing(ask: Asker, metadata: dict[str, Any], text: str) -> None:
+async def test_patch_cannot_change_name_or_namespace(ask: Asker, metadata: dict[str, Any], text: str) -> None:
     await ask("POST", MAPS, config_map())
     patch = {"metadata": metadata}
     refused = await ask("PATCH", f"{MAPS}/a", patch, Content_Type="application/merge-patch+json")
@@ -162,7 +162,7 @@ async def test_nothing_is_written_across_all_namespaces(ask: Asker) -> None:
     assert len(json.loads((await ask("GET", "/api/v1/configmaps")).body)["items"]) == 1
 
 
-async def test_who_signs_the_tokens_of_accounts(ask: Asker) -> None:
+async def test_service_account_token_verifies_with_published_keys(ask: Asker) -> None:
     accounts = f"{NAMESPACE}/serviceaccounts"
     await ask("POST", accounts, {"metadata": {"name": "a"}})
     made = await ask("POST", f"{accounts}/a/token", {"spec": {"audiences": ["me"]}})

@@ -1,6 +1,6 @@
-"""Twenty thousand requests of every kind, made from the OpenAPI document that is published, and spoiled.
+"""Twenty thousand requests of every kind, made from the published OpenAPI document and damaged.
 
-The server may refuse what it likes, but it answers, soon, in its own words, and never with an internal error.
+The server may refuse any request, but it answers soon, with a Status, and never with an internal error.
 Requests come in sequences, each to a server of its own: one that goes wrong is shrunk to the few requests
 that it takes, and the same ones are sent every time.
 """
@@ -27,7 +27,7 @@ REQUESTS = 20_000
 SEQUENCES = 830
 ANSWER_SECONDS = 10.0
 CALLS = 100_000
-"""That one callback may make: about fifty milliseconds of the loop."""
+"""Calls that one callback may make: about fifty milliseconds of the loop."""
 AS_KUBERNETES = (
     (500, "resourceVersion should not be set on objects to be created"),
     (500, "failed to create typed patch object"),
@@ -45,11 +45,11 @@ AS_KUBERNETES = (
     (503, "this server reaches no nodes"),
     (504, "Too large resource version"),
 )
-"""What Kubernetes, too, answers in the five hundreds: all of it is foreseen."""
+"""Messages of expected 5xx answers, which Kubernetes gives, too."""
 
 CHANGES = ("POST", "PUT", "PATCH", "DELETE")
 LOGS = ("podling", "asyncio")
-"""Who may not complain. aiohttp itself says when something was no HTTP at all."""
+"""Loggers that must stay silent. aiohttp's own logger reports bytes that are not HTTP."""
 
 FUZZ = settings(
     max_examples=SEQUENCES,
@@ -61,7 +61,7 @@ FUZZ = settings(
 
 
 async def published(path: bytes = b"/openapi/v2") -> dict[str, Any]:
-    """A document that clients read."""
+    """Return a document that clients read."""
     async with served(await beginning()) as wire:
         answer = await wire.ask("GET", path, {"Authorization": "Bearer fuzz"}, None)
     document: dict[str, Any] = json.loads(answer.body)
@@ -69,7 +69,7 @@ async def published(path: bytes = b"/openapi/v2") -> dict[str, Any]:
 
 
 class Fuzz:
-    """Sends requests and judges the answers; ``count`` says what was asked and what came of it."""
+    """Sends requests and judges the answers; ``count`` counts the requests and their results."""
 
     def __init__(self, records: list[logging.LogRecord]) -> None:
         self._records = records
@@ -96,7 +96,7 @@ class Fuzz:
             assert any(answer.code == code and words in text for code, words in AS_KUBERNETES), (
                 f"{text} to {request}"
             )
-        if answer.code >= 400 and answer.body.startswith(b"{"):  # few things are told as plain text
+        if answer.code >= 400 and answer.body.startswith(b"{"):  # few answers are plain text
             status = json.loads(answer.body)
             assert (status["kind"], status["code"]) == ("Status", answer.code), f"{status} to {request}"
         said = [record.getMessage() for record in self._records if record.name.startswith(LOGS)]
@@ -110,7 +110,7 @@ class Fuzz:
         return text
 
     def _remember(self, answer: Answer) -> None:
-        """Whatever later requests may want to name."""
+        """Remember names and tokens that later requests may use."""
         if answer.code >= 300 or not answer.body.startswith(b"{"):
             return
         metadata = json.loads(answer.body).get("metadata") or {}
@@ -118,7 +118,7 @@ class Fuzz:
         self._last |= {name: value for name, value in zip(LAST, found, strict=True) if value}
 
 
-def test_everything_that_is_served_is_asked() -> None:
+def test_sequences_reach_every_served_operation() -> None:
     asked = Published(asyncio.run(published())).operations
     assert {each.method for each in asked} >= {"GET", "POST", "PUT", "PATCH", "DELETE"}
     for group in asyncio.run(published(b"/apis"))["groups"]:
@@ -146,7 +146,7 @@ def test_every_request_gets_a_foreseen_answer(caplog: pytest.LogCaptureFixture) 
 
 
 def test_no_request_holds_the_loop(caplog: pytest.LogCaptureFixture) -> None:
-    """In calls instead of milliseconds, which depend on the machine."""
+    """The limit counts calls, because milliseconds depend on the machine."""
     fuzz, calls = Fuzz(caplog.records), CountedCalls()
     sequences = Published(asyncio.run(published())).sequences()
 

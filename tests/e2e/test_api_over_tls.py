@@ -1,4 +1,4 @@
-"""The API server over real sockets: TLS, credentials, media types, watches, and an orderly end."""
+"""The API server over real sockets: TLS, credentials, media types, watches, and an orderly stop."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
 
 
 class TestCredentials:
-    async def test_a_client_certificate(self, server: Running) -> None:
+    async def test_client_certificate_authenticates(self, server: Running) -> None:
         async with server.admin() as session, session.get("/api/v1/namespaces") as response:
             assert response.status == 200
 
-    async def test_a_bearer_token(self, server: Running) -> None:
+    async def test_bearer_token_authenticates(self, server: Running) -> None:
         async with server.session(token="s3cret") as session, session.get("/api/v1/namespaces") as response:
             assert response.status == 200
 
-    async def test_a_wrong_token(self, server: Running) -> None:
+    async def test_wrong_token_is_unauthorized(self, server: Running) -> None:
         async with server.session(token="guess") as session, session.get("/healthz") as response:
             assert response.status == 401
             assert (await response.json())["reason"] == "Unauthorized"
@@ -60,7 +60,7 @@ class TestCredentials:
                     'resource "roles" in API group "rbac.authorization.k8s.io" at the cluster scope'
                 )
 
-    async def test_nobody_sees_health_and_version_only(self, server: Running) -> None:
+    async def test_anonymous_client_sees_health_and_version_only(self, server: Running) -> None:
         async with server.session() as session:
             found = {}
             for path in ("/healthz", "/livez", "/readyz", "/version", "/api", "/metrics", "/api/v1/pods"):
@@ -76,15 +76,13 @@ class TestCredentials:
             "/api/v1/pods": 403,
         }
 
-    async def test_a_certificate_of_somebody_else_is_no_certificate(
-        self, server: Running, tmp_path: Path
-    ) -> None:
+    async def test_certificate_of_another_authority_is_refused(self, server: Running, tmp_path: Path) -> None:
         stranger = Pki(tmp_path / "stranger").admin()
         async with server.session(stranger) as session:
             with pytest.raises(aiohttp.ClientError):
                 await session.get("/api/v1/namespaces")
 
-    async def test_acting_as_somebody_else(self, server: Running) -> None:
+    async def test_administrator_may_impersonate_users(self, server: Running) -> None:
         async with server.admin() as session:
             async with session.get("/api/v1/nodes", headers={"Impersonate-User": "bob"}) as response:
                 assert response.status == 403
@@ -95,7 +93,7 @@ class TestCredentials:
 
 
 class TestBodies:
-    async def test_a_life_in_json(self, server: Running) -> None:
+    async def test_object_is_created_changed_and_deleted_in_json(self, server: Running) -> None:
         async with server.admin() as session:
             async with session.post(MAPS, json=config_map("a", k="1")) as response:
                 assert response.status == 201
@@ -112,7 +110,7 @@ class TestBodies:
             async with session.get(f"{MAPS}/a") as response:
                 assert response.status == 404
 
-    async def test_a_client_may_ask_before_it_sends(self, server: Running) -> None:
+    async def test_client_may_expect_100_continue(self, server: Running) -> None:
         async with (
             server.admin() as session,
             session.post(MAPS, json=config_map("a"), expect100=True) as response,
@@ -128,7 +126,7 @@ class TestBodies:
         ):
             assert response.status == 200
 
-    async def test_yaml_in_and_out(self, server: Running) -> None:
+    async def test_yaml_is_read_and_written(self, server: Running) -> None:
         async with server.admin() as session:
             body = yaml.safe_dump(config_map("a", k="1"))
             headers = {"Content-Type": "application/yaml", "Accept": "application/yaml"}
@@ -137,7 +135,9 @@ class TestBodies:
                 assert yaml.safe_load(await response.text())["data"] == {"k": "1"}
 
     @pytest.mark.parametrize(("validation", "status"), [("Strict", 400), ("Warn", 201), ("Ignore", 201)])
-    async def test_unknown_fields(self, server: Running, validation: str, status: int) -> None:
+    async def test_field_validation_decides_about_unknown_fields(
+        self, server: Running, validation: str, status: int
+    ) -> None:
         body = config_map("a") | {"extra": 1}
         async with (
             server.admin() as session,
@@ -156,7 +156,7 @@ class TestBodies:
             (JSON, b" " * (MAX_BODY_BYTES + 1), 413),
         ],
     )
-    async def test_what_cannot_be_read(
+    async def test_undecodable_body_is_refused(
         self, server: Running, headers: dict[str, str], data: bytes, status: int
     ) -> None:
         async with (
@@ -166,7 +166,7 @@ class TestBodies:
             assert response.status == status
             assert (await response.json())["kind"] == "Status"
 
-    async def test_large_answers_are_compressed_for_who_wants_it(self, server: Running) -> None:
+    async def test_large_answers_are_compressed_when_accepted(self, server: Running) -> None:
         client = server.api.client()
         data = {"k": "x" * 200_000}
         await client.create(ConfigMap(metadata=ObjectMeta(name="big", namespace="default"), data=data))
@@ -194,7 +194,7 @@ class TestBodies:
 
 
 class TestDocuments:
-    async def test_documents_are_kept_by_their_tag(self, server: Running) -> None:
+    async def test_discovery_document_is_revalidated_by_etag(self, server: Running) -> None:
         accept = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
         async with server.admin() as session:
             async with session.get("/apis", headers=accept) as response:
@@ -203,7 +203,7 @@ class TestDocuments:
             async with session.get("/apis", headers={**accept, "If-None-Match": tag}) as response:
                 assert response.status == 304
 
-    async def test_openapi(self, server: Running) -> None:
+    async def test_openapi_documents_are_served(self, server: Running) -> None:
         async with server.admin() as session:
             async with session.get("/openapi/v3") as response:
                 paths = (await response.json())["paths"]
@@ -246,7 +246,7 @@ class TestWatches:
             names = [event["object"]["metadata"]["name"] async for event in lines(response)]
         assert names == ["a"]
 
-    async def test_a_watch_ends_when_it_was_told_to(self, server: Running) -> None:
+    async def test_watch_ends_at_its_timeout(self, server: Running) -> None:
         query = {"watch": "1", "timeoutSeconds": "1", "allowWatchBookmarks": "true", "resourceVersion": "1"}
         async with server.admin() as session, session.get(MAPS, params=query) as response:
             kinds = [event["type"] async for event in lines(response)]
@@ -257,7 +257,7 @@ class TestWatches:
             await server.http.stop()
             assert [event async for event in lines(response)] == []
 
-    async def test_too_old_a_start_is_told_as_an_event(self, server: Running) -> None:
+    async def test_watch_from_compacted_revision_sends_error_event(self, server: Running) -> None:
         await server.api.store.compact(server.api.store.revision)
         query = {"watch": "true", "resourceVersion": "1"}
         async with server.admin() as session, session.get(MAPS, params=query) as response:

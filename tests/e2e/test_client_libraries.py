@@ -1,6 +1,6 @@
 """Client libraries that people use from Python: ``kubernetes``, ``kr8s``, ``lightkube``.
 
-Pods run on a real cluster. What a cluster does only after minutes (forgetting its history) is played
+Pods run on a real cluster. A cluster compacts its history only after minutes; that is tested
 against a server whose history the test can cut.
 """
 
@@ -63,8 +63,8 @@ def space(cluster: RealCluster) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def connections_end_here() -> Iterator[None]:
-    """What a library forgot to close is closed here, where that is expected, not in a test that follows."""
+def close_left_connections() -> Iterator[None]:
+    """Close connections that a library left open here, not during a later test."""
     yield
     gc.collect()
 
@@ -76,7 +76,7 @@ def served(tmp_path: Path) -> Iterator[ServedCluster]:
 
 
 def connected(kubeconfig: Path) -> kubernetes.client.ApiClient:
-    """A client of the ``kubernetes`` package, which is also its default from here on."""
+    """Return a client of the ``kubernetes`` package and make it the default."""
     kubernetes.config.load_kube_config(str(kubeconfig))
     return kubernetes.client.ApiClient()
 
@@ -173,8 +173,10 @@ class TestKubernetes:
         assert {"Deployment", "StatefulSet", "DeploymentList"} <= kinds
 
     @pytest.mark.parametrize("lock", [LeaseLock, ConfigMapLock])
-    def test_leader_election(self, api: kubernetes.client.ApiClient, lock: type[Any]) -> None:
-        """The first leads until its work fails; then it lets go, and the second takes over."""
+    def test_leader_election_passes_the_lease_on(
+        self, api: kubernetes.client.ApiClient, lock: type[Any]
+    ) -> None:
+        """The first candidate leads until its work fails; then the second takes over."""
         leads = {name: threading.Event() for name in ("first", "second")}
         fail, finished = threading.Event(), threading.Event()
 
@@ -311,7 +313,7 @@ class TestKubernetes:
         assert not stopping.is_alive()
 
 
-def test_kr8s(cluster: RealCluster) -> None:
+def test_kr8s_manages_objects_and_pods(cluster: RealCluster) -> None:
     api = kr8s.api(kubeconfig=str(cluster.kubeconfig), namespace=SPACE)
     settings = Kr8sConfigMap(config_map("kr8s", a="1"), api=api)
     settings.create()
@@ -346,7 +348,7 @@ def test_kr8s(cluster: RealCluster) -> None:
     web.delete()
 
 
-def test_lightkube(cluster: RealCluster) -> None:
+def test_lightkube_manages_objects_and_pods(cluster: RealCluster) -> None:
     config = lightkube.KubeConfig.from_file(cluster.kubeconfig)
     with lightkube.Client(config=config, namespace=SPACE, field_manager="lightkube") as client:
         made = client.create(LightConfigMap(metadata=ObjectMeta(name="light"), data={"a": "1"}))

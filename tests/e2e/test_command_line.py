@@ -1,4 +1,4 @@
-"""The podling command as a user meets it: each command's way of success, and its one line of failure."""
+"""The podling command as a user runs it: each command's success, and its one line of failure."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_missing_container_runtime_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.root
 def test_poorer_runtime_of_the_first_start_is_not_kept_in_silence(tmp_path: Path) -> None:
-    """The tools were missing then, and are here now."""
+    """The tools were missing at the first start and are installed now."""
     bare = os.environ | {"PATH": "/nowhere"}
     up = ["up", "--detach", "--port", "0", "--data-dir", str(tmp_path / "data")]
     cluster = RealCluster(tmp_path / "data", "process")
@@ -127,7 +127,7 @@ def test_status_shows_process_node_and_pods(cluster: RealCluster) -> None:
 
 
 @pytest.mark.root
-def test_a_token_opens_the_door(cluster: RealCluster) -> None:
+def test_printed_token_authenticates(cluster: RealCluster) -> None:
     code, body, _ = cluster.request("GET", "/api/v1/nodes")
     assert code == 200
     assert body["kind"] == "NodeList"
@@ -208,7 +208,7 @@ def test_run_refuses_what_the_api_refuses(cluster: RealCluster, tmp_path: Path) 
 
 
 @pytest.mark.root
-def test_why_and_timeline_of_a_pod_in_trouble(cluster: RealCluster, tmp_path: Path) -> None:
+def test_why_and_timeline_explain_a_failing_pod(cluster: RealCluster, tmp_path: Path) -> None:
     cluster.apply(shell_pod("troubled", "exit 3"))
     try:
         looping = "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=CrashLoopBackOff"

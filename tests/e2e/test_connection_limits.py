@@ -1,4 +1,4 @@
-"""Connections that ask for nothing, or for too long: they are bounded, and nobody else notices them."""
+"""Idle and slow connections: their number and time are bounded, and other clients are not affected."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def request(path: str = "/version", method: str = "GET", body: bytes = b"", *lin
 
 
 async def answer(pair: Pair, sent: bytes | None = None) -> int:
-    """The status code of a request's answer, whose body is read; 0 when the server has closed."""
+    """Send a request and read its answer; return the status code, 0 when the server has closed."""
     reader, writer = pair
     try:
         writer.write(request() if sent is None else sent)
@@ -87,7 +87,7 @@ async def answer(pair: Pair, sent: bytes | None = None) -> int:
 
 
 async def is_closed(pair: Pair) -> bool:
-    """Return whether the server has closed a connection on which it has nothing to say."""
+    """Return whether the server has closed a connection without sending anything."""
     try:
         async with asyncio.timeout(SOON):
             return await pair[0].read(1) == b""
@@ -95,7 +95,7 @@ async def is_closed(pair: Pair) -> bool:
         return True
 
 
-async def test_oldest_idle_connections_make_room_for_new_ones() -> None:
+async def test_oldest_idle_connections_close_for_new_ones() -> None:
     async with clients(limits=Limits(total=20)) as made:
         first = await made.connect(20)
         assert [await answer(pair) for pair in first[10:]] == [200] * 10
@@ -123,7 +123,7 @@ async def test_busy_connections_stay_and_new_ones_are_closed() -> None:
         assert await answer(pair) == 200
 
 
-async def test_one_peer_leaves_room_for_others() -> None:
+async def test_one_peer_cannot_use_all_connections() -> None:
     async with clients(limits=Limits(total=20, per_peer=5)) as made:
         other = await made.connect(5)
         crowd = await made.connect(30, ELSEWHERE)
@@ -286,7 +286,7 @@ async def test_tls_handshake_that_does_not_end_is_not_waited_for(tmp_path: Path)
         made.close()
 
 
-async def test_handshakes_make_room_for_clients(tmp_path: Path) -> None:
+async def test_pending_handshakes_close_for_new_clients(tmp_path: Path) -> None:
     async with running_over_tls(tmp_path, limits=Limits(total=10)) as server:
         made = Clients(server.http.port)
         await made.connect(30)

@@ -1,4 +1,4 @@
-"""Data directories that are copied or moved: whose containers, whose volumes."""
+"""Data directories that are copied or moved: ownership of containers and volumes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.clusters import RealCluster, shell_pod
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 SECONDS = 80_000 + os.getpid() % 9_999
-"""Tells this run's processes from others."""
+"""Distinguishes this run's processes from others."""
 
 CLAIM = {
     "apiVersion": "v1",
@@ -44,7 +44,7 @@ def original(request: pytest.FixtureRequest, own_cluster: RealCluster) -> RealCl
 
 @pytest.fixture
 def there(original: RealCluster, tmp_path: Path) -> Iterator[RealCluster]:
-    """A cluster at another place, where nothing is yet."""
+    """A cluster at another, empty place."""
     other = RealCluster(tmp_path / "there", original.runtime, "--port", "0")
     try:
         yield other
@@ -67,7 +67,7 @@ def answer(cluster: RealCluster) -> str:
 
 
 def sleepers() -> set[str]:
-    """The processes of every ``WRITER`` on the machine."""
+    """Return the processes of every ``WRITER`` on the machine."""
     found = subprocess.run(["pgrep", "-f", f"^sleep {SECONDS}"], capture_output=True, text=True, check=False)
     return set(found.stdout.split())
 
@@ -78,7 +78,7 @@ def test_copy_never_touches_the_containers_of_the_original(
 ) -> None:
     before = container_of(original)
     if not running:
-        original.kill()  # its containers run on
+        original.kill()  # the original's containers keep running
     subprocess.run(["cp", "-a", str(original.directory), str(there.directory)], check=True)
     assert there.down().code == 0, "even 'down' of a copy that never ran"
     there.up()
@@ -114,7 +114,7 @@ def test_moved_directory_keeps_its_volumes(original: RealCluster, there: RealClu
 def test_original_that_was_moved_keeps_its_containers_from_its_copy(
     original: RealCluster, there: RealCluster, tmp_path: Path
 ) -> None:
-    """The copy takes the place of the original, which lives on under another name."""
+    """The copy takes the place of the original, which keeps running under another name."""
     before, before_sleepers = container_of(original), sleepers()
     assert before_sleepers
     original.kill()

@@ -1,4 +1,4 @@
-"""Custom resources with the real kubectl: defined, explained, applied, refused, scaled, watched, and gone."""
+"""Custom resources with the real kubectl: defined, explained, applied, refused, scaled, watched, deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "crontabs.stable.example.com"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
-    """A cluster whose nodes run nothing: custom resources need none."""
+    """A cluster whose nodes run nothing: custom resources need no containers."""
     with running_cluster(tmp_path_factory.mktemp("custom"), "sim") as running:
         yield running
 
@@ -92,14 +92,14 @@ def send(cluster: RealCluster, verb: str, manifest: Any, *options: str) -> Done:
 
 @pytest.fixture(autouse=True)
 def defined(cluster: RealCluster) -> Iterator[None]:
-    """The definition is there for each test and gone after it, with all objects."""
+    """Create the definition for each test; delete it afterwards with all objects."""
     assert send(cluster, "apply", definition()).code == 0
     cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
     yield
     cluster.try_kubectl("delete", "crd", NAME, "--ignore-not-found", "--timeout=30s")
 
 
-def test_it_is_found_under_all_its_names(cluster: RealCluster) -> None:
+def test_custom_resource_is_found_under_all_its_names(cluster: RealCluster) -> None:
     listed = cluster.kubectl("api-resources", "--api-group=stable.example.com", "--no-headers")
     assert listed.split() == ["crontabs", "ct", "stable.example.com/v1", "true", "CronTab"]
     assert send(cluster, "create", crontab("a")).out == "crontab.stable.example.com/a created\n"
@@ -108,7 +108,7 @@ def test_it_is_found_under_all_its_names(cluster: RealCluster) -> None:
     assert "crontab.stable.example.com/a" in cluster.kubectl("get", "all", "-o", "name")
 
 
-def test_its_columns_are_shown(cluster: RealCluster) -> None:
+def test_printer_columns_are_shown(cluster: RealCluster) -> None:
     send(cluster, "create", crontab("a", replicas=3))
     header, row = cluster.kubectl("get", "ct").splitlines()
     assert header.split() == ["NAME", "WHEN", "REPLICAS", "READY"]
@@ -120,7 +120,7 @@ def test_its_columns_are_shown(cluster: RealCluster) -> None:
     assert row.split()[-2:] == ["True", "nginx"]
 
 
-def test_it_is_explained(cluster: RealCluster) -> None:
+def test_explain_shows_the_schema(cluster: RealCluster) -> None:
     text = cluster.kubectl("explain", "crontab")
     assert "A table of times." in text
     text = cluster.kubectl("explain", "ct.spec")
@@ -128,7 +128,7 @@ def test_it_is_explained(cluster: RealCluster) -> None:
     assert "When it runs." in text
 
 
-def test_it_is_explained_to_the_bottom(cluster: RealCluster) -> None:
+def test_recursive_explain_shows_every_field(cluster: RealCluster) -> None:
     nested = definition()
     properties = nested["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
     part = {
@@ -163,7 +163,7 @@ def test_unknown_fields_are_refused_or_warned_of(cluster: RealCluster) -> None:
     assert "crnSpec" not in cluster.kubectl("get", "ct", "a", "-o", "json")
 
 
-def test_what_the_schema_refuses(cluster: RealCluster) -> None:
+def test_objects_that_violate_the_schema_are_refused(cluster: RealCluster) -> None:
     wrong = send(cluster, "create", crontab("a", cronSpec="x", replicas="many", mode="Odd"))
     assert wrong.code == 1
     assert wrong.err.splitlines() == [
@@ -178,7 +178,7 @@ def test_what_the_schema_refuses(cluster: RealCluster) -> None:
     ]
 
 
-def test_rules_are_asked(cluster: RealCluster) -> None:
+def test_validation_rules_are_evaluated(cluster: RealCluster) -> None:
     refused = send(cluster, "create", crontab("a", replicas=6))
     assert refused.err == 'The CronTab "a" is invalid: spec: Invalid value: too many replicas\n'
     send(cluster, "create", crontab("a"))
@@ -186,7 +186,7 @@ def test_rules_are_asked(cluster: RealCluster) -> None:
     assert 'The CronTab "a" is invalid: spec: Invalid value: image is immutable' in changed.err
 
 
-def test_applying_on_either_side(cluster: RealCluster) -> None:
+def test_client_side_and_server_side_apply(cluster: RealCluster) -> None:
     assert send(cluster, "apply", crontab("a", mode="Fast")).out.endswith("created\n")
     assert send(cluster, "apply", crontab("a", mode="Fast")).out.endswith("unchanged\n")
     assert send(cluster, "apply", crontab("a", mode="Slow")).out.endswith("configured\n")
@@ -204,7 +204,7 @@ def test_applying_on_either_side(cluster: RealCluster) -> None:
     assert send(cluster, "diff", crontab("a", cronSpec="1 * * * *")).code == 0
 
 
-def test_it_scales_and_selects(cluster: RealCluster) -> None:
+def test_scale_subresource_and_selectable_fields(cluster: RealCluster) -> None:
     send(cluster, "create", crontab("a"))
     send(cluster, "create", crontab("b", image="big"))
     assert cluster.kubectl("scale", "ct", "a", "--replicas=4").endswith("a scaled\n")
@@ -213,8 +213,8 @@ def test_it_scales_and_selects(cluster: RealCluster) -> None:
     assert found == "crontab.stable.example.com/b\n"
 
 
-def test_an_operators_day(cluster: RealCluster) -> None:
-    """What an operator does to an object: finalizer, status, event; and letting it go in the end."""
+def test_operator_writes_finalizer_status_and_event(cluster: RealCluster) -> None:
+    """Play an operator: add a finalizer, write status and event, and remove the finalizer at deletion."""
     send(cluster, "create", crontab("a"))
     finalizer = '{"metadata":{"finalizers":["stable.example.com/op"],"annotations":{"op/seen":"1"}}}'
     cluster.kubectl("patch", "ct", "a", "--type=merge", "-p", finalizer)
@@ -247,7 +247,7 @@ def test_an_operators_day(cluster: RealCluster) -> None:
     cluster.kubectl("wait", "--for=delete", "ct/a", "--timeout=20s")
 
 
-def test_the_definition_takes_everything_along(cluster: RealCluster) -> None:
+def test_deleting_the_definition_deletes_its_objects(cluster: RealCluster) -> None:
     send(cluster, "create", crontab("a"))
     assert cluster.kubectl("delete", "crd", NAME, "--timeout=30s").endswith("deleted\n")
     refused = cluster.try_kubectl("get", "--raw", "/apis/stable.example.com/v1/crontabs")

@@ -1,6 +1,6 @@
-"""The documents' pods live the lives that the documents tell of, from the manifests as written.
+"""The pods of Kubernetes' documentation go through the phases it describes, from its manifests as written.
 
-All of them are started together, because most of a life is waiting; each test then looks at its own.
+All are started together, because they mostly wait; each test then checks its own pod.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ LIVES = (
     "hello-job.yaml",
 )
 MESSAGE = Path("/tmp/message")
-"""What ``hook-demo3`` leaves on its node."""
+"""The file that ``hook-demo3`` writes on its node."""
 
 
 class Lives(RealCluster):
-    """The running cluster, and what it showed of its pods from the beginning."""
+    """The running cluster, and every status of its pods since they were created."""
 
     def __init__(self, cluster: RealCluster) -> None:
         super().__init__(cluster.directory, cluster.runtime)
@@ -49,7 +49,7 @@ class Lives(RealCluster):
     def shown(
         self, pod: str, wanted: Callable[[dict[str, Any]], bool], seconds: float = 60
     ) -> dict[str, Any]:
-        """The first status of the pod that was, or will be, as wanted."""
+        """Return the pod's first status, past or future, that is as wanted."""
         seen = self.recorder.seen
 
         def first() -> dict[str, Any] | None:
@@ -66,13 +66,13 @@ def running(pod: dict[str, Any]) -> bool:
 
 
 def restarted(pod: dict[str, Any]) -> bool:
-    """A second container runs, or would."""
+    """Return whether a second container runs or waits for its back-off."""
     return bool(first_status(pod).get("restartCount") == 1)
 
 
 @pytest.fixture(scope="module")
 def lives(cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
-    """The cluster with every documents' pod begun."""
+    """The cluster with every pod of the documentation started."""
     if not MANIFESTS.is_dir():
         pytest.skip(f"{MANIFESTS} is not here")
     document_images.load(cluster, tmp_path_factory.mktemp("images"))
@@ -87,7 +87,7 @@ def lives(cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def events(cluster: RealCluster, pod: str) -> list[dict[str, Any]]:
-    """The pod's events in the order of their first happening."""
+    """Return the pod's events in the order of their first occurrence."""
     found: list[dict[str, Any]] = cluster.get("events", f"--field-selector=involvedObject.name={pod}")[
         "items"
     ]
@@ -95,7 +95,7 @@ def events(cluster: RealCluster, pod: str) -> list[dict[str, Any]]:
 
 
 def told(cluster: RealCluster, pod: str, reason: str) -> dict[str, Any]:
-    """The one event of this reason."""
+    """Return the one event with this reason."""
     (found,) = [event for event in events(cluster, pod) if event["reason"] == reason]
     return found
 
@@ -105,7 +105,7 @@ def moment(text: str) -> float:
 
 
 def first_status(pod: dict[str, Any], kind: str = "containerStatuses") -> dict[str, Any]:
-    """Of its one container; empty before the kubelet has spoken."""
+    """Return the status of the pod's one container; empty before the kubelet has written one."""
     found: dict[str, Any] = next(iter(pod["status"].get(kind, ())), {"state": {}})
     return found
 
@@ -134,7 +134,7 @@ def test_an_init_container_fills_the_page_that_the_app_serves(lives: Lives) -> N
 
 
 def test_two_init_containers_wait_for_services(lives: Lives) -> None:
-    """``Init:0/2`` for as long as the services are not there; what comes later waits with its reason."""
+    """``Init:0/2`` for as long as the services are not there; later containers wait with a reason."""
     lives.shown("myapp-pod", lambda pod: "running" in first_status(pod, "initContainerStatuses")["state"])
     row = lives.kubectl("get", "pod", "myapp-pod").splitlines()[1].split()
     assert row[1:4] == ["0/1", "Init:0/2", "0"]
@@ -157,7 +157,7 @@ def test_two_init_containers_wait_for_services(lives: Lives) -> None:
 
 
 def test_a_job_makes_its_pod_from_the_template(lives: Lives) -> None:
-    """The pod is the Job's; it says its line and stays when the Job is only relabelled."""
+    """The pod is the Job's; it logs its line and stays when the Job is only relabelled."""
     lives.kubectl("wait", "--for=condition=Ready", "pod", "-l", "job-name=hello", "--timeout=60s")
     (pod,) = lives.get("pods", "-l", "job-name=hello")["items"]
     assert pod["metadata"]["ownerReferences"][0]["kind"] == "Job"
@@ -173,7 +173,7 @@ def test_a_job_makes_its_pod_from_the_template(lives: Lives) -> None:
 
 
 def test_a_pre_stop_hook_ends_the_server_before_any_signal(lives: Lives) -> None:
-    """hook-demo2's hook asks the server to quit: it ends by that, not by the signal, and long before 30 s."""
+    """hook-demo2's hook makes the server quit: it ends by that, not by the signal, and long before 30 s."""
     lives.wait_ready("hook-demo2")
     follow = subprocess.Popen(
         lives.kubectl_command("logs", "-f", "hook-demo2"), stdout=subprocess.PIPE, text=True
@@ -196,7 +196,7 @@ def test_a_pre_stop_hook_leaves_its_message_on_the_node(lives: Lives) -> None:
 
 
 def test_a_post_start_hook_that_cannot_run_is_an_event(lives: Lives) -> None:
-    """The container is killed for it and started again under back-off."""
+    """The container is killed because of the hook and started again under back-off."""
     lives.shown("lifecycle-demo", restarted, 150)
     failed = told(lives, "lifecycle-demo", "FailedPostStartHook")
     assert (failed["type"], failed["message"]) == ("Warning", "PostStartHook failed")
@@ -210,7 +210,7 @@ def backing_off(pod: dict[str, Any]) -> bool:
 
 
 def probed_at(lives: Lives, pod: str, times: int) -> list[float]:
-    """How long after the container's start its probe ran, ``times`` times."""
+    """Return how long after the container's start each of ``times`` probes ran."""
     lives.wait_ready(pod)
     started = moment(first_status(lives.get("pod", pod))["state"]["running"]["startedAt"])
     follow = subprocess.Popen(
@@ -267,7 +267,7 @@ def test_a_server_that_answers_500_is_restarted(lives: Lives) -> None:
 
 
 def test_a_container_that_loses_its_health_is_restarted_in_its_pod(lives: Lives) -> None:
-    """Healthy for 30 s, three failures, killed; pod IP and node stay, the container is another."""
+    """Healthy for 30 s, three failures, killed; pod IP and node stay, the container is new."""
     before = lives.shown("liveness-exec", running)
     described = lives.kubectl("describe", "pod", "liveness-exec")
     assert "exec [cat /tmp/healthy] delay=5s timeout=1s period=5s #success=1 #failure=3" in described

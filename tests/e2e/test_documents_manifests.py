@@ -1,4 +1,4 @@
-"""The documents' own manifests, applied as written; images are made here under the names they ask for."""
+"""The manifests of Kubernetes' documentation, as written; images are made under the names they use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.root]
 MANIFESTS = Path(os.environ.get("PODLING_SHARED", Path(__file__).parents[3] / "shared")) / "manifests"
 
 SERVER = ["sh", "-c", "mkdir -p /www && echo it works >/www/index.html && exec httpd -f -p 80 -h /www"]
-"""What stands in for a web server's own command."""
+"""The command that stands in for a web server's own."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def running(pod: dict[str, Any]) -> bool:
     return bool(pod["status"].get("phase") == "Running")
 
 
-def test_simple_pod(images: RealCluster) -> None:
+def test_simple_pod_runs_with_its_own_address(images: RealCluster) -> None:
     """Pending, then Running; one IP per pod; the hostname is the pod's name."""
     recorder = Recorder(images, lambda name, pod: None)
     images.kubectl("apply", "-f", manifest("simple-pod.yaml"))
@@ -80,7 +80,7 @@ def test_a_node_without_a_kubelet_is_kept_and_gets_nothing(images: RealCluster) 
         images.kubectl("delete", "node", "10.240.79.157")
 
 
-def test_pod_poststart(images: RealCluster) -> None:
+def test_post_start_hook_writes_its_message(images: RealCluster) -> None:
     """``cat /usr/share/message`` prints the hook's line."""
     images.kubectl("apply", "-f", manifest("pod-poststart.yaml"))
     try:

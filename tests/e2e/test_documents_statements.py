@@ -1,4 +1,4 @@
-"""What the documents say of pods' containers, hooks, init containers and forced ends, on real containers."""
+"""Statements of Kubernetes' documentation about containers, hooks, init containers and forced deletion."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def pods(cluster: RealCluster) -> Iterator[RealCluster]:
 
 
 def test_containers_of_a_pod_reach_each_other_on_localhost(pods: RealCluster) -> None:
-    """One address and one space of ports; another pod has its own of both."""
+    """A pod has one address and one set of ports; another pod has its own."""
     ask = ("wget", "-qO-", "http://localhost:8080/x")
     assert pods.kubectl("exec", "neighbours", "-c", "other", "--", *ask) == "hello\n"
     assert pods.try_kubectl("exec", "stranger", "--", *ask).code != 0
@@ -109,7 +109,7 @@ def test_containers_of_a_pod_reach_each_other_on_localhost(pods: RealCluster) ->
 
 
 def test_containers_and_sidecars_share_volumes_and_network(pods: RealCluster) -> None:
-    """The server publishes what the sidecar puts into the volume, and each reads the other's files."""
+    """The server serves the files that the sidecar writes to the volume; each reads the other's files."""
     ask = ("wget", "-qO-", "http://localhost:8080/side")
     for name in ("side", "other"):
         assert pods.kubectl("exec", "neighbours", "-c", name, "--", *ask) == "from the sidecar\n"
@@ -117,7 +117,7 @@ def test_containers_and_sidecars_share_volumes_and_network(pods: RealCluster) ->
 
 
 def test_shared_memory_ends_at_the_pod(pods: RealCluster) -> None:
-    """POSIX memory is seen by the neighbour and by nobody else; System V has the same namespace."""
+    """POSIX memory is visible to the pod's other container only; System V memory has the same namespace."""
     look = ("cat", "/dev/shm/note")
     assert pods.kubectl("exec", "neighbours", "-c", "other", "--", *look) == "mine\n"
     assert pods.try_kubectl("exec", "stranger", "--", *look).code != 0
@@ -130,8 +130,8 @@ def test_shared_memory_ends_at_the_pod(pods: RealCluster) -> None:
     assert one != strange
 
 
-def test_a_hook_runs_in_its_containers_cgroup_without_arguments_and_unheard(pods: RealCluster) -> None:
-    """What it uses counts as the container's; what it says is in no log."""
+def test_hook_runs_in_its_containers_cgroup_and_is_not_logged(pods: RealCluster) -> None:
+    """Its resource use counts as the container's; its output is in no log."""
     assert pods.kubectl("exec", "hooked", "--", "cmp", "/tmp/hook", "/proc/1/cgroup") == ""
     assert pods.kubectl("exec", "hooked", "--", "cat", "/tmp/arguments") == "sh 0\n"
     assert pods.kubectl("logs", "hooked") == "spoken\n"
@@ -144,7 +144,7 @@ def test_init_containers_have_their_own_user_and_limits(pods: RealCluster) -> No
 
 
 def test_init_containers_prepare_with_what_the_app_cannot_see(pods: RealCluster) -> None:
-    """Their own files and secrets; what they leave in a volume is the app's; their logs stay readable."""
+    """They have their own files and secrets; the app reads their files in a volume; their logs stay."""
     assert pods.kubectl("logs", "prepared").splitlines()[0] == "sesame"
     assert pods.try_kubectl("exec", "prepared", "--", "cat", "/key/word").code != 0
     for name in ("first", "second"):
@@ -152,7 +152,7 @@ def test_init_containers_prepare_with_what_the_app_cannot_see(pods: RealCluster)
 
 
 def test_init_containers_run_again_in_a_new_sandbox_and_find_what_they_wrote(pods: RealCluster) -> None:
-    """The volume is the pod's and outlives its sandbox: a second run finds the first one's line."""
+    """The volume belongs to the pod and outlives its sandbox: a second run finds the first one's line."""
     pod = pods.get("pod", "prepared")
     kill_process_namespace(pod["metadata"]["uid"])
     pods.kubectl("wait", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "pod/prepared")
@@ -182,8 +182,8 @@ def test_the_image_names_the_signal_that_ends_it(pods: RealCluster, tmp_path: Pa
         assert follow.stdout.read() == "asked by USR1\n"
 
 
-def test_force_frees_the_name_at_once_whatever_the_grace(pods: RealCluster) -> None:
-    """Ten minutes of grace and deaf to signals; a new pod of the name runs long before that."""
+def test_forced_deletion_frees_the_name_before_the_grace_period(pods: RealCluster) -> None:
+    """The pod ignores SIGTERM for ten minutes of grace; a new pod of the name runs long before that."""
     before = pods.get("pod", "stubborn")["metadata"]["uid"]
     done = pods.try_kubectl("delete", "pod", "stubborn", "--grace-period=0", "--force", "--wait=false")
     assert "Immediate deletion does not wait for confirmation" in done.err

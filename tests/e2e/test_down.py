@@ -1,4 +1,4 @@
-"""``podling down`` ends everything within a bounded time, whatever has become of what it needs for it."""
+"""``podling down`` ends everything within a bounded time, even when programs it needs hang or are missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
 
 SERVE = "trap 'exit 0' TERM; while true; do sleep 0.1; done"
 SECONDS = 50_000 + os.getpid() % 9_999
-"""Tells the programs that hang here from those of other runs."""
+"""Distinguishes the programs that hang here from those of other runs."""
 WRAPPER = f"""#!/bin/sh
 # The real one's work, until it is told to hang.
 if [ -e {{flag}} ]; then exec sleep {SECONDS}; fi
@@ -41,7 +41,7 @@ def engines() -> list[str]:
 
 @pytest.fixture
 def wrapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with all OCI runtimes, before the others in the path; they hang once ``flag`` is there."""
+    """A directory with wrappers of all OCI runtimes, first in the path; they hang once ``flag`` exists."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for engine in engines():
@@ -65,7 +65,7 @@ def serving(wrapped: Path, own_cluster: RealCluster) -> RealCluster:
 
 
 def on_machine(cluster: RealCluster) -> list[str]:
-    """What the machine still shows of a cluster that is down. Its pods' files stay, as its objects do."""
+    """Return the remains of a stopped cluster on the machine. Its pods' files stay, as its objects do."""
     identity = f"{DataDirectory(cluster.directory).id}-0"
     names = Names.of(identity)
     places = [STATE / identity, Path("/sys/class/net") / names.bridge]
@@ -103,7 +103,7 @@ def test_down_waits_no_longer_than_pods_and_ends_nodes_together(own_cluster: Rea
     assert left(own_cluster) == []
 
 
-def test_while_the_runtime_hangs(serving: RealCluster, wrapped: Path) -> None:
+def test_down_ends_pods_while_the_runtime_hangs(serving: RealCluster, wrapped: Path) -> None:
     (wrapped / "flag").touch()
     serving.apply(shell_pod("stuck", SERVE))
     path = "{.status.containerStatuses[0].state.waiting.reason}"
@@ -116,10 +116,10 @@ def test_while_the_runtime_hangs(serving: RealCluster, wrapped: Path) -> None:
     assert hanging_processes() == []
 
 
-def test_when_the_runtime_is_gone(
+def test_down_ends_pods_without_a_runtime(
     serving: RealCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Somebody removed its package."""
+    """As if its package had been removed."""
     bare = tmp_path / "bare"
     bare.mkdir()
     for tool in ("nft", "iptables", "conmon", "sh"):
@@ -134,10 +134,10 @@ def test_when_the_runtime_is_gone(
     assert on_machine(serving) == []
 
 
-def test_containers_are_told_to_end_when_the_runtime_is_gone(
+def test_containers_get_sigterm_without_a_runtime(
     own_cluster: RealCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What a container does with its grace period is done without a runtime, too."""
+    """A container can use its grace period without a runtime, too."""
     shared, bare = tmp_path / "shared", tmp_path / "bare"
     shared.mkdir()
     bare.mkdir()
@@ -163,10 +163,10 @@ def test_containers_are_told_to_end_when_the_runtime_is_gone(
     assert left(own_cluster) == []
 
 
-def test_what_the_first_could_not_end_the_second_does(
+def test_second_down_ends_the_rest_of_the_first(
     serving: RealCluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The first has no means to take the packet filter's rules away."""
+    """The first lacks the program that removes the packet filter's rules."""
     bare = tmp_path / "nothing"
     bare.mkdir()
     with monkeypatch.context() as patched:
@@ -196,7 +196,7 @@ def small_disk(own_cluster: RealCluster) -> Iterator[RealCluster]:
         subprocess.run(["umount", "-l", own_cluster.directory], check=True)
 
 
-def test_on_a_full_disk(small_disk: RealCluster) -> None:
+def test_down_works_on_a_full_disk(small_disk: RealCluster) -> None:
     small_disk.up()
     small_disk.apply(shell_pod("serving", SERVE))
     small_disk.wait_ready("serving")

@@ -1,4 +1,4 @@
-"""A broken image, a full disk, a runtime that hangs: its pod says why, the others do not notice."""
+"""A broken image, a full disk, a runtime that hangs: its pod reports the reason, other pods go on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WAITING = "{.status.containerStatuses[0].state.waiting.reason}"
 
 
 def bystander(cluster: RealCluster, name: str = "bystander") -> Callable[[], None]:
-    """Start a pod that has nothing to do with the fault; call the result to see that it noticed nothing."""
+    """Start a pod unrelated to the fault; call the result to check that it was not affected."""
     probe = {"exec": {"command": ["true"]}, "periodSeconds": 1}
     cluster.apply(shell_pod(name, SERVE, container={"readinessProbe": probe}))
     cluster.wait_ready(name)
@@ -38,7 +38,7 @@ def bystander(cluster: RealCluster, name: str = "bystander") -> Callable[[], Non
     def unmoved() -> None:
         assert cluster.get("pod", name)["status"] == before
         assert cluster.kubectl("exec", name, "--", "echo", "here") == "here\n"
-        # Not only what runs already: a pod that begins now begins as ever.
+        # Not only running pods: a new pod starts as usual, too.
         cluster.apply(shell_pod(f"{name}-later", SERVE))
         cluster.wait_ready(f"{name}-later")
         cluster.kubectl("delete", "pod", name, f"{name}-later", "--now")
@@ -106,8 +106,10 @@ def archive_of(path: Path, name: str, megabytes: int) -> Path:
 
 
 @pytest.mark.skipif(not shutil.which("docker-registry"), reason="needs docker-registry")
-def test_a_full_disk_for_images_is_told_and_given_back(small_disk: RealCluster, tmp_path: Path) -> None:
-    """An image too large fails to come, with the reason; what was written of it is gone; a small one fits."""
+def test_image_too_large_for_the_disk_fails_and_frees_its_space(
+    small_disk: RealCluster, tmp_path: Path
+) -> None:
+    """An image too large fails with the reason; its partial files are removed; a small image fits."""
     unmoved = bystander(small_disk)
     images = small_disk.directory / "images"
     free = shutil.disk_usage(images).free
@@ -144,12 +146,12 @@ def small_disks(own_cluster: RealCluster) -> Iterator[tuple[RealCluster, Path]]:
         yield own_cluster, node
     finally:
         own_cluster.down()
-        for disk in disks:  # those below the node's directory that 'down' has let go of already are gone
+        for disk in disks:  # 'down' has already unmounted those below the node's directory
             subprocess.run(["umount", "-l", disk], check=False, stderr=subprocess.DEVNULL)
 
 
-def told(cluster: RealCluster, pod: str, *words: str) -> str:
-    """The first of a pod's events that has all these words, waited for."""
+def event_with(cluster: RealCluster, pod: str, *words: str) -> str:
+    """Wait for the first of a pod's events that has all these words."""
     command = cluster.kubectl_command("events", f"--for=pod/{pod}", "--watch", "--types=Warning")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
@@ -159,8 +161,8 @@ def told(cluster: RealCluster, pod: str, *words: str) -> str:
             watch.terminate()
 
 
-def test_a_disk_that_takes_nothing_is_told_and_waited_for(small_disks: tuple[RealCluster, Path]) -> None:
-    """The pods that want it say so, and begin once it takes what they write; the others go on."""
+def test_pods_wait_for_a_full_disk_and_report_it(small_disks: tuple[RealCluster, Path]) -> None:
+    """The pods that need it report that, and start once it accepts writes; the others go on."""
     cluster, node = small_disks
     probe = {"exec": {"command": ["true"]}, "periodSeconds": 1}
     cluster.apply(shell_pod("steady", f"while :; do echo line; sleep 0.1; done & {SERVE}"))
@@ -172,11 +174,11 @@ def test_a_disk_that_takes_nothing_is_told_and_waited_for(small_disks: tuple[Rea
     for number, (folder, reason) in enumerate(full):
         fill(node / folder)
         cluster.apply(shell_pod(f"wanting-{number}", SERVE))
-        told(cluster, f"wanting-{number}", reason, "no space left on device")
+        event_with(cluster, f"wanting-{number}", reason, "no space left on device")
         (node / folder / "ballast").unlink()
     subprocess.run(["mount", "-o", "remount,ro", node / "oci"], check=True)
     cluster.apply(shell_pod("wanting-2", SERVE))
-    told(cluster, "wanting-2", "FailedCreatePodSandBox", "read-only file system")
+    event_with(cluster, "wanting-2", "FailedCreatePodSandBox", "read-only file system")
     subprocess.run(["mount", "-o", "remount,rw", node / "oci"], check=True)
     fill(node / "kubelet/logs")
     cluster.apply(shell_pod("silent", f"while :; do echo line; sleep 0.1; done & {SERVE}"))
@@ -229,12 +231,12 @@ def half_hanging(
     finally:
         wrapper.write_text(f'#!/bin/sh\nexec {engine} "$@"\n')  # the next try does not hang
         for pid in pids.read_text().split() if pids.exists() else ():
-            with suppress(ProcessLookupError):  # one that was given up is gone already
+            with suppress(ProcessLookupError):  # a call that was given up has already ended
                 os.kill(int(pid), signal.SIGKILL)
 
 
 def test_a_runtime_that_hangs_holds_up_its_pods_only(half_hanging: RealCluster, tmp_path: Path) -> None:
-    """They show what they wait for, can be explained and deleted, and leave nothing that hangs behind."""
+    """Those pods show what they wait for, can be explained and deleted, and leave no hanging process."""
     cluster = half_hanging
     unmoved = bystander(cluster)
     stuck = [f"stuck-{number}" for number in range(12)]
@@ -261,10 +263,8 @@ def test_a_runtime_that_hangs_holds_up_its_pods_only(half_hanging: RealCluster, 
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_a_container_that_ended_before_anybody_attached_has_its_output_printed(
-    cluster: RealCluster, code: int
-) -> None:
-    """kubectl reads the log instead, as it does wherever the kubelet says that nothing runs any more."""
+def test_run_prints_output_of_container_that_ended_before_attach(cluster: RealCluster, code: int) -> None:
+    """kubectl reads the log instead when the kubelet refuses to attach to an ended container."""
     probe = {"exec": {"command": ["false"]}, "initialDelaySeconds": 60}  # kubectl attaches to Ready pods only
     overrides = {"spec": {"containers": [{"name": f"brief-{code}", "readinessProbe": probe}]}}
     options = ["--image=podling.local/host", "--image-pull-policy=IfNotPresent", "--restart=Never"]

@@ -26,7 +26,7 @@ ALLOWED = (
 )
 
 SHOWN = ("rootfs", "host-files")
-"""The containers' own files, and the machine's as everybody may read them: their modes are not ours."""
+"""Return the containers' own files and public files of the machine: their modes are not ours."""
 
 POD = shell_pod(
     "pod",

@@ -1,4 +1,4 @@
-"""A full disk: what needs no space goes on, writes say why they fail, and all recovers without a restart."""
+"""A full disk: reads go on, writes fail with the reason, and everything recovers without a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a monitor reads: health checks in Kubernetes' words, and counts under Kubernetes' names."""
+"""Health checks in Kubernetes' words, and metrics under Kubernetes' names."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class Monitor:
 
 @pytest.fixture
 async def monitor() -> AsyncIterator[Monitor]:
-    """Of a server whose disk is full."""
+    """A monitor of a server whose disk is full."""
     async with serving("monitor", checks={"etcd": lambda: "disk is full"}) as (_, port):
         found = Monitor(port)
         yield found
         found.wire.close()
 
 
-async def test_what_is_wrong_is_not_told_to_everybody(monitor: Monitor) -> None:
+async def test_health_summary_withholds_reasons(monitor: Monitor) -> None:
     text = "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n"
     assert await monitor.read("/readyz") == (500, text)
     assert await monitor.read("/readyz?verbose") == (500, text)
 
 
-async def test_a_check_of_its_own_path_says_why(monitor: Monitor) -> None:
+async def test_single_check_reports_its_reason(monitor: Monitor) -> None:
     assert await monitor.read("/readyz/etcd") == (500, "internal server error: disk is full\n")
     assert await monitor.read("/livez/ping") == (200, "ok")
     assert (await monitor.read("/livez/nothing"))[0] == 404
@@ -57,7 +57,7 @@ async def test_checks_can_be_left_out(monitor: Monitor) -> None:
     )
 
 
-async def test_what_checks_said_is_counted_by_endpoint(monitor: Monitor) -> None:
+async def test_check_results_are_counted_by_endpoint(monitor: Monitor) -> None:
     for path in ("/readyz", "/readyz?exclude=etcd", "/livez", "/readyz/etcd"):
         await monitor.read(path)
     code, text = await monitor.read("/metrics/slis")
@@ -84,7 +84,7 @@ async def test_every_check_has_a_path_below_every_endpoint(monitor: Monitor) -> 
         assert (await monitor.read(path))[0] in (200, 500)
 
 
-async def test_counts(monitor: Monitor) -> None:
+async def test_metrics_count_requests_and_objects(monitor: Monitor) -> None:
     await monitor.read(MAPS)
     await monitor.read(MAPS + "/nothing")
     await monitor.read("/readyz")

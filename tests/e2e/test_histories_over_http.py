@@ -1,8 +1,8 @@
-"""Random histories over real HTTP: whatever breaks in between, every reader sees one gapless order.
+"""Random histories over real HTTP: every reader sees one gapless order, despite broken connections.
 
 Writes, compactions, broken connections and restarts of the server come in any order. Watchers of several
-selections each have to be told exactly the changes that a plain model derives, bookmarks promise no more
-than was told, and lists in pages, taken while writes go on, add up to one revision.
+selections each have to receive exactly the changes that a plain model derives. Bookmarks promise no more
+than was sent. Lists in pages, read while writes go on, add up to one revision.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ PROPERTY = settings(
 
 
 class History:
-    """Performs steps on a server and on the model; every reading compares the two."""
+    """Performs steps on a server and on the model; every read compares the two."""
 
     def __init__(self, server: ServedHere) -> None:
         self._server, self._model = server, Model()
@@ -78,7 +78,7 @@ class History:
             await watcher.list_again(0, stream=False)
         for kind, *choices in steps:
             await getattr(self, f"_{kind}")(*choices)
-        for name in NAMES * 2:  # every watcher is told something more, and nothing comes before that
+        for name in NAMES * 2:  # every watcher receives one more event, and nothing before that
             for namespace in NAMESPACES:
                 await self._put((namespace, name), self._labels(self._count % 3))
         for watcher in self._watchers:
@@ -95,7 +95,7 @@ class History:
         await self._put((NAMESPACES[namespace % 2], NAMES[name]), self._labels(choice))
 
     async def _put(self, key: Key, labels: dict[str, str]) -> None:
-        """Create or change, by another verb each time."""
+        """Create or change an object, by another verb each time."""
         self._count += 1
         metadata = {"name": key[1], "namespace": key[0], "labels": labels}
         body = {
@@ -134,7 +134,7 @@ class History:
         return answer
 
     async def _read(self, which: int, count: int, _: int) -> None:
-        """A watcher reads on, not always to the end."""
+        """Let a watcher read further, not always to the end."""
         await self._catch_up(self._watcher(which), None if count == 3 else count)
 
     async def _catch_up(self, watcher: Watcher, count: int | None = None) -> None:
@@ -153,18 +153,18 @@ class History:
         await self._watcher(which).list_again(limit, stream=stream % 2 == 1)
 
     async def _compact(self, back: int, _: int, __: int) -> None:
-        """Forget all history, or all but the last few revisions."""
+        """Compact all history, or all but the last few revisions."""
         await self._server.store.compact(max(self._server.store.revision - 3 * back, 0))
 
     async def _restart(self, reopen: int, _: int, __: int) -> None:
-        """A stopped server tells all that happened, so nobody has to be cut off: but somebody always is."""
+        """Restart the server. It sends all events before it stops, so a watcher may read on or be cut off."""
         self._watcher(reopen).cut()
         await self._server.restart(reopen=reopen % 2 == 1)
         for watcher in self._watchers:
             watcher.cut()
 
     async def _page(self, fresh: int, limit: int, _: int) -> None:
-        """The next page of a list that was begun earlier; the whole is the state of its revision."""
+        """Read the next page of a list; all pages together are the state of one revision."""
         query, asked, found = self._pages or ({"labelSelector": "mine", "limit": str(limit + 1)}, "", set())
         async with self._server.session.get(self._server.url(collection("")), params=query) as response:
             page = await response.json()
@@ -192,11 +192,11 @@ async def live(open_store: Callable[[], Awaitable[Store]], steps: list[Step]) ->
 
 @pytest.fixture(autouse=True)
 def frequent_bookmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every few milliseconds instead of every minute: they come between all events."""
+    """Send bookmarks every few milliseconds instead of every minute, so that they come between all events."""
     monkeypatch.setattr(watches, "BOOKMARK_SECONDS", 0.005)
 
 
-def test_in_memory() -> None:
+def test_readers_see_one_order_of_memory_store() -> None:
     @PROPERTY
     @given(steps=STEPS)
     def histories(steps: list[Step]) -> None:
@@ -211,7 +211,7 @@ def test_in_memory() -> None:
 
 
 @pytest.mark.slow
-def test_on_disk(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_readers_see_one_order_of_sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The same on SQLite, whose history also outlives the process."""
 
     @settings(PROPERTY, max_examples=20)
@@ -257,7 +257,7 @@ async def list_on(server: ServedHere, limit: int, found: list[tuple[int, set[Key
         found.append(await in_pages(server, EVERYTHING, limit))
 
 
-async def told_of_all(server: ServedHere, model: Model, since: int) -> None:
+async def follow_all_changes(server: ServedHere, model: Model, since: int) -> None:
     """Fill the model from one watch that nothing breaks, up to the present."""
     query = {"watch": "true", "resourceVersion": str(since), "labelSelector": "mine"}
     async with server.session.get(server.url(collection("")), params=query) as response:
@@ -284,7 +284,7 @@ async def crowd(open_store: Callable[[], Awaitable[Store]], seed: int) -> None:
             reader.cancel()
         ended = await asyncio.gather(*readers, return_exceptions=True)
         assert all(isinstance(each, asyncio.CancelledError) for each in ended), ended
-        await told_of_all(server, model, since)
+        await follow_all_changes(server, model, since)
         for watcher in watchers:
             watcher.check()
             watcher.cut()
@@ -297,7 +297,7 @@ async def crowd(open_store: Callable[[], Awaitable[Store]], seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-async def test_many_write_at_once(kind: str, seed: int, tmp_path: Path) -> None:
+async def test_readers_see_one_order_of_concurrent_writers(kind: str, seed: int, tmp_path: Path) -> None:
     """Writers, listers and watchers all at the same time; one watch that is never broken is the witness."""
 
     async def open_store() -> Store:

@@ -1,4 +1,4 @@
-"""The built-in image in a real container: the machine's programs, and nothing that only root may read."""
+"""The built-in image in a real container: the machine's programs, and no file that only root may read."""
 
 from __future__ import annotations
 

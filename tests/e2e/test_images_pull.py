@@ -134,7 +134,7 @@ async def test_credentials_are_tried_in_turn(store: ImageStore, private: Registr
     assert image.tags == (name,)
 
 
-async def test_what_the_registry_does_not_have(store: ImageStore, public: Registry) -> None:
+async def test_missing_images_of_a_registry_are_reported(store: ImageStore, public: Registry) -> None:
     with pytest.raises(ImageFailure, match="manifest unknown") as caught:
         await store.pull(f"{public.address}/nothing:1")
     assert caught.value.reason == "ErrImagePull"
@@ -151,7 +151,7 @@ def halved(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("damage", [flipped, halved])
 @pytest.mark.parametrize("part", ["layer", "config", "manifest"])
-async def test_what_is_not_what_it_should_be_is_refused(
+async def test_damaged_content_of_a_registry_is_refused(
     store: ImageStore, public: Registry, tmp_path: Path, part: str, damage: Callable[[bytes], bytes]
 ) -> None:
     """The registry's disk is damaged; nothing of the image stays, and the registry's repair is enough."""

@@ -44,7 +44,7 @@ def test_containers_outlive_the_process_and_are_adopted(own_cluster: RealCluster
         assert ready_since(after) == ready_since(before), "Ready never flipped"
 
 
-def test_a_pod_that_died_meanwhile_is_noticed(own_cluster: RealCluster) -> None:
+def test_pod_that_ended_during_downtime_is_noticed(own_cluster: RealCluster) -> None:
     own_cluster.up()
     own_cluster.apply(shell_pod("brief", "sleep 2; exit 3", restartPolicy="Never"))
     own_cluster.kubectl(
@@ -57,7 +57,7 @@ def test_a_pod_that_died_meanwhile_is_noticed(own_cluster: RealCluster) -> None:
     assert (terminated["exitCode"], terminated["reason"]) == (3, "Error")
 
 
-def test_a_pod_deleted_while_nobody_watched_goes_away(own_cluster: RealCluster) -> None:
+def test_pod_deleted_during_downtime_is_removed(own_cluster: RealCluster) -> None:
     own_cluster.up()
     own_cluster.apply(shell_pod("leaving", "trap '' TERM; while true; do sleep 0.1; done"))
     own_cluster.wait_ready("leaving")

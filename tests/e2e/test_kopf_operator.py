@@ -1,6 +1,6 @@
 """An operator written with kopf, on a real cluster over HTTPS: create, update, resume, delete.
 
-Nothing but the API's own objects says how far it is: every step waits on them.
+Every step waits for the API's own objects; nothing else shows the operator's progress.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SECONDS = 30
 
 @pytest.fixture(scope="module")
 def cluster(sim_cluster: RealCluster) -> Iterator[RealCluster]:
-    """Pods run in the simulated runtime: what the operator sees is the same."""
+    """A cluster with simulated pods: the operator sees the same objects."""
     cluster_knows_webapps(sim_cluster)
     yield sim_cluster
     sim_cluster.kubectl("delete", "crd", "webapps.example.com", f"--timeout={SECONDS}s")
@@ -69,7 +69,7 @@ def cluster_knows_webapps(cluster: RealCluster) -> None:
 
 @contextmanager
 def operator(cluster: RealCluster, log: Path) -> Iterator[None]:
-    """The operator in a process of its own, which has to end well when it is told to."""
+    """Run the operator in a process of its own, which has to end cleanly on SIGTERM."""
     command = [sys.executable, "-m", "kopf", "run", "--standalone", "-n", "default", str(OPERATOR)]
     environment = os.environ | {"KUBECONFIG": str(cluster.kubeconfig)}
     with log.open("ab") as output:
@@ -99,7 +99,7 @@ def wait(cluster: RealCluster, what: str, *conditions: str) -> None:
 
 
 def event(cluster: RealCluster, name: str, selector: str) -> str:
-    """The message of the first such event about an object, as soon as it is there."""
+    """Wait for the first such event about an object and return its message."""
     command = cluster.kubectl_command(
         *("get", "events", "--watch", f"--request-timeout={SECONDS}s", "-o", r"jsonpath={.message}{'\n'}"),
         f"--field-selector=involvedObject.name={name},{selector}",
@@ -133,7 +133,7 @@ def test_a_life_under_an_operator(cluster: RealCluster, tmp_path: Path) -> None:
         wait(cluster, "deployment/shop", "jsonpath={.status.readyReplicas}=3")
         wait(cluster, "webapp/shop", "jsonpath={.status.before}=2", "jsonpath={.status.size}=3")
 
-    # Nobody is there: an object changes, one is asked to go, and one is new.
+    # The operator is down: an object changes, one is being deleted, and one is new.
     resize(cluster, "shop", 1)
     cluster.kubectl("delete", "webapp", "blog", "--wait=false")
     cluster.apply(webapp("late", 1))

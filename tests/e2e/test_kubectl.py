@@ -1,4 +1,4 @@
-"""The real kubectl against a real cluster, verb by verb: what a user types on the first day."""
+"""The real kubectl against a real cluster, verb by verb: a user's first day."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SERVE = "echo started; trap 'echo bye; exit 0' TERM; while true; do sleep 0.1; d
 
 @pytest.fixture(scope="module")
 def pod(cluster: RealCluster) -> Iterator[str]:
-    """A Ready pod that the whole file reads and nobody breaks."""
+    """A Ready pod that all tests of the file read and none changes."""
     manifest = shell_pod("reader", SERVE)
     manifest["metadata"]["labels"] = {"app": "reader", "tier": "web"}
     cluster.apply(manifest)
@@ -45,7 +45,7 @@ def test_api_resources_and_versions(cluster: RealCluster) -> None:
     assert "apps/v1" in cluster.kubectl("api-versions").splitlines()
 
 
-def test_explain(cluster: RealCluster) -> None:
+def test_explain_shows_fields(cluster: RealCluster) -> None:
     text = cluster.kubectl("explain", "pod.spec.containers")
     assert "KIND:       Pod" in text
     assert "FIELD: containers <[]Container>" in text
@@ -111,7 +111,7 @@ def test_watch_shows_a_pod_come_and_go(cluster: RealCluster) -> None:
     cluster.kubectl("wait", "--for=delete", "pod/watched", "--timeout=30s")
 
 
-def test_describe(cluster: RealCluster, pod: str) -> None:
+def test_describe_shows_pod_and_node(cluster: RealCluster, pod: str) -> None:
     text = cluster.kubectl("describe", "pod", pod)
     for reason in ("Scheduled", "Pulled", "Created", "Started"):
         assert reason in text, text
@@ -216,7 +216,7 @@ def test_exec_without_and_with_a_terminal(cluster: RealCluster, pod: str) -> Non
 
 
 def test_exec_where_nothing_runs(cluster: RealCluster) -> None:
-    """The kubelet refuses both kinds of streams, and kubectl shows what it says."""
+    """The kubelet refuses both kinds of streams, and kubectl shows the kubelet's message."""
     cluster.apply(shell_pod("empty", "true", image="nowhere.invalid/none:1"))
     cluster.kubectl("wait", "pod/empty", "--for=condition=PodScheduled", "--timeout=30s")
     refused = cluster.try_kubectl("exec", "empty", "--", "true")
@@ -224,7 +224,7 @@ def test_exec_where_nothing_runs(cluster: RealCluster) -> None:
     cluster.kubectl("delete", "pod", "empty", "--now")
 
 
-def test_attach(cluster: RealCluster) -> None:
+def test_attach_shows_output(cluster: RealCluster) -> None:
     manifest = shell_pod("attached", "read line; echo got $line; sleep 30", container={"stdin": True})
     cluster.apply(manifest)
     cluster.wait_ready("attached")
@@ -255,7 +255,7 @@ def test_wait_and_events(cluster: RealCluster, pod: str) -> None:
     assert "Started" in events
 
 
-def test_auth(cluster: RealCluster) -> None:
+def test_auth_shows_user_and_rights(cluster: RealCluster) -> None:
     assert cluster.kubectl("auth", "can-i", "create", "pods").strip() == "yes"
     refused = cluster.try_kubectl(
         "auth", "can-i", "delete", "nodes", "--as=system:serviceaccount:default:default"
@@ -265,7 +265,7 @@ def test_auth(cluster: RealCluster) -> None:
 
 
 def read_until(process: subprocess.Popen[str], word: str, seconds: float = 60) -> bool:
-    """Read the process' lines until one has ``word``; False when none came in time."""
+    """Read the process' lines until one has ``word``; return False when none came in time."""
     assert process.stdout
     while select.select([process.stdout], [], [], seconds)[0]:
         line = process.stdout.readline()

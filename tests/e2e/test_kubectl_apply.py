@@ -30,7 +30,7 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
 
 
 def deployment(name: str, replicas: int | None, **spec: Any) -> dict[str, Any]:
-    """A deployment that runs nothing: its pods ask for a node that does not exist."""
+    """Return a Deployment that runs nothing: its pods select a node that does not exist."""
     container = {"name": "main", "image": "podling.local/host", "command": ["true"]}
     template = {
         "metadata": {"labels": {"app": name}},
@@ -54,7 +54,7 @@ def server_apply(cluster: RealCluster, manifest: Any, *options: str) -> Done:
 
 
 def managers(cluster: RealCluster, kind: str, name: str) -> dict[str, Any]:
-    """``manager operation [subresource]`` to what it owns, as ``--show-managed-fields`` shows it."""
+    """Return the fields by ``manager operation [subresource]``, as ``--show-managed-fields`` shows them."""
     text = cluster.kubectl("get", kind, name, "-n", SPACE, "-o", "json", "--show-managed-fields")
     return {
         " ".join(filter(None, (each["manager"], each["operation"], each.get("subresource")))): each[
@@ -64,7 +64,7 @@ def managers(cluster: RealCluster, kind: str, name: str) -> dict[str, Any]:
     }
 
 
-def test_two_writers_share_an_object_and_fall_out(cluster: RealCluster) -> None:
+def test_second_manager_of_a_field_gets_a_conflict(cluster: RealCluster) -> None:
     assert server_apply(cluster, config_map("shared", a="1", b="1")).out == (
         "configmap/shared serverside-applied\n"
     )
@@ -136,14 +136,14 @@ def test_the_scale_subresource_owns_what_it_scales(cluster: RealCluster) -> None
     )
 
 
-def test_controllers_are_named_where_somebody_asks(cluster: RealCluster) -> None:
+def test_managed_fields_name_controllers(cluster: RealCluster) -> None:
     server_apply(cluster, deployment("watched", 0))
     cluster.kubectl("rollout", "status", "-n", SPACE, "deployment/watched", "--timeout=30s")
     found = managers(cluster, "deployment", "watched")
     assert "f:observedGeneration" in found["kube-controller-manager Update status"]["f:status"]
 
 
-def test_intents_that_cannot_be(cluster: RealCluster) -> None:
+def test_invalid_apply_configurations_are_refused(cluster: RealCluster) -> None:
     unknown = server_apply(cluster, deployment("wrong", 0, replcas=1))
     assert unknown.err == (
         "Error from server: failed to create typed patch object (applying/wrong; apps/v1, Kind=Deployment): "
@@ -240,7 +240,7 @@ def test_prune_deletes_what_the_set_no_longer_has(cluster: RealCluster) -> None:
     assert cluster.try_kubectl("get", "configmap", "pruned", "-n", SPACE).code == 1
 
 
-def test_kustomize(cluster: RealCluster, tmp_path: Path) -> None:
+def test_kustomize_directory_is_applied(cluster: RealCluster, tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text(
         f"namespace: {SPACE}\nnamePrefix: pre-\n"
         "labels: [{pairs: {from: kustomize}}]\n"

@@ -1,4 +1,4 @@
-"""What kubectl asks: rights, waiting for what is to come, and what there is at all."""
+"""kubectl's queries: rights, waiting for conditions, and discovery."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cluster(sim_cluster: RealCluster) -> Iterator[RealCluster]:
 
 
 class TestRights:
-    def test_questions(self, cluster: RealCluster) -> None:
+    def test_can_i_answers_by_role(self, cluster: RealCluster) -> None:
         cluster.kubectl(*IN, "create", "role", "reader", "--verb=get,list", "--resource=pods,pods/log")
         cluster.kubectl(*IN, "create", "rolebinding", "reader", "--role=reader", "--user=eve")
         for question, answer in {
@@ -44,7 +44,7 @@ class TestRights:
             f'in API group "" in the namespace "{SPACE}"\n'
         )
 
-    def test_who_asks(self, cluster: RealCluster) -> None:
+    def test_whoami_shows_impersonated_user(self, cluster: RealCluster) -> None:
         said = cluster.kubectl("auth", "whoami", "--as=eve", "--as-group=dev", "--as-uid=7", "-o", "json")
         assert json.loads(said)["status"]["userInfo"] == {
             "username": "eve",
@@ -52,7 +52,7 @@ class TestRights:
             "groups": ["dev", "system:authenticated"],
         }
 
-    def test_reconciling_roles(self, cluster: RealCluster) -> None:
+    def test_auth_reconcile_extends_roles(self, cluster: RealCluster) -> None:
         def reconcile(verbs: list[str], user: str, role: str, *options: str) -> str:
             head = {"name": "told", "namespace": SPACE}
             group = "rbac.authorization.k8s.io"
@@ -81,14 +81,14 @@ class TestRights:
 
 
 class TestWaiting:
-    def test_for_what_is_yet_to_come(self, cluster: RealCluster) -> None:
+    def test_wait_for_creation(self, cluster: RealCluster) -> None:
         late = cluster.try_kubectl("wait", *IN, "--for=create", "configmap/late", "--timeout=1s")
         assert late.code == 1
         cluster.kubectl(*IN, "create", "configmap", "late")
         met = cluster.kubectl("wait", *IN, "--for=create", "configmap/late")
         assert met == "configmap/late condition met\n"
 
-    def test_for_any_value_of_many(self, cluster: RealCluster) -> None:
+    def test_wait_for_any_value_of_many_objects(self, cluster: RealCluster) -> None:
         met = cluster.kubectl("wait", *IN, "--for=jsonpath={.metadata.uid}", "configmaps", "--all")
         assert len(met.splitlines()) == len(cluster.get("configmaps", *IN)["items"])
         met = cluster.kubectl("wait", "--for=condition=Ready=true", "nodes", "--all")
@@ -98,7 +98,7 @@ class TestWaiting:
 
 
 class TestDiscovery:
-    def test_resources_by_what_they_can_do(self, cluster: RealCluster) -> None:
+    def test_api_resources_are_filtered_by_verb_and_category(self, cluster: RealCluster) -> None:
         def listed(*options: str) -> list[str]:
             return cluster.kubectl("api-resources", "-o", "name", *options).split()
 
@@ -110,7 +110,7 @@ class TestDiscovery:
         table = cluster.kubectl("api-resources", "--sort-by=kind", "--no-headers", "--api-group=batch")
         assert [line.split()[-1] for line in table.splitlines()] == ["CronJob", "Job"]
 
-    def test_versions_of_one_kind(self, cluster: RealCluster) -> None:
+    def test_one_kind_is_read_in_two_versions(self, cluster: RealCluster) -> None:
         versions = cluster.kubectl("api-versions").splitlines()
         assert {"v1", "apps/v1", "autoscaling/v1", "autoscaling/v2"} <= set(versions)
         cluster.kubectl(*IN, "autoscale", WEB, "--max=3", "--cpu-percent=50")
@@ -118,7 +118,7 @@ class TestDiscovery:
             name = f"horizontalpodautoscalers.{version}.autoscaling/web"
             assert field(cluster, name, "{.apiVersion}") == f"autoscaling/{version}"
 
-    def test_explanations(self, cluster: RealCluster) -> None:
+    def test_explain_shows_types_and_versions(self, cluster: RealCluster) -> None:
         text = cluster.kubectl("explain", "deployment", "--recursive")
         assert "        containers\t<[]Container> -required-\n" in text
         assert "maxSurge\t<IntOrString>" in text

@@ -1,4 +1,4 @@
-"""A person gets a certificate by kubectl and is known by it."""
+"""A user gets a certificate by kubectl and authenticates with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.clusters import RealCluster, command
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")]
 
 
-def test_approved_signed_and_known(sim_cluster: RealCluster, tmp_path: Path) -> None:
+def test_approved_certificate_authenticates_its_user(sim_cluster: RealCluster, tmp_path: Path) -> None:
     cluster = sim_cluster
     pem = request_pem("jane", ["dev", "ops"])
     cluster.apply(manifest("jane", pem, ["client auth"], expirationSeconds=3600))
@@ -50,7 +50,7 @@ def test_approved_signed_and_known(sim_cluster: RealCluster, tmp_path: Path) -> 
     cluster.kubectl("delete", "csr", "jane")
 
 
-def test_denied(sim_cluster: RealCluster) -> None:
+def test_denied_request_gets_no_certificate(sim_cluster: RealCluster) -> None:
     cluster = sim_cluster
     cluster.apply(manifest("joe", request_pem("joe"), ["client auth"]))
     said = cluster.kubectl("certificate", "deny", "joe")

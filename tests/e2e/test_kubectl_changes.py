@@ -1,4 +1,4 @@
-"""How kubectl changes what there is: edit, labels, settings, manifests of many; what it refuses."""
+"""kubectl's changes to existing objects: edit, labels, set, manifests of many objects; and its refusals."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class TestEdit:
         environment = os.environ | {"KUBE_EDITOR": f"sed -i {script}"}
         return command(cluster.kubectl_command("edit", *IN, *arguments), environment=environment)
 
-    def test_as_yaml_and_as_json(self, cluster: RealCluster, settings: str) -> None:
+    def test_edit_as_yaml_and_as_json(self, cluster: RealCluster, settings: str) -> None:
         assert self.edit(cluster, "s/red/blue/", settings).out == "configmap/settings edited\n"
         done = self.edit(cluster, "s/colour/shade/", settings, "-o", "json")
         assert json.loads(done.out)["data"] == {"shade": "blue"}
         assert cluster.get(settings, *IN)["data"] == {"shade": "blue"}
 
-    def test_a_subresource(self, cluster: RealCluster) -> None:
+    def test_edit_of_a_subresource(self, cluster: RealCluster) -> None:
         done = self.edit(cluster, "s/lastUpdateTime:.*/lastUpdateTime:\\ null/", WEB, "--subresource=status")
         assert done.out == "deployment.apps/web edited\n"
 
-    def test_nothing_and_nonsense(self, cluster: RealCluster, settings: str) -> None:
+    def test_edit_without_change_and_with_invalid_text(self, cluster: RealCluster, settings: str) -> None:
         done = self.edit(cluster, "s/none/none/", settings)
         assert (done.code, done.err) == (0, "Edit cancelled, no changes made.\n")
         done = self.edit(cluster, "s/replicas:.*/replicas:\\ -1/", WEB)
@@ -55,7 +55,7 @@ class TestEdit:
 
 class TestLabelsAndAnnotations:
     @pytest.mark.parametrize("verb", ["label", "annotate"])
-    def test_a_value_and_its_end(self, cluster: RealCluster, settings: str, verb: str) -> None:
+    def test_label_is_set_changed_and_removed(self, cluster: RealCluster, settings: str, verb: str) -> None:
         where = "{.metadata.labels}" if verb == "label" else "{.metadata.annotations}"
         assert cluster.kubectl(verb, *IN, settings, "x=1").endswith("ed\n")
         refused = cluster.try_kubectl(verb, *IN, settings, "x=2")
@@ -68,7 +68,7 @@ class TestLabelsAndAnnotations:
         cluster.kubectl(verb, *IN, settings, "x-", "y-")
         assert field(cluster, settings, where) == ""
 
-    def test_many_at_once(self, cluster: RealCluster, settings: str) -> None:
+    def test_many_objects_are_labelled_at_once(self, cluster: RealCluster, settings: str) -> None:
         done = cluster.kubectl("label", *IN, "configmaps", "--all", "round=1")
         assert done.splitlines() == ["configmap/kube-root-ca.crt labeled", "configmap/settings labeled"]
         imagined = cluster.kubectl(
@@ -81,7 +81,7 @@ class TestLabelsAndAnnotations:
 
 
 class TestSet:
-    def test_what_containers_run(self, cluster: RealCluster, settings: str) -> None:
+    def test_set_image_env_and_resources(self, cluster: RealCluster, settings: str) -> None:
         container = "{.spec.template.spec.containers[0]}"
         cluster.kubectl(*IN, "set", "image", WEB, "*=web:2")
         cluster.kubectl(*IN, "set", "env", WEB, "COLOUR=blue")
@@ -96,7 +96,7 @@ class TestSet:
         refused = cluster.try_kubectl(*IN, "set", "image", WEB, "none=web:3")
         assert 'unable to find container named "none"' in refused.err
 
-    def test_who_runs_and_who_is_meant(self, cluster: RealCluster) -> None:
+    def test_set_service_account_selector_and_subject(self, cluster: RealCluster) -> None:
         cluster.kubectl(*IN, "create", "serviceaccount", "runner")
         cluster.kubectl(*IN, "set", "serviceaccount", WEB, "runner")
         assert field(cluster, WEB, "{.spec.template.spec.serviceAccountName}") == "runner"
@@ -126,14 +126,14 @@ class TestManifests:
             ({"apiVersion": "v2", "kind": "ConfigMap", "metadata": {"name": "x"}}, "no matches for kind"),
         ],
     )
-    def test_what_is_refused_before_anything_is_stored(
+    def test_invalid_manifests_are_refused_before_storage(
         self, cluster: RealCluster, manifest: dict[str, Any], said: str
     ) -> None:
         done = cluster.try_kubectl("create", *IN, "-f", "-", stdin=json.dumps(manifest))
         assert done.code == 1
         assert said in done.err
 
-    def test_as_strictly_as_one_likes(self, cluster: RealCluster) -> None:
+    def test_validation_is_strict_warning_or_ignored(self, cluster: RealCluster) -> None:
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "odd"}, "dta": {}}
         odd = json.dumps(manifest)
         strict = cluster.try_kubectl("create", *IN, "-f", "-", stdin=odd)
@@ -145,7 +145,7 @@ class TestManifests:
         assert (quiet.code, quiet.err) == (0, "")
         assert "dta" not in cluster.get("configmap/odd", *IN)
 
-    def test_raw_requests(self, cluster: RealCluster) -> None:
+    def test_raw_requests_create_and_delete(self, cluster: RealCluster) -> None:
         maps = f"/api/v1/namespaces/{SPACE}/configmaps"
         body = '{"metadata":{"name":"raw"}}'
         assert json.loads(cluster.kubectl("create", "--raw", maps, "-f", "-", stdin=body))["metadata"]["uid"]

@@ -131,7 +131,7 @@ GENERATORS: dict[str, tuple[str, str, Any]] = {
 
 
 @pytest.mark.parametrize("told", GENERATORS)
-def test_create(cluster: RealCluster, told: str) -> None:
+def test_create_generates_every_kind(cluster: RealCluster, told: str) -> None:
     kind, field, value = GENERATORS[told]
     done = cluster.kubectl(*IN, "create", *told.split())
     assert done.endswith("/made created\n")

@@ -18,7 +18,7 @@ LOOK = "ps ax -o args; id -u; grep CapEff /proc/self/status; echo done"
 
 @pytest.fixture(scope="module", autouse=True)
 def target(cluster: RealCluster) -> Iterator[str]:
-    """A pod with two containers whose processes can be told apart."""
+    """A pod with two containers whose processes have different names."""
     containers = [
         {"name": name, "image": "podling.local/host", "command": ["sh", "-c", WORK.format(seconds)]}
         for name, seconds in (("app", "0.11"), ("other", "0.12"))
@@ -37,7 +37,7 @@ def target(cluster: RealCluster) -> Iterator[str]:
 
 
 def said(cluster: RealCluster, pod: str, container: str) -> str:
-    """What a debugging container said, once it has said it all."""
+    """Return the log of a debugging container, once it has ended."""
     state = f'{{.status.ephemeralContainerStatuses[?(@.name=="{container}")].state.terminated.reason}}'
     cluster.kubectl("wait", f"pod/{pod}", f"--for=jsonpath={state}=Completed", "--timeout=20s")
     return cluster.kubectl("logs", pod, "-c", container)

@@ -87,7 +87,7 @@ def test_pause_and_resume(cluster: RealCluster, deployment: str) -> None:
     rolled_out(cluster)
 
 
-def test_autoscale(cluster: RealCluster, deployment: str) -> None:
+def test_autoscale_creates_an_autoscaler(cluster: RealCluster, deployment: str) -> None:
     cluster.kubectl("autoscale", deployment, *IN, "--min=1", "--max=3", "--cpu-percent=50")
     row = cluster.kubectl("get", "hpa", "web", *IN).splitlines()[1].split()
     assert row[:6] == ["web", "Deployment/web", "cpu:", "<unknown>/50%", "1", "3"]
@@ -95,7 +95,7 @@ def test_autoscale(cluster: RealCluster, deployment: str) -> None:
     cluster.kubectl("delete", "hpa", "web", *IN)
 
 
-def test_expose(cluster: RealCluster, deployment: str) -> None:
+def test_expose_creates_a_service(cluster: RealCluster, deployment: str) -> None:
     assert cluster.kubectl("expose", deployment, *IN, "--port=80") == "service/web exposed\n"
     selected = cluster.get("service", "web", *IN)["spec"]["selector"]
     assert selected == {"app": "web"}
@@ -128,7 +128,7 @@ def test_wait_gives_up(cluster: RealCluster, deployment: str) -> None:
     assert met == "deployment.apps/web condition met\n"
 
 
-def test_taints(cluster: RealCluster) -> None:
+def test_taints_are_added_and_removed(cluster: RealCluster) -> None:
     node = cluster.kubectl("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
     assert cluster.kubectl("taint", "nodes", node, "a=b:NoSchedule") == f"node/{node} tainted\n"
     try:
@@ -195,7 +195,7 @@ def test_top_says_that_there_are_no_metrics(cluster: RealCluster) -> None:
         assert (done.code, done.err) == (1, "error: Metrics API not available\n")
 
 
-def test_the_old_explanation_and_kinds_that_nobody_knows(cluster: RealCluster) -> None:
+def test_openapi_v2_explains_kinds_and_unknown_kinds_are_refused(cluster: RealCluster) -> None:
     """Both read OpenAPI v2, which client-go takes as protobuf only."""
     explained = cluster.kubectl("explain", "--output", "plaintext-openapiv2", "pod.spec.containers.ports")
     assert "containerPort\t<integer> -required-" in explained
@@ -204,7 +204,7 @@ def test_the_old_explanation_and_kinds_that_nobody_knows(cluster: RealCluster) -
     assert 'no matches for kind "Gizmo" in version "v1"' in refused.err
 
 
-def test_the_health_of_the_control_plane(cluster: RealCluster) -> None:
+def test_component_statuses_are_healthy(cluster: RealCluster) -> None:
     asked = cluster.try_kubectl("get", "componentstatuses")
     assert asked.err == "Warning: v1 ComponentStatus is deprecated in v1.19+\n"
     assert [line.split() for line in asked.out.splitlines()] == [
@@ -215,7 +215,7 @@ def test_the_health_of_the_control_plane(cluster: RealCluster) -> None:
     ]
 
 
-def test_what_monitors_read(cluster: RealCluster) -> None:
+def test_metrics_have_upstream_names(cluster: RealCluster) -> None:
     said = cluster.kubectl("get", "--raw", "/metrics")
     names = {line.split()[2] for line in said.splitlines() if line.startswith("# TYPE ")}
     assert names >= {

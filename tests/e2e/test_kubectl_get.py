@@ -1,4 +1,4 @@
-"""``kubectl get`` in every output, with every selector, and as it watches."""
+"""``kubectl get`` in every output, with every selector, and with ``--watch``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def get(cluster: RealCluster) -> Callable[..., str]:
 
 
 def names(text: str) -> list[str]:
-    """The first column, without a header."""
+    """Return the first column, without a header."""
     return [line.split()[0] for line in text.splitlines()]
 
 
@@ -57,14 +57,14 @@ Get = Callable[..., str]
 
 
 class TestTables:
-    def test_one_kind(self, get: Get) -> None:
+    def test_table_of_one_kind(self, get: Get) -> None:
         header, *rows = get("configmaps").splitlines()
         assert header.split() == ["NAME", "DATA", "AGE"]
         assert [row.split()[:2] for row in rows] == [
             ["grass", "1"], ["kube-root-ca.crt", "1"], ["rose", "1"], ["sky", "1"]
         ]  # fmt: skip
 
-    def test_wide(self, get: Get) -> None:
+    def test_wide_table_has_more_columns(self, get: Get) -> None:
         header, row = get("deployment", "web", "-o", "wide").splitlines()
         assert header.split()[5:] == ["CONTAINERS", "IMAGES", "SELECTOR"]
         assert row.split()[1:4] + row.split()[5:] == ["2/2", "2", "2", "web", "web:1", "app=web"]
@@ -87,19 +87,19 @@ class TestTables:
         assert header.split() == ["NAME", "DATA", "AGE", "COLOUR", "NONE", "LABELS"]
         assert row.split()[3:] == ["blue", "colour=blue,set=maps"]
 
-    def test_sorting(self, get: Get) -> None:
+    def test_rows_are_sorted_by_path(self, get: Get) -> None:
         chosen = ("configmaps", "-l", "set=maps", "--no-headers")
         assert names(get(*chosen, "--sort-by=.metadata.labels.colour")) == ["sky", "grass", "rose"]
         assert names(get(*chosen, "--sort-by={.data.letters}")) == ["sky", "rose", "grass"]
 
-    def test_pieces(self, cluster: RealCluster, get: Get) -> None:
-        """The client asks in chunks and shows the whole."""
+    def test_list_in_chunks_is_shown_whole(self, cluster: RealCluster, get: Get) -> None:
+        """The client requests chunks and shows the whole list."""
         asked = cluster.try_kubectl("get", *IN, "configmaps", "--chunk-size=1", "-v=6")
         assert asked.err.count("continue=") == len(COLOURS)
         assert names(asked.out)[1:] == names(get("configmaps", "--no-headers"))
         assert get("configmaps", "--chunk-size=0", "-o", "name").count("configmap/") == 4
 
-    def test_what_is_not_there(self, cluster: RealCluster) -> None:
+    def test_missing_objects_are_reported(self, cluster: RealCluster) -> None:
         done = cluster.try_kubectl("get", *IN, "secrets")
         assert (done.code, done.err) == (0, f"No resources found in {SPACE} namespace.\n")
         done = cluster.try_kubectl("get", *IN, "configmap", "none")
@@ -121,7 +121,7 @@ class TestPrinters:
         assert (listed["kind"], len(listed["items"])) == ("List", 3)
         assert 'data:\n  letters: "3"\n' in get("configmap", "sky", "-o", "yaml")
 
-    def test_json_paths(self, get: Get, tmp_path: Path) -> None:
+    def test_output_by_json_path(self, get: Get, tmp_path: Path) -> None:
         template = "{range .items[*]}{.metadata.name}={.data.letters};{end}"
         expected = "grass=5;rose=4;sky=3;"
         chosen = ("configmaps", "-l", "set=maps", "-o")
@@ -131,7 +131,7 @@ class TestPrinters:
         as_json = json.loads(get(*chosen, "jsonpath-as-json={.items[*].data}"))
         assert as_json == [{"letters": "5"}, {"letters": "4"}, {"letters": "3"}]
 
-    def test_go_templates(self, get: Get, tmp_path: Path) -> None:
+    def test_output_by_go_template(self, get: Get, tmp_path: Path) -> None:
         template = '{{range .items}}{{.metadata.name}}{{"\\n"}}{{end}}'
         chosen = ("configmaps", "-l", "set=maps", "-o")
         assert get(*chosen, f"go-template={template}").split() == ["grass", "rose", "sky"]
@@ -139,7 +139,7 @@ class TestPrinters:
         (tmp_path / "template").write_text(template)
         assert get(*chosen, f"go-template-file={tmp_path / 'template'}").split() == ["grass", "rose", "sky"]
 
-    def test_custom_columns(self, get: Get, tmp_path: Path) -> None:
+    def test_output_in_custom_columns(self, get: Get, tmp_path: Path) -> None:
         chosen = ("configmaps", "-l", "set=maps", "-o")
         text = get(*chosen, "custom-columns=MAP:.metadata.name,N:.data.letters,X:.data.none")
         assert [line.split() for line in text.splitlines()] == [
@@ -149,10 +149,10 @@ class TestPrinters:
         text = get(*chosen, f"custom-columns-file={tmp_path / 'columns'}")
         assert text.splitlines()[1].split() == ["grass", "5"]
 
-    def test_names(self, get: Get) -> None:
+    def test_output_of_names_only(self, get: Get) -> None:
         assert get("deploy,cm", "-o", "name", "--field-selector=metadata.name=web") == "deployment.apps/web\n"
 
-    def test_subresources(self, get: Get) -> None:
+    def test_subresources_are_shown(self, get: Get) -> None:
         header, row = get("deployment", "web", "--subresource=scale").splitlines()
         assert header.split() == ["NAME", "DESIRED", "AVAILABLE", "AGE"]
         assert row.split()[:3] == ["web", "2", "2"]
@@ -162,7 +162,7 @@ class TestPrinters:
         assert row.split()[:2] == ["web", "2/2"]
         assert get("pod", "single", "--subresource=resize", "-o", "jsonpath={.kind}") == "Pod"
 
-    def test_raw(self, cluster: RealCluster) -> None:
+    def test_raw_paths_are_read(self, cluster: RealCluster) -> None:
         assert cluster.kubectl("get", "--raw", "/readyz") == "ok"
         found = json.loads(cluster.kubectl("get", "--raw", f"/api/v1/namespaces/{SPACE}/configmaps?limit=1"))
         assert len(found["items"]) == 1
@@ -190,10 +190,10 @@ class TestSelectors:
             ("set=maps,colour notin (red),colour!=green", ["sky"]),
         ],
     )
-    def test_by_labels(self, get: Get, selector: str, found: list[str]) -> None:
+    def test_labels_select_objects(self, get: Get, selector: str, found: list[str]) -> None:
         assert names(get("configmaps", "--no-headers", "-l", selector)) == found
 
-    def test_by_comparison(self, get: Get) -> None:
+    def test_numeric_comparison_selects_objects(self, get: Get) -> None:
         assert names(get("pods", "--no-headers", "-l", "tier>6,tier<8")) == ["single"]
 
     @pytest.mark.parametrize(
@@ -212,23 +212,23 @@ class TestSelectors:
             ("configmaps", "metadata.namespace=shown,metadata.name!=sky", 3),
         ],
     )
-    def test_by_fields(self, get: Get, kind: str, selector: str, found: int) -> None:
+    def test_fields_select_objects(self, get: Get, kind: str, selector: str, found: int) -> None:
         assert len(get(kind, "--field-selector", selector, "-o", "name").split()) == found
 
-    def test_fields_that_nobody_selects_by(self, cluster: RealCluster) -> None:
+    def test_unsupported_selectors_are_refused(self, cluster: RealCluster) -> None:
         refused = cluster.try_kubectl("get", "configmaps", "--field-selector=data.letters=3")
         assert '"data.letters" is not a known field selector' in refused.err
         refused = cluster.try_kubectl("get", "configmaps", "-l", "colour in")
         assert "unable to parse requirement: found '' expected: '('" in refused.err
 
-    def test_everywhere(self, cluster: RealCluster) -> None:
+    def test_all_namespaces_are_listed(self, cluster: RealCluster) -> None:
         header, row = cluster.kubectl("get", "deployments", "-A", "-l", "app=web").splitlines()
         assert header.split()[:2] == ["NAMESPACE", "NAME"]
         assert row.split()[:2] == [SPACE, "web"]
 
 
 class TestWatches:
-    def test_from_the_present_on(self, cluster: RealCluster) -> None:
+    def test_watch_shows_events_of_selected_objects(self, cluster: RealCluster) -> None:
         with watching(cluster, "configmaps", "-l", "colour=pink", "--output-watch-events") as line:
             cluster.kubectl(*IN, "create", "configmap", "late")
             cluster.kubectl(*IN, "label", "configmap", "late", "colour=pink")
@@ -240,14 +240,14 @@ class TestWatches:
             assert line().split()[:3] == ["DELETED", "late", "1"]
             cluster.kubectl(*IN, "delete", "configmap", "late")
 
-    def test_what_there_is_comes_first(self, cluster: RealCluster) -> None:
+    def test_watch_shows_existing_object_first(self, cluster: RealCluster) -> None:
         with watching(cluster, "configmap", "sky", "-o", "jsonpath={.data.n}{'.\\n'}") as line:
             assert line() == ".\n"
             cluster.kubectl(*IN, "patch", "configmap", "sky", "-p", '{"data":{"n":"1"}}')
             assert line() == "1.\n"
         cluster.kubectl(*IN, "patch", "configmap", "sky", "--type=merge", "-p", '{"data":{"n":null}}')
 
-    def test_changes_alone(self, cluster: RealCluster) -> None:
+    def test_watch_only_omits_existing_objects(self, cluster: RealCluster) -> None:
         chosen = ("pods", "--field-selector=metadata.name=new")
         with watching(cluster, *chosen, "--watch-only", "-o", "wide", "--no-headers") as line:
             cluster.kubectl(*IN, "run", "new", "--image=web:1", "--restart=Never")
@@ -263,7 +263,7 @@ class TestWatches:
 def watching(cluster: RealCluster, *arguments: str) -> Iterator[Callable[[], str]]:
     """``kubectl get --watch`` in the background, once the server has answered it.
 
-    What is yielded waits for the next line that it prints.
+    Yields a function that waits for the next line that kubectl prints.
     """
     watch = () if "--watch-only" in arguments else ("--watch",)
     command = cluster.kubectl_command("get", *IN, *watch, "--request-timeout=60s", "-v=6", *arguments)

@@ -1,4 +1,4 @@
-"""How kubectl patches: every type, of objects, their scale and status; sets of manifests that are pruned."""
+"""kubectl's patches: every type, of objects, their scale and status; and pruned sets of manifests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TestPatches:
         again = cluster.kubectl(*patch, "-p", json.dumps(same))
         assert again == "deployment.apps/web patched (no change)\n"
 
-    def test_the_directives_of_a_strategic_patch(self, cluster: RealCluster) -> None:
+    def test_strategic_patch_follows_its_directives(self, cluster: RealCluster) -> None:
         containers = [{"name": "web", "$patch": "delete"}, {"name": "other", "image": "other:1"}]
         patch = {"spec": {"template": {"spec": {"containers": containers}}}}
         names = "{.spec.template.spec.containers[*].name}"
@@ -93,7 +93,9 @@ class TestPatches:
             ),
         ],
     )
-    def test_what_is_refused(self, cluster: RealCluster, type_: str, patch: str, said: str) -> None:
+    def test_invalid_patches_are_refused(
+        self, cluster: RealCluster, type_: str, patch: str, said: str
+    ) -> None:
         done = cluster.try_kubectl("patch", *IN, WEB, "--type", type_, "-p", patch)
         assert done.code == 1
         assert said in done.err
@@ -105,7 +107,7 @@ class TestPatches:
             "deployment.apps/web patched (no change)\n",
         )
 
-    def test_from_a_file_and_without_a_server(self, cluster: RealCluster, tmp_path: Path) -> None:
+    def test_patch_from_a_file_and_without_a_server(self, cluster: RealCluster, tmp_path: Path) -> None:
         (tmp_path / "patch.yaml").write_text("metadata: {annotations: {from: file}}")
         cluster.kubectl("patch", *IN, WEB, "--patch-file", str(tmp_path / "patch.yaml"))
         assert field(cluster, WEB, "{.metadata.annotations.from}") == "file"
@@ -127,9 +129,9 @@ class TestPatches:
 
 
 class TestStatus:
-    """What only controllers write, written by hand."""
+    """Status fields, which only controllers write otherwise."""
 
-    def test_applied_and_replaced(self, cluster: RealCluster) -> None:
+    def test_status_is_applied_and_replaced(self, cluster: RealCluster) -> None:
         types = "{.status.conditions[*].type}"
         mine = {"type": "Mine", "status": "True"}
         head = {
@@ -153,7 +155,7 @@ class TestStatus:
         withdrawn = {**head, "status": {"conditions": []}}
         cluster.kubectl(*applying, stdin=json.dumps(withdrawn))
 
-    def test_a_container_beside_the_others(self, cluster: RealCluster) -> None:
+    def test_ephemeral_container_is_added(self, cluster: RealCluster) -> None:
         cluster.kubectl(*IN, "run", "looked-at", "--image=web:1")
         cluster.wait_ready("looked-at", *IN)
         looking = ("--image=web:1", "--container=look", "--profile=general", "--attach=false")
@@ -165,7 +167,7 @@ class TestStatus:
 
 
 def test_a_set_of_manifests_remembers_its_members(cluster: RealCluster) -> None:
-    """``--applyset``: members are found again by a label, and what is no member any more goes."""
+    """``--applyset``: members are found again by a label, and former members are deleted."""
     items = [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": SPACE}}
         for name in ("member", "left")

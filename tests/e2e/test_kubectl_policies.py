@@ -1,4 +1,4 @@
-"""Admission policies as their documentation has them, written and felt through kubectl."""
+"""Admission policies from Kubernetes' documentation, applied and enforced through kubectl."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``kill -9`` of the whole process at any moment of its pods' lives, and a start after it: nobody notices.
+"""``kill -9`` of the whole process at any moment of its pods' lives, and a restart: no pod is affected.
 
 Each run begins a few short lives, kills the process at a moment drawn from the run's number, and starts it
-again. What the containers themselves wrote down is the judge: how often they ran, and until when.
+again. The containers' own records are the measure: how often they ran, and until when.
 
 ``PODLING_KILLS`` says how many runs there are (20; a night's work is 200), ``PODLING_KILLS_SEED`` with which
 run they begin, so that one that failed is played again alone.
@@ -38,11 +38,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.slow]
 FIRST = int(os.environ.get("PODLING_KILLS_SEED", "0"))
 RUNS = range(FIRST, FIRST + int(os.environ.get("PODLING_KILLS", "20")))
 LATEST_KILL_SECONDS = 2.5
-"""The lives last about so long."""
+"""The approximate length of the lives."""
 
 
 class Steady(Life):
-    """Stays through all runs, and notices none of them."""
+    """A pod that exists through all runs and is affected by none."""
 
     name = "steady"
 
@@ -51,7 +51,7 @@ class Steady(Life):
 
 
 class Ground:
-    """One cluster through all runs, with a pod that stays through all of them."""
+    """One cluster through all runs, with a pod that exists through all of them."""
 
     def __init__(self, cluster: RealCluster, notes: Path) -> None:
         self.cluster = cluster
@@ -64,12 +64,12 @@ class Ground:
         self.steady = cluster.get("pod", steady.pod)
 
     def prepare(self, lives: Sequence[Life]) -> None:
-        """Apply what is to be there when a run begins."""
+        """Apply the objects that a run starts with."""
         if manifests := [pod for life in lives for pod in life.before()]:
             self.cluster.apply(listed(manifests))
 
     def begin(self, lives: Sequence[Life]) -> list[subprocess.Popen[bytes]]:
-        """Set everything going, and return the commands that do it."""
+        """Start all lives and return the commands that do it."""
         for life in lives:
             life.act(self.cluster)
         commands = [["apply", "-f", "-"], *(command for life in lives for command in life.commands())]
@@ -161,7 +161,7 @@ def test_a_kill_at_any_moment_is_not_noticed(ground: Ground, number: int) -> Non
 
 
 def random_moment(number: int) -> float:
-    """When the process is killed, in seconds after the lives began."""
+    """Draw the moment of the kill, in seconds after the start of the lives."""
     drawn = int.from_bytes(hashlib.sha256(str(number).encode()).digest()[:4])
     return drawn / 2**32 * LATEST_KILL_SECONDS
 
@@ -172,5 +172,5 @@ def test_nothing_is_left_of_any_of_them(ground: Ground) -> None:
     cluster.kubectl("delete", "pods", "--all", "--timeout=30s")
     deadline = clock.monotonic() + 20
     while (left := remains(cluster.directory)) and clock.monotonic() < deadline:
-        threading.Event().wait(0.5)  # the kubelet looks for what is left every two seconds
+        threading.Event().wait(0.5)  # the kubelet looks for remains every two seconds
     assert left == []

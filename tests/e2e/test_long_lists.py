@@ -1,4 +1,4 @@
-"""Lists too long for one piece: sent bit by bit, the same bytes, compressed only for who asks."""
+"""Long lists are sent in chunks: the same bytes, compressed only when the client accepts that."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COUNT = 1_201
 
 @pytest.fixture
 async def session() -> AsyncIterator[aiohttp.ClientSession]:
-    """With a server that holds many objects."""
+    """A session with a server that holds many objects."""
     async with serving("t") as (api, port):
         for number in range(COUNT):
             metadata = ObjectMeta(name=f"m{number:04}", namespace="default")
@@ -33,7 +33,7 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
             yield found
 
 
-async def test_in_pieces_nothing_is_lost(session: aiohttp.ClientSession) -> None:
+async def test_chunked_list_is_complete(session: aiohttp.ClientSession) -> None:
     async with session.get(MAPS) as response:
         assert response.headers["Transfer-Encoding"] == "chunked"
         found = msgspec.json.decode(await response.read())
@@ -41,13 +41,13 @@ async def test_in_pieces_nothing_is_lost(session: aiohttp.ClientSession) -> None
     assert names == [f"m{number:04}" for number in range(COUNT)]
 
 
-async def test_a_table_in_pieces(session: aiohttp.ClientSession) -> None:
+async def test_chunked_table_is_complete(session: aiohttp.ClientSession) -> None:
     async with session.get(MAPS, headers={"Accept": TABLE}) as response:
         found = msgspec.json.decode(await response.read())
     assert (found["kind"], len(found["rows"])) == ("Table", COUNT)
 
 
-async def test_compressed_for_who_asks(session: aiohttp.ClientSession) -> None:
+async def test_list_is_compressed_when_accepted(session: aiohttp.ClientSession) -> None:
     async with session.get(MAPS) as response:
         plain = await response.read()
         assert "Content-Encoding" not in response.headers

@@ -1,4 +1,4 @@
-"""Requests that are no HTTP, or two things at once: refused, and never taken for two requests."""
+"""Requests that are malformed or ambiguous: refused, and never read as two requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_factories=["real"])]
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
-"""What a proxy in front might take for a body, and this server for a request."""
+"""Bytes that a proxy in front might read as a body, and this server as a request."""
 BODY = b'{"metadata":{"name":"smuggled"}}'
 SECONDS = 20.0
 STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
@@ -85,13 +85,13 @@ MALFORMED: dict[str, bytes] = {
         body=gzip.compress(bytes(200_000_000)),
     ),
 }
-"""Each is one request at most, however it is read."""
+"""Malformed requests; each is one request at most, in any reading."""
 TIMEOUTS = Timeouts(head=0.5, idle=0.5, request=0.5)
 """A request that the server still waits for is answered, and its connection closed, after this time."""
 
 
 async def exchange(port: int, sent: bytes) -> bytes:
-    """Everything that the server answers until it closes the connection."""
+    """Return all bytes that the server sends until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(sent)

@@ -1,4 +1,4 @@
-"""Every page of metrics, as Prometheus reads it: checked by ``promtool`` and against what had happened."""
+"""Every page of metrics, as Prometheus reads it: checked by ``promtool`` and against known events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES_OF_KUBERNETES = (
     "apiserver_admission_webhook_fail_open_count",
     "apiserver_admission_webhook_rejection_count",
 )
-"""Names that upstream has chosen before there were conventions."""
+"""Names that upstream chose before there were conventions."""
 
 NODE_PAGES = ("metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource")
 
@@ -65,7 +65,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
 
 
 def findings(text: str) -> list[str]:
-    """What promtool has to say about a page, but for what follows from Kubernetes' names."""
+    """Return promtool's findings about a page, without those that follow from Kubernetes' names."""
     done = command(["promtool", "check", "metrics"], stdin=text)
     lines = [line for line in (done.out + done.err).splitlines() if line.strip()]
     assert done.code in (0, 3), lines  # 3: findings; 1: no page of metrics at all
@@ -103,7 +103,7 @@ def test_families_that_several_components_count_are_shown_once(busy: RealCluster
     ]
 
 
-def test_scheduler_metrics_tell_what_happened(busy: RealCluster) -> None:
+def test_scheduler_metrics_count_attempts(busy: RealCluster) -> None:
     lines = busy.kubectl("get", "--raw", "/metrics").splitlines()
     for line in (
         'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1.0',

@@ -1,4 +1,4 @@
-"""Requests that nearly are right get the very answer that Kubernetes gives: code, reason and message."""
+"""Requests that are almost valid get the same answer as from Kubernetes: code, reason and message."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ PATCHES: list[tuple[Any, str, int, str | None, str]] = [
 
 
 @pytest.mark.parametrize(("body", "media_type", "code", "reason", "message"), PATCHES)
-async def test_patches(
+async def test_invalid_patch_gets_upstream_error(
     ask: Asker, body: Any, media_type: str, code: int, reason: str | None, message: str
 ) -> None:
     held = {"name": "a", "finalizers": ["example.com/f"]}
@@ -213,20 +213,20 @@ async def test_patches(
     assert (answer.code, status.get("reason"), status["message"]) == (code, reason, message)
 
 
-async def test_an_intent_names_each_item_once(ask: Asker) -> None:
+async def test_apply_configuration_names_each_item_once(ask: Asker) -> None:
     intent = {**POD, "spec": {"containers": [PORTS]}}
     refused = await ask("PATCH", f"{PODS}/a?fieldManager=m", intent, Content_Type=APPLY)
     assert (refused.code, json.loads(refused.body)["message"]) == (500, TWICE)
 
 
-async def test_places_in_lists_count_from_behind_too(ask: Asker) -> None:
+async def test_json_patch_accepts_negative_indexes(ask: Asker) -> None:
     await ask("POST", MAPS, config_map(metadata={"name": "a", "finalizers": ["x.y/a", "x.y/b"]}))
     last = [{"op": "remove", "path": "/metadata/finalizers/-1"}]
     answer = await ask("PATCH", f"{MAPS}/a", last, Content_Type=JSON_PATCH)
     assert json.loads(answer.body)["metadata"]["finalizers"] == ["x.y/a"]
 
 
-async def test_what_an_operation_says_beside_itself(ask: Asker) -> None:
+async def test_unknown_field_of_json_patch_operation_is_warned_or_refused(ask: Asker) -> None:
     await ask("POST", MAPS, config_map())
     patch = [{"op": "add", "path": "/data", "value": {}, "foo": 1}]
     strange = 'json patch unknown field "[0].foo"'
@@ -237,14 +237,14 @@ async def test_what_an_operation_says_beside_itself(ask: Asker) -> None:
     assert json.loads(refused.body)["message"].endswith(f": strict decoding error: {strange}")
 
 
-async def test_a_token_of_nobody(ask: Asker) -> None:
+async def test_review_of_unknown_token_reports_invalid_bearer_token(ask: Asker) -> None:
     asked = {"spec": {"token": "nobody's"}}
     answer = await ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", asked)
     assert json.loads(answer.body)["status"]["error"] == "invalid bearer token"
 
 
 @pytest.mark.parametrize(("method", "path", "body", "media_type", "code", "reason", "message"), BODIES)
-async def test_bodies(
+async def test_invalid_body_gets_upstream_error(
     ask: Asker,
     method: str,
     path: str,
@@ -271,13 +271,15 @@ QUERIES = [
 
 
 @pytest.mark.parametrize(("path", "accept", "code", "message"), QUERIES)
-async def test_reads(ask: Asker, path: str, accept: str, code: int, message: str) -> None:
+async def test_invalid_read_gets_upstream_error(
+    ask: Asker, path: str, accept: str, code: int, message: str
+) -> None:
     await ask("POST", MAPS, config_map())
     answer = await ask("GET", path, Accept=accept)
     assert (answer.code, json.loads(answer.body)["message"]) == (code, message)
 
 
-async def test_a_question_has_no_table(ask: Asker) -> None:
+async def test_access_review_has_no_table(ask: Asker) -> None:
     question = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
     refused = await ask("POST", REVIEWS, question, Accept=TABLE)
     assert (refused.code, json.loads(refused.body)["message"]) == (406, ONLY)
@@ -301,7 +303,7 @@ async def test_a_patch_that_does_not_fit_has_empty_details(ask: Asker) -> None:
         ("/api/v1/nodes/s", "Status"),
     ],
 )
-async def test_what_a_deletion_answers(ask: Asker, path: str, kind: str) -> None:
+async def test_deletion_returns_object_or_status_by_kind(ask: Asker, path: str, kind: str) -> None:
     body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
     assert (await ask("POST", path.removesuffix("/s"), body)).code == 201
     assert json.loads((await ask("DELETE", path)).body)["kind"] == kind
@@ -347,7 +349,9 @@ NO_REVISION = "metadata.resourceVersion: Invalid value: 0: must be specified for
         (f"{MAPS}/b", {"data": {"a": "1"}}, 200),
     ],
 )
-async def test_updates_that_say_no_revision(ask: Asker, path: str, body: dict[str, Any], code: int) -> None:
+async def test_update_without_resource_version(
+    ask: Asker, path: str, body: dict[str, Any], code: int
+) -> None:
     body = {"metadata": {"name": "b"}, **body}
     await ask("POST", path.removesuffix("/b"), body)
     answer = await ask("PUT", path, {**body, "metadata": {"name": "b", "labels": {"x": "y"}}})
@@ -364,7 +368,7 @@ async def test_updates_that_say_no_revision(ask: Asker, path: str, body: dict[st
         (f"{MAPS}/b", {}, 404),
     ],
 )
-async def test_updates_of_what_is_not_there(ask: Asker, path: str, body: dict[str, Any], code: int) -> None:
+async def test_update_of_missing_object(ask: Asker, path: str, body: dict[str, Any], code: int) -> None:
     assert (await ask("PUT", path, {"metadata": {"name": "b"}, **body})).code == code
 
 
@@ -407,7 +411,9 @@ async def test_a_status_may_be_written_without_metadata(ask: Asker) -> None:
         ("uid", "x", 422),
     ],
 )
-async def test_what_an_update_says_of_the_servers_own(ask: Asker, field: str, value: Any, code: int) -> None:
+async def test_update_of_server_owned_metadata_is_ignored_or_refused(
+    ask: Asker, field: str, value: Any, code: int
+) -> None:
     made = json.loads((await ask("POST", MAPS, config_map())).body)
     answer = await ask("PATCH", f"{MAPS}/a", {"metadata": {field: value}}, Content_Type=MERGE)
     assert answer.code == code

@@ -1,4 +1,4 @@
-"""Real containers: what they are and may, what they share, what cannot be started, and their mounts."""
+"""Real containers: privileges, shared namespaces, failing starts, and mounts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def here(tmp_path: Path) -> AsyncIterator[Node]:
         yield running
 
 
-# What a container is and may
+# Privileges and namespaces
 
 
 async def test_a_plain_container_is_confined(here: Node) -> None:
@@ -81,7 +81,7 @@ async def test_a_read_only_root_keeps_the_images_volumes_writable(here: Node, tm
 
 
 async def test_an_images_volume_is_copied_without_reading_its_devices(here: Node, tmp_path: Path) -> None:
-    """A device of the image would show the node's disk, or have no end; a FIFO would never open."""
+    """A device of the image would expose the node's disk or never end; a FIFO would block."""
     tree = busybox_tree().directory("data").directory("data/own", 0o750, uid=33, gid=34)
     tree.add("data/zero", kind=tarfile.CHRTYPE, devmajor=1, devminor=3, mode=0o666)
     tree.add("data/fifo", kind=tarfile.FIFOTYPE).link("data/link", "/etc/shadow")
@@ -143,7 +143,7 @@ async def test_a_shared_process_namespace_has_a_holder_that_reaps(here: Node) ->
     assert here.traces() == []
 
 
-async def test_who_sees_a_container_end_with_its_namespace_sees_the_sandbox_gone(here: Node) -> None:
+async def test_containers_of_an_ended_shared_namespace_have_no_sandbox(here: Node) -> None:
     """The kernel ends the others while the holder still exits: a moment in which all must look ended."""
     for _ in range(8):
         sandbox = await here.pod(namespaces=NamespaceOptions(share_processes=True))
@@ -197,7 +197,7 @@ async def test_the_machine_as_an_image_shows_its_programs_and_nothing_else(here:
     assert "sort" in said
 
 
-# Starting what cannot be started
+# Starts that fail
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ async def test_a_read_only_mount_cannot_be_written(here: Node, tmp_path: Path) -
     assert said == "touch: /data/x: Read-only file system"
 
 
-async def test_mounts_pass_in_and_out_where_asked_for(here: Node, tmp_path: Path) -> None:
+async def test_mounts_propagate_as_specified(here: Node, tmp_path: Path) -> None:
     volume = tmp_path / "volume"
     for name in ("from-node", "from-container"):
         (volume / name).mkdir(parents=True)
@@ -293,7 +293,7 @@ async def test_an_image_can_be_a_volume(here: Node, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("runc") is None, reason="needs runc")
-async def test_runc_does_it_too(tmp_path: Path) -> None:
+async def test_runc_runs_a_container(tmp_path: Path) -> None:
     facts = detect.gather()
     choice = detect.choose(replace(facts, crun=""))
     async with node(tmp_path, choice) as here:
@@ -310,7 +310,7 @@ async def test_runc_does_it_too(tmp_path: Path) -> None:
         assert here.traces() == []
 
 
-def test_the_choice_is_told_in_words() -> None:
+def test_chosen_runtime_program_reports_its_name() -> None:
     choice = detect.choose(detect.gather())
     assert choice.engine is not None
     version = subprocess.run([choice.engine.path, "--version"], capture_output=True, text=True, check=True)

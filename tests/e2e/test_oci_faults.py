@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.root, pytest.mark.skipif(bool(missing
 
 
 def engine_that(tmp_path: Path, script: str) -> detect.Choice:
-    """An OCI runtime that does what ``script`` says."""
+    """Return an OCI runtime that runs ``script``."""
     program = tmp_path / "engine"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
@@ -96,7 +96,7 @@ async def test_an_engine_that_fails_says_why(tmp_path: Path) -> None:
 
 
 async def test_an_engine_that_talks_nonsense_is_found_out(tmp_path: Path) -> None:
-    """It says that all is well, and has made nothing."""
+    """It reports success and has made nothing."""
     async with node(tmp_path, engine_that(tmp_path, "echo 'x\\0{]'; exit 0")) as here:
         sandbox = await here.pod()
         container = await here.create(sandbox)
@@ -129,7 +129,7 @@ async def test_a_command_that_hangs_in_the_engine_ends_with_its_time(tmp_path: P
 
 
 async def test_an_end_is_known_and_a_pod_removed_on_a_full_disk(tmp_path: Path) -> None:
-    """Nothing can be written: a new pod says so, and those that are there can go."""
+    """Nothing can be written: a new pod reports that, and existing pods can be removed."""
     disk = tmp_path / "disk"
     disk.mkdir()
     linux.mount("tmpfs", disk, "tmpfs", options="size=48m")

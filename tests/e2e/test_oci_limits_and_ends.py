@@ -1,4 +1,4 @@
-"""Real containers within their limits, and how they end: what is killed, counted and left."""
+"""Real containers within their limits, and their ends: processes killed, use counted, remains."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-async def test_too_much_memory_is_the_end(here: Node) -> None:
+async def test_memory_limit_kills_the_container(here: Node) -> None:
     hungry = ("sh", "-c", "x=a; while :; do x=$x$x; done")
     container, _ = await here.finish(
         await here.pod(), *hungry, resources=LinuxResources(memory_limit=16 << 20)
@@ -72,7 +72,7 @@ async def test_use_is_measured(here: Node) -> None:
     assert min(use.cpu_nanoseconds, use.memory_bytes) > 0
 
 
-async def test_what_a_timed_out_command_started_is_killed_too(here: Node) -> None:
+async def test_children_of_a_timed_out_command_are_killed(here: Node) -> None:
     container = await here.run(await here.pod())
     with pytest.raises(ExecTimeout):
         await here.exec(container, "sh", "-c", "(setsid sleep 7777 &) ; sleep 8888", timeout=0.5)

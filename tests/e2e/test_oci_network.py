@@ -24,7 +24,7 @@ async def here(tmp_path: Path) -> AsyncIterator[Node]:
 
 
 async def web(here: Node, text: str, *ports: PortMapping) -> tuple[Sandbox, str]:
-    """A pod that answers on port 80 with ``text``."""
+    """Start a pod that answers on port 80 with ``text``."""
     sandbox = await here.pod(port_mappings=ports)
     script = f"mkdir /w; echo {text} > /w/index.html; exec httpd -f -p 80 -h /w"
     container = await here.run(sandbox, "sh", "-c", script)
@@ -34,7 +34,7 @@ async def web(here: Node, text: str, *ports: PortMapping) -> tuple[Sandbox, str]
 
 
 async def fetch(address: str, port: int = 80) -> str:
-    """What a web server answers to the node itself."""
+    """Return a web server's answer to the node itself."""
     reader, writer = await asyncio.open_connection(address, port)
     writer.write(b"GET / HTTP/1.0\r\n\r\n")
     async with asyncio.timeout(10):
@@ -177,7 +177,7 @@ asyncio.run(main())
 
 @pytest.mark.skipif(not shutil.which("iptables"), reason="needs iptables")
 async def test_pods_reach_each_other_on_a_machine_that_forwards_nothing(tmp_path: Path) -> None:
-    """As on one with Docker; tried in a network namespace of its own, for this is the whole machine's."""
+    """As on a machine with Docker. Uses its own network namespace: the setting is machine-wide."""
     command = ["unshare", "--net", sys.executable, "-c", STRICT, str(tmp_path)]
     child = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     async with asyncio.timeout(60):

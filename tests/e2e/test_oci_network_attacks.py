@@ -1,4 +1,4 @@
-"""Pods that lie on the network: loopback of the node, router advertisements, forged addresses.
+"""Pods that send forged packets: loopback of the node, router advertisements, forged addresses.
 
 The attacker is a program in the pod's network namespace with every capability: more than a pod has.
 """
@@ -67,7 +67,7 @@ async def test_pod_cannot_reach_loopback_of_node(here: Node) -> None:
 
 
 async def test_pod_cannot_reach_loopback_of_node_without_the_guard(here: Node) -> None:
-    """The rule of the IP layer stands alone, as kube-proxy's does."""
+    """The rule of the IP layer suffices alone, as kube-proxy's does."""
     pod, gateway = await here.pod(), str(here.network.gateway)
     await on_node("nft", "delete", "table", "bridge", Names.of(here.cluster).table)
     async with await listen("127.0.0.1") as server:
@@ -94,7 +94,7 @@ async def ipv6_of(interface: str) -> str:
     return "\n".join(shown)
 
 
-async def test_router_advertisements_of_pods_reach_nobody(here: Node) -> None:
+async def test_router_advertisements_of_pods_are_dropped(here: Node) -> None:
     attacker, neighbour = await here.pod(), await here.pod()
     await attack(here, attacker, "advertise")
     await settled(here, attacker)

@@ -82,7 +82,7 @@ def test_node_says_that_its_network_is_damaged_and_heals(own_cluster: RealCluste
 
 
 async def test_subnet_of_a_deleted_bridge_is_not_taken_by_another_node(tmp_path: Path) -> None:
-    """With one route for two bridges, the pods of one of them would be out of reach for good."""
+    """With one route for two bridges, the pods of one of them would stay unreachable."""
     async with node(tmp_path / "first") as first:
         await on_node("ip", "link", "delete", Names.of(first.cluster).bridge)
         async with node(tmp_path / "second") as second:

@@ -1,4 +1,4 @@
-"""The process that manages containers dies, as processes do; the containers do not notice."""
+"""The process that manages containers is killed; the containers keep running."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_half_made_things_of_the_last_run_are_removed(here: Node) -> None:
 
 
 async def test_a_container_that_was_never_started_stays_one(here: Node) -> None:
-    """It neither failed nor ended: whoever asked for it makes it anew, whatever its restart policy."""
+    """It neither failed nor ended: the kubelet creates it again under any restart policy."""
     sandbox = await here.pod()
     container = await here.create(sandbox)
     await here.runtime.close()
@@ -116,7 +116,7 @@ async def test_a_container_that_was_never_started_stays_one(here: Node) -> None:
 
 
 async def test_a_process_that_was_being_made_is_undone(here: Node) -> None:
-    """Its monitor outlives the manager, and would let the process run once it is through."""
+    """Its monitor outlives the manager, and would start the process afterwards."""
     sandbox = await here.pod()
     container = await here.create(sandbox)
     containers = here.runtime._on.containers
@@ -133,7 +133,7 @@ async def test_a_process_that_was_being_made_is_undone(here: Node) -> None:
     await again.runtime.close()
 
 
-async def test_a_process_that_was_let_go_and_ended_before_anybody_noted_it_has_run(here: Node) -> None:
+async def test_process_that_ended_before_its_start_was_recorded_has_run(here: Node) -> None:
     sandbox = await here.pod()
     container = await here.create(sandbox, "sh", "-c", "exit 3")
     containers = here.runtime._on.containers
@@ -141,7 +141,7 @@ async def test_a_process_that_was_let_go_and_ended_before_anybody_noted_it_has_r
     await containers._release(made)
     while not await asyncio.to_thread((here.state / "exits" / container).exists):
         pass
-    containers.records.save(made)  # as it was on the disk when the manager died
+    containers.records.save(made)  # as it was on the disk when the manager was killed
     await here.runtime.close()
     again = here.again()
     await again.start()
@@ -153,7 +153,7 @@ async def test_a_process_that_was_let_go_and_ended_before_anybody_noted_it_has_r
 
 
 async def test_after_a_reboot_nothing_runs_and_pods_are_not_ready(here: Node) -> None:
-    """A reboot takes processes, namespaces and mounts, and leaves what is on disk."""
+    """A reboot ends processes, namespaces and mounts, and leaves the files on disk."""
     sandbox = await here.pod()
     container = await here.run(sandbox)
     await here.runtime.close()

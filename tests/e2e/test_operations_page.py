@@ -1,4 +1,4 @@
-"""The commands of ``docs/operations.md``, run as they stand there, section by section."""
+"""The commands of ``docs/operations.md``, run as written, section by section."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WRITER = shell_pod(
 
 @dataclass
 class Site:
-    """A cluster with something in it, the places that commands name, and what was there before."""
+    """A cluster with objects, the places that commands name, and the state before them."""
 
     cluster: RealCluster
     places: dict[str, Path]
@@ -49,11 +49,11 @@ class Site:
     output: str = ""
 
     def at(self, name: str) -> RealCluster:
-        """The cluster that lives at another place."""
+        """Return the cluster at another place."""
         return RealCluster(self.places[name], self.cluster.runtime, "--port", "0")
 
     def run(self, script: str) -> None:
-        """Run commands as a user would who has named the places, and stop at the first that fails."""
+        """Run commands as a user who has set the places would, and stop at the first that fails."""
         binaries = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         variables = {name: str(path) for name, path in self.places.items()}
         environment = {**os.environ, **variables, "PATH": binaries, "IMAGE": IMAGE}
@@ -89,7 +89,7 @@ def new_site(folder: Path) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def lasting_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A site for commands that leave it as it was."""
+    """A site for commands that do not change it."""
     with new_site(tmp_path_factory.mktemp("lasting")) as found:
         yield found
 
@@ -107,77 +107,77 @@ def container_of(cluster: RealCluster) -> str:
 
 
 def runs_of(cluster: RealCluster) -> int:
-    """How often the pod has begun, by the data of its claim."""
+    """Return the number of the pod's starts, by the data of its claim."""
     (volume,) = (cluster.directory / "volumes").iterdir()
     return len((volume / "runs").read_text().split())
 
 
-def is_whole(cluster: RealCluster, runs: int) -> None:
-    """The objects are there, and the pod runs on the data that it had."""
+def assert_whole(cluster: RealCluster, runs: int) -> None:
+    """Assert that the objects exist and that the pod runs on its earlier data."""
     assert cluster.get("configmap", "kept")["data"] == {"a": "b"}
     cluster.wait_ready("writer")
     assert runs_of(cluster) == runs
     assert cluster.kubectl("exec", "writer", "--", "cat", "data/runs").count("run") == runs
 
 
-def began_again(site: Site) -> None:
-    is_whole(site.cluster, runs=2)
+def assert_restarted(site: Site) -> None:
+    assert_whole(site.cluster, runs=2)
     assert DataDirectory(site.cluster.directory).id == site.identity
 
 
-def ran_on(site: Site) -> None:
-    is_whole(site.cluster, runs=1)
+def assert_kept_running(site: Site) -> None:
+    assert_whole(site.cluster, runs=1)
     assert container_of(site.cluster) == site.container
 
 
-def moved(site: Site) -> None:
+def assert_moved(site: Site) -> None:
     there = site.at("NEW")
-    is_whole(there, runs=2)
+    assert_whole(there, runs=2)
     assert DataDirectory(there.directory).id == site.identity
     assert not site.cluster.directory.exists()
 
 
-def copied(site: Site) -> None:
+def assert_copied(site: Site) -> None:
     there = site.at("COPY")
-    is_whole(there, runs=2)
-    is_whole(site.cluster, runs=2)
+    assert_whole(there, runs=2)
+    assert_whole(site.cluster, runs=2)
     assert DataDirectory(there.directory).id != DataDirectory(site.cluster.directory).id == site.identity
     assert there.down().code == 0
-    is_whole(site.cluster, runs=2)
+    assert_whole(site.cluster, runs=2)
 
 
-def backed_up(site: Site) -> None:
-    ran_on(site)
+def assert_backed_up(site: Site) -> None:
+    assert_kept_running(site)
     with tarfile.open(site.places["BACKUP"]) as archive:
         names = {Path(name).parts[0] for name in archive.getnames() if name != "."}
     assert {"store.db", "pki", "volumes", "cluster.json", "identity.json"} <= names
     assert not names & {"images", "nodes", "podling.log", "podling.pid"}
 
 
-def restored(site: Site) -> None:
-    is_whole(site.cluster, runs=2)
+def assert_restored(site: Site) -> None:
+    assert_whole(site.cluster, runs=2)
     gone = site.cluster.try_kubectl("get", "configmap", "after-the-backup")
     assert "NotFound" in gone.err
 
 
-def room_was_made(site: Site) -> None:
-    ran_on(site)
+def assert_space_was_freed(site: Site) -> None:
+    assert_kept_running(site)
     assert "store.db" in site.output
     assert f"Removed {IMAGE}" in site.output
 
 
-def logs_were_shown(site: Site) -> None:
-    ran_on(site)
+def assert_logs_were_shown(site: Site) -> None:
+    assert_kept_running(site)
     assert "Ready. Next: export KUBECONFIG=" in site.output
     assert "/default_writer_" in site.output
 
 
-def limits_were_shown(site: Site) -> None:
+def assert_limits_were_shown(site: Site) -> None:
     assert "Max open files" in site.output
     assert "process_open_fds " in site.output
 
 
-def was_monitored(site: Site) -> None:
+def assert_monitored(site: Site) -> None:
     assert "readyz check passed" in site.output
     for metric in (
         "scheduler_pending_pods",
@@ -189,28 +189,28 @@ def was_monitored(site: Site) -> None:
         assert f"# TYPE {metric} " in site.output
 
 
-def removed(site: Site) -> None:
+def assert_removed(site: Site) -> None:
     assert not site.cluster.directory.exists()
     assert str(site.cluster.directory) not in Path("/proc/self/mountinfo").read_text()
 
 
 Outcome = Callable[[Site], None]
-"""What is to be seen after the commands of a section."""
+"""The check after the commands of each section."""
 
 LASTING: dict[str, Outcome] = {
-    "Monitoring": was_monitored,
-    "Logs": logs_were_shown,
-    "Limit of open files": limits_were_shown,
-    "Full disk": room_was_made,
-    "Restart the control plane alone": ran_on,
-    "Back up": backed_up,
+    "Monitoring": assert_monitored,
+    "Logs": assert_logs_were_shown,
+    "Limit of open files": assert_limits_were_shown,
+    "Full disk": assert_space_was_freed,
+    "Restart the control plane alone": assert_kept_running,
+    "Back up": assert_backed_up,
 }
 CHANGING: dict[str, Outcome] = {
-    "Stop and start": began_again,
-    "Move": moved,
-    "Copy": copied,
-    "Restore": restored,
-    "Remove a cluster": removed,
+    "Stop and start": assert_restarted,
+    "Move": assert_moved,
+    "Copy": assert_copied,
+    "Restore": assert_restored,
+    "Remove a cluster": assert_removed,
 }
 
 

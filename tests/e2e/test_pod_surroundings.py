@@ -1,4 +1,4 @@
-"""What a pod's processes find around them: names, resolvers, hosts, and which namespaces are the node's."""
+"""The environment of a pod's processes: names, resolvers, hosts, and the namespaces shared with the node."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PODS: dict[str, dict[str, Any]] = {
 
 
 class Seen:
-    """What one pod saw, part by part."""
+    """One pod's view, part by part."""
 
     def __init__(self, pod: dict[str, Any], log: str) -> None:
         self.ip: str = pod["status"]["podIP"]
@@ -54,7 +54,7 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen(cluster: RealCluster) -> Iterator[dict[str, Seen]]:
-    """All of them at once."""
+    """The views of all pods, started at the same time."""
     for name, spec in PODS.items():
         cluster.apply(shell_pod(name, LOOK, restartPolicy="Never", **spec))
     names = [f"pod/{name}" for name in PODS]
@@ -76,7 +76,7 @@ ADDED = "\n\n# Entries added by HostAliases.\n192.0.2.7\tdb.local\tdb"
 DOMAIN = "sub.default.svc.cluster.local"
 
 
-def test_names_and_hosts(seen: dict[str, Seen]) -> None:
+def test_pod_has_its_hostname_and_hosts_file(seen: dict[str, Seen]) -> None:
     plain, named, full = (seen[name] for name in ("plain", "named", "in-full"))
     assert (plain.hostname, plain.full_name) == ("plain", "plain")
     assert plain.hosts == f"{LOCAL}{plain.ip}\tplain"
@@ -95,7 +95,7 @@ def test_a_pod_on_the_nodes_network_has_the_nodes_name_and_hosts(cluster: RealCl
     assert found.hosts == f"# Kubernetes-managed hosts file (host network).\n{own}{ADDED[1:]}"
 
 
-def test_resolvers(seen: dict[str, Seen]) -> None:
+def test_resolver_follows_dns_policy(seen: dict[str, Seen]) -> None:
     node = parse_resolv_conf(Path("/etc/resolv.conf").read_text())
     own = seen["own-resolver"].resolver
     assert own == ResolvConf(("192.0.2.53",), ("a.example", "b.example"), ("ndots:2", "edns0"))
@@ -105,7 +105,7 @@ def test_resolvers(seen: dict[str, Seen]) -> None:
     assert seen["on-the-node"].resolver.nameservers == node.nameservers
 
 
-def test_namespaces(seen: dict[str, Seen]) -> None:
+def test_pods_share_namespaces_as_specified(seen: dict[str, Seen]) -> None:
     mine = {kind: os.readlink(f"/proc/self/ns/{kind}").split(":")[1] for kind in ("net", "pid", "ipc", "uts")}
     shared = {name: {k for k, v in found.namespaces.items() if mine[k] == v} for name, found in seen.items()}
     assert shared["plain"] == set()

@@ -36,7 +36,7 @@ def pod(cluster: RealCluster) -> Iterator[str]:
 
 @pytest.fixture(params=["websockets", "spdy"])
 def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """kubectl speaks WebSockets, and SPDY as its older self and many Go programs do."""
+    """Both transports of kubectl: WebSocket, and SPDY, which older versions and many Go programs use."""
     for name in ("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "KUBECTL_PORT_FORWARD_WEBSOCKETS"):
         monkeypatch.setenv(name, "true" if request.param == "websockets" else "false")
     chosen: str = request.param
@@ -51,7 +51,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def forwarded(cluster: RealCluster, pod: str, port: int) -> Iterator[int]:
-    """kubectl port-forward, from the moment it listens; gives the local port."""
+    """Run kubectl port-forward; yield the local port once it listens."""
     forwarding = subprocess.Popen(
         ["kubectl", "--kubeconfig", str(cluster.kubeconfig), "port-forward", f"pod/{pod}", f":{port}"],
         stdout=subprocess.PIPE,
@@ -77,7 +77,7 @@ def test_a_pod_is_a_process_that_says_what_it_lacks(cluster: RealCluster, pod: s
     )
 
 
-def test_the_transport_is_the_one_asked_for(cluster: RealCluster, pod: str, transport: str) -> None:
+def test_kubectl_uses_the_chosen_transport(cluster: RealCluster, pod: str, transport: str) -> None:
     done = cluster.try_kubectl("exec", "-v=8", pod, "--", "true")
     assert done.code == 0
     assert ("X-Stream-Protocol-Version" in done.err) == (transport == "spdy")
@@ -101,7 +101,7 @@ def test_a_command_that_does_not_exist_is_named(cluster: RealCluster, pod: str) 
 
 @pytest.mark.usefixtures("transport")
 def test_a_connection_may_be_refused(cluster: RealCluster, pod: str) -> None:
-    """A policy says so before anything is upgraded, and kubectl shows its words."""
+    """A policy refuses before any upgrade, and kubectl shows the policy's message."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": ["pods/*"]}
     refused = "has(object.command) && object.command[0] == 'rm'"
     spec = {
@@ -173,7 +173,7 @@ def test_a_port_is_forwarded_connection_by_connection(cluster: RealCluster) -> N
 
 
 def _echoed(port: int, data: bytes) -> bytes:
-    """What comes back while ``data`` is sent and the connection half closed."""
+    """Send ``data``, half close the connection, and return the bytes that come back."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
 
         def send() -> None:
@@ -188,7 +188,7 @@ def _echoed(port: int, data: bytes) -> bytes:
 
 
 @pytest.mark.usefixtures("transport")
-def test_a_port_nobody_listens_on_is_told_to_the_one_who_connects(cluster: RealCluster, pod: str) -> None:
+def test_connection_to_closed_port_is_closed(cluster: RealCluster, pod: str) -> None:
     with (
         forwarded(cluster, pod, free_port()) as local,
         socket.create_connection(("127.0.0.1", local)) as caller,
@@ -196,7 +196,7 @@ def test_a_port_nobody_listens_on_is_told_to_the_one_who_connects(cluster: RealC
         assert caller.recv(10) == b""
 
 
-def test_what_a_process_does_not_get_is_an_event(cluster: RealCluster) -> None:
+def test_unsupported_limits_are_reported_as_event(cluster: RealCluster) -> None:
     limits = {"resources": {"limits": {"memory": "1Gi"}}}
     cluster.apply(shell_pod("limited", HOLD, container=limits))
     cluster.wait_ready("limited")
@@ -206,7 +206,7 @@ def test_what_a_process_does_not_get_is_an_event(cluster: RealCluster) -> None:
     cluster.kubectl("delete", "pod", "limited", "--now")
 
 
-def test_what_no_process_can_have_is_refused(cluster: RealCluster) -> None:
+def test_unsupported_mounts_fail_container_creation(cluster: RealCluster) -> None:
     cluster.apply(
         shell_pod(
             "nested",

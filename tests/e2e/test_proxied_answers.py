@@ -47,7 +47,7 @@ ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
 
 
 async def answer(request: web.Request) -> web.StreamResponse:
-    """A server that knows nothing of any proxy."""
+    """Answer as a server that does not know of any proxy."""
     match request.path.strip("/").split("/"):
         case ["page", name]:
             body, encoding = ENCODINGS[name](PAGE.encode()), "deflate" if name == "zlib" else name
@@ -98,7 +98,7 @@ async def running(context: ssl.SSLContext | None) -> AsyncIterator[int]:
 
 
 class Proxied:
-    """A session with the API server, and where it finds the other."""
+    """A session with the API server, and the proxied server's path there."""
 
     def __init__(self, session: aiohttp.ClientSession, prefix: str, host: str) -> None:
         self.session, self.prefix, self.host = session, prefix, host
@@ -111,7 +111,7 @@ class Proxied:
 
 @pytest.fixture(params=["pod", "node"])
 async def proxied(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Proxied]:
-    """A pod or a kubelet behind the proxy; a pod may be anywhere but on the loopback."""
+    """A pod or a kubelet behind the proxy; a pod may have any address but loopback."""
     host = primary_address() if request.param == "pod" else "127.0.0.1"
     if request.param == "pod" and ipaddress.ip_address(host).is_loopback:
         pytest.skip("needs an address that is no loopback's")
@@ -184,7 +184,7 @@ async def test_root_without_a_slash_is_moved(proxied: Proxied) -> None:
     assert (code, json.loads(body)["path"]) == (200, "/?a=b")
 
 
-async def test_servers_hear_how_they_were_asked(proxied: Proxied) -> None:
+async def test_servers_receive_forwarded_headers(proxied: Proxied) -> None:
     sent = {
         "X-Forwarded-For": "192.0.2.1",
         "X-Own": "1",

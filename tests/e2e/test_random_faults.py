@@ -2,7 +2,7 @@
 
 The process never exits, no acknowledged write is lost, no container restarts, and everything is Ready soon
 after the last fault. ``PODLING_FAULT_ROUNDS`` says how many rounds there are (20; a night's work is 200),
-``PODLING_FAULTS_SEED`` what they are drawn from.
+``PODLING_FAULTS_SEED`` the seed they are drawn from.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def steady_pod(number: int) -> dict[str, Any]:
 
 
 def restarts(cluster: RealCluster) -> dict[str, tuple[str, int]]:
-    """The container and the restarts of each steady pod."""
+    """Return the container and the restarts of each steady pod."""
     return {
         found["metadata"]["name"]: (status["containerID"], status["restartCount"])
         for found in cluster.get("pods", "-l", "set=steady")["items"]
@@ -81,7 +81,7 @@ def restarts(cluster: RealCluster) -> dict[str, tuple[str, int]]:
 
 
 class Churn(threading.Thread):
-    """Creates and deletes short-lived pods until ``stop``; what fails is tried again."""
+    """Creates and deletes short-lived pods until ``stop``; failed requests are tried again."""
 
     def __init__(self, connection: Connection, stop: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -102,7 +102,7 @@ class Churn(threading.Thread):
 
 @contextmanager
 def load(node: FaultyNode) -> Iterator[list[Writer]]:
-    """Writers and short-lived pods as long as the block lasts."""
+    """Run writers and short-lived pods as long as the block lasts."""
     cluster, stop = node.cluster, threading.Event()
     writers = [
         Writer(f"w{number}", Connection(cluster.kubeconfig, cluster.token), stop) for number in range(WRITERS)
@@ -129,12 +129,12 @@ def recover(cluster: RealCluster) -> float:
     for target in (("node", "--all"), ("pods", "-l", "set=steady")):
         left = max(RECOVERY_SECONDS - (clock.monotonic() - began), 0)
         done = cluster.try_kubectl("wait", "--for=condition=Ready", *target, f"--timeout={left}s")
-        assert done.code == 0, f"{done.err}\n{situation(cluster)}"
+        assert done.code == 0, f"{done.err}\n{describe_cluster(cluster)}"
     return clock.monotonic() - began
 
 
-def situation(cluster: RealCluster) -> str:
-    """What a person would look at when something is not Ready."""
+def describe_cluster(cluster: RealCluster) -> str:
+    """Return the objects to read when a pod or node is not Ready."""
     shown = [
         cluster.try_kubectl("describe", "nodes").out,
         cluster.try_kubectl("get", "pods", "-o", "wide").out,

@@ -1,4 +1,4 @@
-"""What a request may cost: an anonymous one the loop's time, an editor's of one namespace memory.
+"""Limits of a request's cost: the loop's time for anonymous clients, memory for a namespace's editor.
 
 Each hostile request, and ten thousand that are made from the published document, are sent to a server whose
 time and memory are measured.
@@ -22,15 +22,15 @@ from tests.support.request_costs import EDITOR, TENANT, Asked, Cost, MeasuredSer
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 REQUESTS = int(os.environ.get("PODLING_GENERATED_REQUESTS", "2000"))
-"""Of each kind of client; 10,000 take five times as long."""
+"""Number of requests of each kind of client; 10,000 take five times as long."""
 ANONYMOUS_SECONDS = 0.005
 EDITOR_BYTES = 50 * 1024 * 1024
 TRIES = 3
-"""A request that costs too much is sent again: what garbage collection or a first import took is no cost of
-its own."""
+"""Attempts: a request that costs too much is sent again, because garbage collection or a first import is no
+cost of its own."""
 BODIES = (0, 16, 48, 160)
 TOPIC = 30
-"""So many operations that follow each other in the document are meant by requests that follow each other."""
+"""Number of successive operations of the document that successive requests call."""
 SHOWN = 200
 
 
@@ -43,7 +43,7 @@ def server() -> Iterator[MeasuredServer]:
 
 
 def generated(published: Published, user: str) -> Iterator[Asked]:
-    """The same requests every time; those of the editor are about its namespace, most of them."""
+    """Return the same requests every time; most of the editor's are about its namespace."""
     operations = [each for each in published.operations if not user or "{namespace}" in each.path]
     for number in range(REQUESTS):
         digest = hashlib.shake_256(str(number).encode()).digest(HEAD + BODIES[number % len(BODIES)])
@@ -70,7 +70,7 @@ def published(server: MeasuredServer) -> Published:
 def too_costly(
     server: MeasuredServer, asked: Iterable[Asked], is_too_much: Callable[[Asked, Cost], bool], *, whole: bool
 ) -> list[str]:
-    """The requests that cost too much each time they are sent, with their costs."""
+    """Return the requests that cost too much each time they are sent, with their costs."""
     found: list[str] = []
     for each in asked:
         for _ in range(TRIES):
@@ -83,7 +83,7 @@ def too_costly(
 
 
 def report(found: list[str]) -> None:
-    """Fail with all that was found."""
+    """Fail with all findings."""
     if found:
         pytest.fail(f"{len(found)} requests cost too much:\n" + "\n".join(found[:SHOWN]), pytrace=False)
 

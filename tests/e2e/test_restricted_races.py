@@ -124,7 +124,7 @@ def restricted(cluster: RealCluster, tmp_path: Path) -> Iterator[RealCluster]:
 
 
 def said(cluster: RealCluster, pod: str) -> Counter[tuple[str, str]]:
-    """What the pod's containers saw, by kind; those that could not be made count as ``refused``."""
+    """Return the containers' output, by kind; those that could not be made count as ``refused``."""
     found: Counter[tuple[str, str]] = Counter()
     status = json.loads(cluster.kubectl("get", "pod", pod, "-n", NAMESPACE, "-o", "json"))["status"]
     texts = logs(cluster, pod)
@@ -137,7 +137,7 @@ def said(cluster: RealCluster, pod: str) -> Counter[tuple[str, str]]:
 
 
 def logs(cluster: RealCluster, pod: str) -> dict[str, list[str]]:
-    """The lines of each container's log, read by one command: there are many containers."""
+    """Return the lines of each container's log, read by one command: there are many containers."""
     found = defaultdict[str, list[str]](list)
     options = ("--all-containers", "--prefix", "--ignore-errors")
     for line in cluster.kubectl("logs", pod, "-n", NAMESPACE, *options).splitlines():

@@ -1,4 +1,4 @@
-"""Images and containers that try to get out of their container by the ways that others were broken by."""
+"""Images and containers that try to escape, by the known vulnerabilities of other runtimes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def here(tmp_path: Path) -> AsyncIterator[Node]:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A directory of the node that containers must not find, and may write if they do."""
+    """A world-writable directory of the node that containers must not reach."""
     directory = tmp_path / "outside"
     directory.mkdir()
     (directory / "node-secret").write_text("x")
@@ -52,7 +52,7 @@ async def image_of(here: Node, tmp_path: Path, name: str, tree: Tree, **options:
 
 
 async def said(here: Node, sandbox: Sandbox, *command: str, **wish: object) -> str:
-    """What a container says; empty if it cannot be made or started."""
+    """Run a container and return its output; empty if it cannot be made or started."""
     try:
         container = await here.run(sandbox, *command, **wish)
     except RuntimeFailure:
@@ -170,7 +170,7 @@ async def test_system_directories_that_are_links_lead_nowhere(
 async def test_links_of_an_image_are_followed_inside_of_it(
     here: Node, tmp_path: Path, outside: Path, path: str
 ) -> None:
-    """What the runtime reads, makes and mounts in a root file system stays there."""
+    """The runtime reads, creates and mounts only inside of the root file system."""
     tree = Tree()
     for info, content in busybox_tree().entries:
         if info.name != path and not (path == "etc" and info.name.startswith("etc/")):

@@ -1,9 +1,9 @@
-"""The simulated runtime tells no other story than real containers: the same pods live the same lives on both.
+"""The simulated runtime and real containers give the same pods the same statuses and events.
 
 The stories (``tests.support.stories``) are played on a cluster of the ``oci`` runtime, over HTTPS and in real
 time, and in memory on ``sim``, in virtual time, by the same player. Both traces are whole: every revision of
-every pod, with all that its status says, and every write of its events, in order. They must be equal;
-``tests.support.pod_traces`` names what they are free in.
+every pod, with its whole status, and every write of its events, in order. They must be equal;
+``tests.support.pod_traces`` names the allowed differences.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VIRTUAL_SECONDS_MAX = 600
 
 
 class RealHands:
-    """What is done to pods of a cluster of real containers."""
+    """Actions on pods of a cluster of real containers."""
 
     node = socket.gethostname()
 
@@ -49,7 +49,7 @@ class RealHands:
 
 
 class SimHands:
-    """What is done to pods of a simulated node."""
+    """Actions on pods of a simulated node."""
 
     node = NODE
 
@@ -121,13 +121,11 @@ def test_every_revision_of_the_pod_is_the_same(
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_every_event_is_told_the_same(
-    real: dict[str, Trace], simulated: dict[str, Trace], story: str
-) -> None:
+def test_every_event_is_the_same(real: dict[str, Trace], simulated: dict[str, Trace], story: str) -> None:
     one, other = real[story].events, simulated[story].events
     assert one == other, f"\n{difference(one, other)}"
 
 
 def test_each_story_is_played_the_same_every_time(simulated: dict[str, Trace], tmp_path: Path) -> None:
-    """The simulation does not leave to chance what it compares with."""
+    """The simulation is deterministic, so that the comparison is."""
     assert in_virtual_time(_play_in_memory(tmp_path), seed=1) == simulated

@@ -32,7 +32,7 @@ RESTRICTED = {
 
 
 def run(cluster: RealCluster, name: str, script: str, *where: str, **spec: Any) -> list[str]:
-    """The output of a pod that runs a script to its end, line by line."""
+    """Run a script in a pod to its end; return its output, line by line."""
     pod = shell_pod(name, script, restartPolicy="Never", **spec)
     if where:
         pod["metadata"]["namespace"] = where[1]
@@ -49,7 +49,7 @@ def status_of(lines: list[str]) -> dict[str, str]:
     return {line.split()[0].rstrip(":"): line.split()[1] for line in lines if line[0].isupper()}
 
 
-def test_default_container(cluster: RealCluster) -> None:
+def test_default_container_has_default_privileges(cluster: RealCluster) -> None:
     lines = run(cluster, "default", FACTS)
     assert status_of(lines) == {
         "CapEff": "00000000a80425fb",
@@ -120,14 +120,14 @@ def test_secrets_are_stored_as_they_are(cluster: RealCluster) -> None:
 
 
 def listening(pid: int) -> set[str]:
-    """The IPv4 addresses on which a process listens."""
+    """Return the IPv4 addresses on which a process listens."""
     sockets = {os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir() if entry.is_symlink()}
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     found = [row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets]
     return {socket.inet_ntoa(bytes.fromhex(each)[::-1]) for each in found}
 
 
-def test_listening_addresses(cluster: RealCluster, sim_cluster: RealCluster) -> None:
+def test_only_documented_addresses_listen(cluster: RealCluster, sim_cluster: RealCluster) -> None:
     assert listening(cluster.pid) == {"0.0.0.0", primary_address()}
     assert listening(sim_cluster.pid) == {"127.0.0.1", primary_address()}
 

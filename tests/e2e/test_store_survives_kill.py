@@ -1,4 +1,4 @@
-"""Every acknowledged write survives ``kill -9``: a child writes, dies at a random moment, a hundred times."""
+"""Every acknowledged write survives ``kill -9`` of the writer, at a hundred random moments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_no_acknowledged_write_is_lost_and_revisions_never_go_back(tmp_path: Pat
 
 
 def write_and_kill(path: Path, after: int) -> list[Acknowledged]:
-    """Let a child write, kill it after so many acknowledgements, and return all it gave by then."""
+    """Let a child write, kill it after so many acknowledgements, and return all it acknowledged."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.e2e.store_writer"])
     receiver, sender = context.Pipe(duplex=False)
@@ -50,7 +50,7 @@ def write_and_kill(path: Path, after: int) -> list[Acknowledged]:
 
 
 def rest(receiver: Connection) -> list[Acknowledged]:
-    """What was still in the pipe when the child died; the last message may be cut short."""
+    """Return the messages left in the pipe after the kill; the last one may be cut short."""
     writes: list[Acknowledged] = []
     try:
         while True:
@@ -60,7 +60,7 @@ def rest(receiver: Connection) -> list[Acknowledged]:
 
 
 async def check(path: Path, writes: list[Acknowledged], state: dict[str, bytes], before: int) -> int:
-    """Open what was left behind and compare it with what was acknowledged since revision ``before``.
+    """Open the store and compare it with the writes acknowledged since revision ``before``.
 
     Brings ``state``, which is what the store must hold, up to date. Returns the store's revision.
     """
@@ -70,7 +70,7 @@ async def check(path: Path, writes: list[Acknowledged], state: dict[str, bytes],
     for revision, write in acknowledged.items():
         assert store.revision >= revision > before, "revisions went back"
         assert revision <= store.compacted or history[revision] == write
-    # Beyond what was acknowledged there is only what the end came too early for: the newest writes.
+    # Beyond the acknowledged writes, only the newest may be there: their acknowledgement was cut off.
     known = acknowledged | history
     for revision in range(before + 1, store.revision + 1):
         write = known[revision]

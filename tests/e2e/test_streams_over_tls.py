@@ -41,7 +41,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Running]:
 
 @dataclass
 class Seen:
-    """What a node sees of its clients."""
+    """A node's view of its clients."""
 
     accepted: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
@@ -50,7 +50,7 @@ class Seen:
 
 @asynccontextmanager
 async def kubelet(server: Running, seen: Seen | None = None) -> AsyncIterator[int]:
-    """A node's server: logs in two parts, and a WebSocket that says everything twice."""
+    """A node's server: logs in two parts, and a WebSocket that sends every message twice."""
     seen = seen or Seen()
 
     async def logs(request: web.Request) -> web.StreamResponse:
@@ -77,7 +77,7 @@ async def kubelet(server: Running, seen: Seen | None = None) -> AsyncIterator[in
         return socket
 
     async def deaf(request: web.Request) -> web.StreamResponse:
-        """A node that never reads, and says when its client has left."""
+        """Never read, and record when the client has left."""
         response, connection = await accept_upgrade(request, "SPDY/3.1", {})
         seen.accepted.set()
         await connection.left()
@@ -183,7 +183,7 @@ async def test_a_client_that_leaves_is_noticed_behind_data_that_is_not_read(serv
         ("/api/v1/namespaces/default/pods/q/exec?command=cat&stdout=1", 'pods "q" not found'),
     ],
 )
-async def test_what_is_refused_before_anything_runs(server: Running, path: str, message: str) -> None:
+async def test_invalid_stream_requests_are_refused(server: Running, path: str, message: str) -> None:
     async with kubelet(server) as port, server.admin() as session:
         await bound_pod(server, port)
         async with session.get(path, headers=WEBSOCKET) as response:
@@ -192,7 +192,7 @@ async def test_what_is_refused_before_anything_runs(server: Running, path: str, 
 
 
 async def test_a_kubelet_refuses_in_its_own_words(server: Running) -> None:
-    """Clients tell by a bare text that they may ask for another kind of stream, and show it as it is."""
+    """A plain-text refusal makes clients fall back to another transport, and they show it unchanged."""
     async with kubelet(server) as port, server.admin() as session:
         await bound_pod(server, port)
         for upgrade in (WEBSOCKET, {"Connection": "Upgrade", "Upgrade": "SPDY/3.1"}):

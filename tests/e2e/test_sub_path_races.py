@@ -45,7 +45,7 @@ async def here(tmp_path: Path) -> AsyncIterator[Node]:
 
 
 async def look(here: Node, sandbox: Sandbox, mount: Mount) -> str:
-    """What a container sees that mounts ``mount`` at /m; ``refused`` if it cannot be made."""
+    """Return the view of a container that mounts ``mount`` at /m; ``refused`` if it cannot be made."""
     try:
         container = await here.run(sandbox, "sh", "-c", LOOK, mounts=(mount,), security=RESTRICTED)
     except RuntimeFailure:

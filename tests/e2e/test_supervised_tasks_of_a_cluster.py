@@ -47,7 +47,7 @@ FAULTS = [RecursionError("maximum recursion depth exceeded"), OSError(errno.EMFI
 
 @asynccontextmanager
 async def serving(path: Path) -> AsyncIterator[RealCluster]:
-    """Run a cluster in this process. Its second kubeconfig cannot be written, and is tried again."""
+    """Run a cluster in this process. Its second kubeconfig cannot be written; the cluster tries again."""
     directory = DataDirectory(path / "data")
     directory.create()
     with directory.locked():
@@ -67,7 +67,7 @@ async def serving(path: Path) -> AsyncIterator[RealCluster]:
 
 
 def assert_works(cluster: RealCluster, name: str) -> None:
-    """A container runs, ends and runs again."""
+    """Assert that a container runs, ends and runs again."""
     cluster.kubectl("wait", "--for=create", "node", "--all", "--timeout=30s")
     cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=30s")
     script = "test -e /x/once && exec sleep 1000; touch /x/once; exit 1"

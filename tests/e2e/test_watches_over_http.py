@@ -1,4 +1,4 @@
-"""How watches end on a real socket: with the server, and with the definition of what they watch."""
+"""Ends of watches on a real socket: with the server, and with the CustomResourceDefinition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SECONDS = 4.0
-"""Less than the server waits for what does not end by itself."""
+"""Seconds; less than the server waits for connections that do not end by themselves."""
 
 
 @pytest.fixture
@@ -35,11 +35,11 @@ async def server() -> AsyncIterator[ServedHere]:
 
 @pytest.mark.parametrize("turns", range(8))
 async def test_a_watch_that_is_opened_while_the_server_stops_ends_too(server: ServedHere, turns: int) -> None:
-    """The request comes a few turns of the loop before the stop: it finds the server open, or closing, or
-    closed, but is never left hanging."""
+    """The request comes a few turns of the loop before the stop: the server is open, closing or
+    closed, and the request never hangs."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.http.port)
     ask = "GET {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n"
-    writer.write(ask.format(f"{MAPS}/none", TOKEN).encode())  # from here on the connection is known
+    writer.write(ask.format(f"{MAPS}/none", TOKEN).encode())  # from here on the server knows the connection
     assert (await reader.readuntil(b"}\n")).startswith(b"HTTP/1.1 404")
     writer.write(ask.format(f"{MAPS}?watch=true&resourceVersion=1", TOKEN).encode())
     for _ in range(turns):
@@ -56,7 +56,7 @@ async def test_a_watch_that_is_opened_while_the_server_stops_ends_too(server: Se
 
 
 async def events(server: ServedHere, path: str, ready: asyncio.Event) -> list[tuple[str, str]]:
-    """What a watch tells until the server ends it."""
+    """Return the events of a watch until the server ends it."""
     told = []
     async with server.session.get(server.url(path), params={"watch": "true"}) as response:
         assert response.status == 200

@@ -42,7 +42,7 @@ TEXT, BINARY = 1, 2
 
 
 class LogBody:
-    """A kubelet's answer: ``data``, and no end if ``follow``."""
+    """A kubelet's answer: ``data``, endless with ``follow``."""
 
     headers: Mapping[str, str] = {"Content-Type": "text/plain"}
 
@@ -60,7 +60,7 @@ class LogBody:
 
 
 class LogNode:
-    """Reaches a kubelet that has nothing but a log."""
+    """A connection to a kubelet that has only a log."""
 
     def __init__(self) -> None:
         self.bodies: list[LogBody] = []
@@ -94,7 +94,7 @@ class Server:
         self.sockets: list[Socket] = []
 
     async def connect(self, path: str, *lines: str, protocols: str = "") -> Socket:
-        """Ask for a WebSocket; the answer may be another one."""
+        """Request a WebSocket; the server may give another answer."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         socket = Socket(reader, writer)
         self.sockets.append(socket)
@@ -153,7 +153,7 @@ class Socket:
         self._writer.write(client_frame(opcode, data))
 
     async def frames(self, count: int) -> list[tuple[int, bytes]]:
-        """The first ``count`` frames that the server sends; fewer if it ends before."""
+        """Return the first ``count`` frames that the server sends; fewer if it ends before."""
         async with asyncio.timeout(10):
             while len(found := server_frames(self._data)) < count:
                 if not (chunk := await self._reader.read(65536)):
@@ -162,7 +162,7 @@ class Socket:
         return found[:count]
 
     async def rest(self) -> list[tuple[int, bytes]]:
-        """Every frame until the server closes; the close frame is answered."""
+        """Return every frame until the server closes; answer the close frame."""
         return await self.frames(1 << 30)
 
     def leave(self) -> None:

@@ -26,7 +26,7 @@ STARTS_ITSELF = "import subprocess, sys; subprocess.run([sys.executable, '-c', '
 
 
 class UserCluster(RealCluster):
-    """A cluster whose commands are run by a user without any rights."""
+    """A cluster whose commands a user without privileges runs."""
 
     environment: Mapping[str, str] = MappingProxyType({})
 
@@ -42,10 +42,10 @@ class UserCluster(RealCluster):
 
 
 def program_for_anyone() -> tuple[list[str], dict[str, str]]:
-    """The command and the environment with which a user without rights can run this checkout.
+    """Return the command and the environment with which an unprivileged user can run this checkout.
 
-    The interpreter of a virtual environment may lie where only its owner can go: then another of the
-    same version takes its packages.
+    Only its owner may be able to reach the interpreter of a virtual environment: then another of the
+    same version uses its packages.
     """
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
@@ -58,7 +58,7 @@ def program_for_anyone() -> tuple[list[str], dict[str, str]]:
 
 @pytest.fixture
 def user_cluster() -> Iterator[UserCluster]:
-    """Under a directory that any user may enter, which pytest's own are not."""
+    """A cluster in a directory that any user may enter, unlike pytest's own."""
     folder = Path(tempfile.mkdtemp(prefix="podling-user-"))
     folder.chmod(0o755)
     if os.geteuid() == 0:
@@ -92,7 +92,7 @@ def test_runtime_that_cannot_work_is_refused_and_not_remembered(user_cluster: Us
     assert user_cluster.podling("up", "--detach", "--port", "0").code == 0, user_cluster.log()
 
 
-def test_a_pod_lives_is_asked_and_dies(user_cluster: UserCluster) -> None:
+def test_pod_runs_answers_exec_and_ends(user_cluster: UserCluster) -> None:
     user_cluster.up()
     script = "trap 'echo bye; exit 0' TERM; echo started as $(id -u); while true; do sleep 0.1; done"
     user_cluster.apply(shell_pod("plain", script))

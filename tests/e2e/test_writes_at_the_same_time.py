@@ -1,4 +1,4 @@
-"""Requests that overlap, over HTTP and a store on a disk: no number is given twice, and none is lost."""
+"""Requests that overlap, over HTTP and a store on a disk: no number is allocated twice, and none is lost."""
 
 from __future__ import annotations
 

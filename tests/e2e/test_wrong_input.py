@@ -18,7 +18,7 @@ PODS = "/api/v1/namespaces/default/pods"
 
 @pytest.fixture(autouse=True)
 def nothing_changes(cluster: RealCluster) -> Iterator[None]:
-    """Each test ends with the objects it began with."""
+    """Assert that each test ends with the objects it began with."""
     before = cluster.kubectl("get", "pods,configmaps", "-o", "name")
     yield
     assert cluster.kubectl("get", "pods,configmaps", "-o", "name") == before
@@ -60,7 +60,7 @@ def test_unknown_fields_under_warn_and_ignore(cluster: RealCluster) -> None:
     assert (code, warnings) == (201, [])
 
 
-def test_wrong_types(cluster: RealCluster) -> None:
+def test_wrong_types_are_refused(cluster: RealCluster) -> None:
     manifest = shell_pod("wrong", "true")
     manifest["spec"]["containers"] = "one"
     code, status, _ = cluster.request("POST", PODS, body(manifest))
@@ -89,7 +89,7 @@ def test_unknown_kinds_and_paths(cluster: RealCluster) -> None:
     assert 'no matches for kind "Gizmo" in version "v1"' in refused.err
 
 
-def test_conflicts(cluster: RealCluster) -> None:
+def test_stale_resource_version_conflicts(cluster: RealCluster) -> None:
     cluster.request("POST", MAPS, body(config_map()))
     stale = config_map(data={"a": "1"})
     stale["metadata"] = {"name": "wrong", "resourceVersion": "1"}
@@ -103,7 +103,7 @@ def test_conflicts(cluster: RealCluster) -> None:
     assert cluster.request("DELETE", MAPS + "/wrong")[0] == 200
 
 
-def test_oversized_bodies(cluster: RealCluster) -> None:
+def test_oversized_bodies_are_refused(cluster: RealCluster) -> None:
     code, status, _ = cluster.request("POST", MAPS, body(config_map(data={"a": "x" * 4_000_000})))
     assert (code, status["reason"]) == (413, "RequestEntityTooLarge")
 
