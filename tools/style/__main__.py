@@ -54,11 +54,11 @@ def findings() -> dict[str, list[tuple[Path, Finding]]]:
     return kinds
 
 
-def module_imports(*, top_level: bool) -> dict[str, set[str]]:
+def module_imports() -> dict[str, set[str]]:
     """Return the imports of every module of the source, by dotted names."""
     files = {_dotted(path): path for path in SOURCE.rglob("*.py")}
     modules = frozenset(files)
-    return {name: imports_of(path.read_text(), modules, top_level=top_level) for name, path in files.items()}
+    return {name: imports_of(path.read_text(), modules) for name, path in files.items()}
 
 
 def _dotted(path: Path) -> str:
@@ -87,7 +87,7 @@ def main(prefixes: list[str]) -> None:
                 print(f"  {name}:{each.line}: {each.text}  [{each.advice}]")
     count, folder = widest_folder(SOURCE.rglob("*.py"))
     print(f"widest folder: {count} ({folder.relative_to(ROOT)})")
-    print(f"import cycles: {len(cycles(module_imports(top_level=True)))}")
+    print(f"import cycles: {len(cycles(module_imports()))}")
     missing, logic = unmirrored()
     print(
         f"modules with logic: {logic}, mirrored by a test file: {100 * (logic - len(missing)) / logic:.0f} %"

@@ -40,12 +40,13 @@ def test_file_of(module: Path) -> Path:
     return module.parent / f"test_{module.name}"
 
 
-def imports_of(source: str, modules: frozenset[str], *, top_level: bool) -> set[str]:
-    """Return the modules of the project that a module imports, leaving out imports for type checkers.
+def imports_of(source: str, modules: frozenset[str]) -> set[str]:
+    """Return the modules of the project that a module imports, also inside of functions.
+
+    Imports for type checkers alone do not count.
 
     Args:
         modules: dotted names of all modules.
-        top_level: leave out imports inside of functions.
     """
     found: set[str] = set()
     pending: list[ast.AST] = [ast.parse(source)]
@@ -53,8 +54,6 @@ def imports_of(source: str, modules: frozenset[str], *, top_level: bool) -> set[
         node = pending.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             pending += node.orelse
-            continue
-        if top_level and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             continue
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             for alias in node.names:
