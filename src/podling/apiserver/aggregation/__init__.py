@@ -1,6 +1,5 @@
-"""API aggregation: groups and versions that another server answers, through this one.
+"""API aggregation: groups and versions that another server serves through this one.
 
-Here belongs what an ``APIService`` asks for: finding out whether the server behind it is there and what it
-serves, and passing requests on to it as the user who made them. What is served from our own store does not
-belong here.
+Here belong the health and the discovery of servers behind an ``APIService``, and the requests passed on to
+them on behalf of their users. Resources in our own store do not belong here.
 """

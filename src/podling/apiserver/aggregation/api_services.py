@@ -1,8 +1,8 @@
-"""Which APIServices there are, whether the servers behind them answer, and what they serve.
+"""The APIServices, the availability of the servers behind them, and the resources that they serve.
 
-Requests are found by group and version alone. An APIService is looked at when it appears or changes and
-every half a minute: whether its service has endpoints, and whether the server behind it lists its
-resources, which is both the health check and what discovery shows. Conditions are Kubernetes'.
+Requests are routed by group and version alone. An APIService is checked when it appears or changes and every
+half a minute: whether its service has endpoints, and whether the server behind it lists its resources, which
+is both the health check and the content of discovery. Conditions are Kubernetes'.
 Upstream: ``kube-aggregator/pkg/controllers/status/remote``.
 """
 
@@ -48,7 +48,7 @@ class External:
     document: str = ""
     """The URL of its OpenAPI v3 document, if it has one: below ``/openapi/v3``, there as here."""
     part: bytes = b""
-    """What its OpenAPI v2 document says of the group and version, if it has one (see ``openapi_parts``)."""
+    """The part of its OpenAPI v2 document for the group and version, if any (see ``openapi_parts``)."""
 
     @property
     def group_version(self) -> tuple[str, str]:
@@ -66,7 +66,7 @@ def with_availability(service: APIService, text: tuple[str, str, str], now: date
 
 
 def resources_of(listed: APIResourceList, group: str, version: str) -> tuple[Resource, ...]:
-    """What a server says that it serves, in the form that discovery shows. Pure."""
+    """Return the resources that a server lists, in the form of discovery. Pure."""
     parts: dict[str, dict[str, Subresource]] = {}
     for each in listed.resources:
         plural, _, part = each.name.partition("/")
@@ -96,7 +96,7 @@ class _Location(Struct):
 
 
 class _Index(Struct):
-    """What ``/openapi/v3`` answers."""
+    """Return the document of ``/openapi/v3``."""
 
     paths: dict[str, _Location] = {}
 
@@ -126,7 +126,7 @@ class Aggregation:
         return {f"apis/{'/'.join(each.group_version)}": each.document for each in found if each.document}
 
     def parts(self) -> tuple[bytes, ...]:
-        """What the OpenAPI v2 documents of other servers say of their own groups and versions."""
+        """Return the parts of other servers' OpenAPI v2 documents for their own groups and versions."""
         return tuple(each.part for each in self._externals.values() if each.part)
 
     def described_by(self, path: str) -> APIService | None:
@@ -191,7 +191,7 @@ class Aggregation:
         return replace(answering, part=await self._part(answering)), PASSED
 
     async def _document(self, service: APIService, name: str) -> str:
-        """Where the server has its OpenAPI document; empty when it has none."""
+        """Return the path of the server's OpenAPI document; empty when it has none."""
         try:
             index = msgspec.json.decode(await self.backend.read(service, "/openapi/v3"), type=_Index)
         except (ApiError, Unavailable, msgspec.DecodeError):

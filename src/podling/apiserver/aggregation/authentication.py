@@ -1,7 +1,7 @@
-"""What a server behind an APIService reads to know whom it may believe: a ConfigMap in ``kube-system``.
+"""The ConfigMap in ``kube-system`` with which servers behind APIServices authenticate our requests.
 
-It names the authority that signs our front's certificate, the name in that certificate, and the headers that
-say who asks. Upstream: ``kube-apiserver``'s ``clusterauthenticationtrust`` controller.
+It names the authority that signs our proxy's certificate, the name in that certificate, and the headers with
+the user. Upstream: ``kube-apiserver``'s ``clusterauthenticationtrust`` controller.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The server behind an APIService, spoken to as a trusted front: our client certificate says that the headers
-about the user can be believed.
+"""The server behind an APIService, called as a trusted proxy: our client certificate vouches for the headers
+about the user.
 
 Upstream: ``kube-aggregator/pkg/apiserver/handler_proxy.go`` and the request header authentication of
 ``k8s.io/apiserver``.
@@ -35,12 +35,12 @@ ASK_TIMEOUT_SECONDS = 30.0
 JSON = "application/json"
 DEFAULT_PORT = 443
 OURS = ("x-remote-user", "x-remote-uid", "x-remote-group", "impersonate-")
-"""Headers that only we may write: a client that sends them must not be believed."""
+"""Headers that only we may write: those of clients are removed."""
 
 
 UNAVAILABLE = "service unavailable"
 AGGREGATOR = User("system:kube-aggregator", ("system:masters",))
-"""Who asks when nobody in particular does."""
+"""The user of our own requests."""
 
 
 class Unavailable(Exception):
@@ -48,7 +48,7 @@ class Unavailable(Exception):
 
 
 def user_headers(user: User) -> list[tuple[str, str]]:
-    """How the server behind learns who asks."""
+    """Return the headers that name the user to the server behind."""
     extra = [
         (f"X-Remote-Extra-{quote(name.lower(), safe='')}", value)
         for name, values in user.extra.items()
@@ -67,11 +67,11 @@ def without_ours(headers: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 class Backend:
-    """Speaks to the servers behind APIServices.
+    """Sends requests to the servers behind APIServices.
 
     Args:
         objects: finds their services and endpoints.
-        front: our certificate as a front; without one they will not believe who asks.
+        front: our certificate as a proxy; without one they do not accept the user.
     """
 
     def __init__(self, objects: Objects, front: KeyPair | None) -> None:
@@ -110,7 +110,7 @@ class Backend:
     async def ask(
         self, service: APIService, method: str, path: str, user: User, body: bytes = b""
     ) -> tuple[int, bytes]:
-        """The server's code and answer to a request as ``user``. Raises 503 when nobody answers."""
+        """Return the server's code and response to a request as ``user``. Raises 503 without a response."""
         import aiohttp
 
         headers = [("Accept", JSON), *user_headers(user), *([("Content-Type", JSON)] if body else [])]
@@ -178,7 +178,7 @@ class Backend:
         )
 
     async def _place(self, service: APIService, path: str) -> tuple[str, str]:
-        """Where ``path`` is asked for now, and whose certificate is shown there. Raises 503."""
+        """Return the URL for ``path``, and the name in the server's certificate. Raises 503."""
         from podling.apiserver.backends.destinations import service_addresses
 
         ref = service.spec.service

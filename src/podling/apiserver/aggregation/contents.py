@@ -1,4 +1,4 @@
-"""What servers behind APIServices keep in a namespace, for a component in this process to read and delete."""
+"""Objects of aggregated API servers in a namespace, for components in this process to list and delete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from podling.machinery.resource import Resource
 
 
 class Content(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An object as far as everybody's objects are alike; in a list, it may leave its kind to the list's."""
+    """The common fields of any server's object; in a list, it may omit its kind."""
 
     kind: str = ""
     api_version: str = ""
@@ -29,13 +29,13 @@ class _Listing(Struct, frozen=True):
 
 
 class OtherContents:
-    """Asks as ``user``; raises what the server answers, and 503 when it does not."""
+    """Sends requests as ``user``; raises the server's errors, and 503 without a response."""
 
     def __init__(self, aggregation: Aggregation, user: User) -> None:
         self._aggregation, self._user = aggregation, user
 
     def resources(self) -> Sequence[Resource]:
-        """What other servers serve, each resource in the first of its versions."""
+        """Return the resources of aggregated API servers, each in the first of its versions."""
         first: dict[tuple[str, str], Resource] = {}
         for each in self._aggregation.resources():
             first.setdefault((each.group, each.plural), each)

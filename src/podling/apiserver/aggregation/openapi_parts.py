@@ -1,7 +1,7 @@
-"""What another server's OpenAPI v2 document says of its own group, and ours with that in it. Pure.
+"""The part of an aggregated API server's OpenAPI v2 document for its group, and its merge into ours. Pure.
 
-Of another server's document only the paths of its own group and version count, and the definitions that they
-need. A definition whose name is taken is ours already: what is shared is Kubernetes' own.
+Only the paths of its own group and version count, and the definitions that they need. A definition whose name
+is taken is ours already: shared ones are Kubernetes' own.
 
 Upstream: ``kube-openapi/pkg/aggregator`` (which renames definitions that differ).
 """
@@ -22,14 +22,16 @@ class Unusable(ValueError):
 
 
 def part_of(document: bytes, group: str, version: str) -> bytes:
-    """What a document says of one group and version: JSON with ``paths`` and ``definitions``. Raises
-    ``Unusable``."""
+    """Return the part of a document for one group and version: JSON with ``paths`` and ``definitions``.
+
+    Raises ``Unusable``.
+    """
     own = f"/apis/{group}/{version}/"
     try:
         whole = msgspec.json.decode(document, type=dict[str, dict[str, Any] | Any])
         paths = {path: item for path, item in whole.get("paths", {}).items() if path.startswith(own)}
         part = {"paths": paths, "definitions": dict(_needed(paths, whole.get("definitions", {})))}
-        openapi_proto.v2_document(msgspec.json.encode(part))  # whoever asks for that form gets it, too
+        openapi_proto.v2_document(msgspec.json.encode(part))  # requests for that form get it, too
     except (msgspec.MsgspecError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise Unusable(str(error)) from None
     return msgspec.json.encode(part)

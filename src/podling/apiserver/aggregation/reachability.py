@@ -1,4 +1,4 @@
-"""Whether the server behind an APIService can be reached at all: its service, the port, the endpoints. Pure.
+"""Reachability of the server behind an APIService: its service, the port, the endpoints. Pure.
 
 Upstream: ``kube-aggregator/pkg/controllers/status/remote/remote_available_controller.go``.
 """
@@ -18,7 +18,7 @@ DEFAULT_PORT = 443
 def unreachable(
     ref: ServiceReference, service: Service | None, slices: Iterable[EndpointSlice]
 ) -> tuple[str, str] | None:
-    """The reason and the message when nobody can be asked; None when somebody can.
+    """Return reason and message when no endpoint is reachable; None when one is.
 
     ``slices``: those of the namespace.
     """

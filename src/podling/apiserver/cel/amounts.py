@@ -57,7 +57,7 @@ class Version(Struct, frozen=True, order=True):
     minor: int
     patch: int
     rank: tuple[Any, ...] = ((2,),)
-    """What tells pre-releases apart, in their order; releases come after all of them."""
+    """The sort key of pre-releases; releases come after all of them."""
 
 
 def _version(text: str, normalize: bool = False) -> Version:
@@ -93,7 +93,7 @@ def _part(name: str, text: str) -> int:
 
 
 def _rank(text: str) -> tuple[Any, ...]:
-    """Where an identifier of a pre-release stands: numbers by their size, before words."""
+    """Return the sort key of a pre-release's identifier: numbers by their size, before words."""
     if not text:
         raise ValueError("Prerelease is empty")
     if _NUMBER(text):

@@ -1,4 +1,4 @@
-"""``authorizer``: what expressions of admission may ask about rights.
+"""``authorizer``: checks of rights in expressions of admission.
 
     authorizer.group('apps').resource('deployments').namespace('x').check('create').allowed()
     authorizer.path('/metrics').check('get').allowed()
@@ -26,10 +26,9 @@ AUTHORIZER_TYPE, RESOURCE_CHECK_TYPE = Type(AUTHORIZER), Type(RESOURCE_CHECK)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked about somebody's rights: a verb on a resource, or on a path when that is set.
+    """A check of rights: a verb on a resource, or on a path when that is set.
 
-    ``account``: the service account that is meant, with its namespace first; empty for whoever sent the
-    request.
+    ``account``: the service account to check, with its namespace first; empty for the user of the request.
     """
 
     account: tuple[str, str] | tuple[()] = ()
@@ -58,7 +57,7 @@ Ask = Callable[[Question], Decided]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A question on its way to being asked, and who answers it."""
+    """A check being built, and the function that decides it."""
 
     ask: Ask = field(compare=False)
     question: Question = Question()

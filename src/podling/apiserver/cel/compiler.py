@@ -1,8 +1,8 @@
-"""From a CEL tree to something that can be run, and what its types say against that.
+"""Compilation of a CEL tree into a closure, with the errors of its types.
 
-One walk does three things at each node: it finds the node's type (and what is wrong with it), makes the
-closure that evaluates it (``runs``), and estimates what that costs at most (``costs``). Nothing is
-looked up again when the expression is asked. Upstream: ``cel-go`` ``checker``.
+One walk does three things at each node: it finds the node's type (and its errors), makes the closure that
+evaluates it (``runs``), and estimates its maximum cost (``costs``). Evaluation looks nothing up again.
+Upstream: ``cel-go`` ``checker``.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class Compiler:
         return Typed(result, runs.called(name, found, [each.run for each in given]), cost)
 
     def _doubt(self, name: str, arguments: tuple[Node, ...]) -> None:
-        """What is wrong with a text that is given to be read."""
+        """Return the errors of a literal text that a function parses."""
         last = arguments[-1] if arguments else None
         if isinstance(last, Literal) and (problem := literal_problem(name, last.value)):
             self.doubts.append(Problem(problem, last.at))
@@ -351,7 +351,7 @@ def _steps_of(over: Type, *, pairs: bool) -> tuple[Type, Type]:
 
 
 def _folded(kind: str, over: Type, first: Type, body: Type, size: int) -> Type:
-    """What a macro makes."""
+    """Return the result type of a macro."""
     match kind:
         case "map" | "transformList":
             return list_of(body, size)
@@ -377,7 +377,7 @@ def _path(node: Node) -> str:
 
 
 def _by_type(name: str, given: list[Typed]) -> Run | None:
-    """How an operator works on types that have a way of their own; None on all others."""
+    """Return the operator for types with a special form of it; None for all others."""
     if name in ("_==_", "_!=_"):
         equal = equality(given[0].type)
         plain = equal is values.same

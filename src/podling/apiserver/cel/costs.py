@@ -1,6 +1,6 @@
-"""What evaluating a CEL expression costs at most, in cel-go's units: estimated from types before it is run.
+"""The maximum cost of a CEL expression, in cel-go's units, estimated from types before it is run.
 
-As ``cel-go checker/cost.go`` has it, and ``k8s.io/apiserver/pkg/cel/library/cost.go`` for the functions of
+As in ``cel-go checker/cost.go``, and ``k8s.io/apiserver/pkg/cel/library/cost.go`` for the functions of
 Kubernetes: it decides which rules a definition may have. Where cel-go knows no limit at all, there is one.
 """
 
@@ -24,10 +24,10 @@ TRAVERSING = frozenset({
 })  # fmt: skip
 """Functions whose work grows with their arguments, which they pay for as they are called."""
 _TRAVERSED, _PATTERN = 0.1, 0.25
-"""What a character costs: of a text, and of a pattern."""
+"""The cost of a character: of a text, and of a pattern."""
 _ADDRESS = 16
 _FORMAT_PATTERN = 128
-"""How long the patterns of named formats are."""
+"""The lengths of the patterns of named formats."""
 
 
 def plus(*costs: int) -> int:
@@ -38,7 +38,7 @@ REQUEST = 3 * 1024 * 1024
 
 
 def largest(type_: Type) -> int:
-    """The most characters or items of a value of this type, when a request has room for no more."""
+    """Return the most characters or items of a value of this type that fit into a request."""
     if type_.largest is not None:
         return type_.largest
     if type_.name == "list":
@@ -49,12 +49,12 @@ def largest(type_: Type) -> int:
 
 
 def repeated(least: int) -> int:
-    """How often a value that takes so many characters may occur in a request."""
+    """Return the most occurrences in a request of a value with so many characters."""
     return REQUEST // (least + 1)
 
 
 class Work(Struct, frozen=True):
-    """What a call costs beside its arguments, and how large its result is, if that is known."""
+    """The cost of a call without its arguments, and the size of its result, if known."""
 
     cost: int = 1
     size: int | None = None
@@ -118,7 +118,7 @@ def call_work(name: str, types: Sequence[Type], values: Sequence[Any]) -> Work:
 
 
 def _compared(type_: Type, size: int) -> int:
-    """What it costs to compare all items of a list with each other, or to go through a text."""
+    """Return the cost of comparing all items of a list with each other, or of scanning a text."""
     if type_.name != "list":
         return _share(size)
     item = type_.inner[0]
@@ -133,7 +133,7 @@ _STEPS = {
     "all": (3, 1), "exists": (4, 1), "exists_one": (2, 2), "filter": (13, 11), "map": (12, 11),
     "transformList": (12, 11), "transformMap": (3, 31), "transformMapEntry": (2, 31),
 }  # fmt: skip
-"""What macros cost by themselves: every step, and all in all."""
+"""The costs of macros themselves: per step, and in total."""
 
 
 def fold_cost(kind: str, size: int, body: int, condition: int) -> int:
@@ -142,7 +142,7 @@ def fold_cost(kind: str, size: int, body: int, condition: int) -> int:
 
 
 def effort(name: str, values: list[Any]) -> int:
-    """What a call is to pay for before it is made, because it makes or compares so much."""
+    """Return the cost to charge before a call that creates or compares large values."""
     if name == "lists.range":
         return max(0, int(values[0]))
     if name == "@in":

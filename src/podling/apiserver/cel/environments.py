@@ -1,6 +1,6 @@
-"""What expressions of admission may refer to, with its types.
+"""The variables of expressions in admission, with their types.
 
-``object`` and ``oldObject`` have any type; they and whatever else the request has not are null.
+``object`` and ``oldObject`` have any type; variables that a request lacks are null.
 Upstream: ``BuildRequestType`` and ``BuildNamespaceType`` in ``apiserver/pkg/admission/plugin/cel``.
 """
 

@@ -1,7 +1,7 @@
-"""When values of a type are equal, where that is not simply when their parts are.
+"""Equality of values whose type needs more than a comparison of their parts.
 
-Lists that a schema calls sets or maps are equal in whatever order; so are objects that have such lists. Texts
-that stand for moments, durations or bytes are equal when what they stand for is. Pure.
+Lists that a schema declares as sets or maps are equal in any order; so are objects with such lists. Texts for
+times, durations or bytes are equal when their values are. Pure.
 Source: ``k8s.io/apiserver/pkg/cel/common/values.go``.
 """
 
@@ -18,7 +18,7 @@ Equal = Callable[[Any, Any], bool]
 
 
 def equality(type_: Type) -> Equal:
-    """What says whether two values are equal, of which the first is of this type."""
+    """Return the comparison of two values, of which the first has this type."""
     if not _is_special(type_):
         return same
     match type_.name:
@@ -97,7 +97,7 @@ def _objects(type_: Type) -> Equal:
 
 
 def key_of(item: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
-    """What tells an item of a list of the type ``map`` from others."""
+    """Return the key of an item in a list of the type ``map``."""
     return tuple(item.get(each) for each in keys) if isinstance(item, dict) else (item,)
 
 

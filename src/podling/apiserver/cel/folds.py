@@ -1,4 +1,4 @@
-"""What CEL's macros do when they run: they go over a list or a map, each step paid for.
+"""CEL's macros at run time: loops over a list or a map, with a cost for each step.
 
 Source: ``google/cel-go`` (``parser/macro.go``, ``ext/comprehensions.go``, ``ext/lists.go``).
 """
@@ -15,7 +15,7 @@ from podling.apiserver.cel.runs import Failure, Read, Run, Scope, read_as, spend
 
 
 class Steps(Struct, frozen=True):
-    """What a macro goes over, one scope for each step."""
+    """Yield a scope for each item that a macro visits."""
 
     over: Run
     variable: str

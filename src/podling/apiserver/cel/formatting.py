@@ -1,4 +1,4 @@
-"""How values become text: ``string(...)`` and ``'%s'.format([...])``.
+"""Conversion of values to text: ``string(...)`` and ``'%s'.format([...])``.
 
 Source: ``google/cel-go`` (``common/types``, and ``ext/formatting.go`` for version 2 of its strings).
 """
@@ -22,7 +22,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def go_float(value: float) -> str:
-    """Go's ``%g``: as few digits as tell the number, with an exponent from a million on."""
+    """Go's ``%g``: as few digits as identify the number, with an exponent from a million on."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -158,7 +158,7 @@ def _double(value: Any) -> float:
 
 
 def _unusual(number: float) -> str:
-    """What is no number, or beyond them all; empty for others."""
+    """Return the text of NaN or an infinity; empty for other numbers."""
     if math.isnan(number):
         return "NaN"
     return ("∞" if number > 0 else "-∞") if math.isinf(number) else ""
@@ -171,7 +171,7 @@ def _fixed(value: Any, digits: int) -> str:
 
 
 def _scientific(value: Any, _digits: int) -> str:
-    """As it is read in English. Kubernetes does not heed how many digits were asked for either."""
+    """Format as in English. Kubernetes ignores the requested number of digits, too."""
     number = _double(value)
     if found := _unusual(number):
         return found

@@ -1,6 +1,6 @@
-"""What CEL can call: operators, conversions, parts of times, with their types; ``library`` names the rest.
+"""CEL's functions: operators, conversions, parts of times, with their types; ``library`` has the rest.
 
-A method's first argument is what stands before the dot. Source: ``google/cel-spec``.
+A method's first argument is the value before the dot. Source: ``google/cel-spec``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can be said of texts before an expression is run: that they are no duration, no time, no pattern.
+"""Checks of literal texts before an expression is run: durations, times, patterns.
 
 Source: ``google/cel-go/cel/validator.go``.
 """
@@ -37,7 +37,7 @@ def literal_problem(function: str, value: Any) -> str:
 
 
 def pattern_problem(value: Any) -> str:
-    """What is wrong with a pattern; empty if nothing is."""
+    """Return the error of a pattern; empty if it is valid."""
     try:
         if isinstance(value, str):
             pattern(value)

@@ -1,4 +1,4 @@
-"""What expressions of mutating policies can make: parts of an object, and operations of JSON patches.
+"""Values that expressions of mutating policies create: parts of an object, and JSON patch operations.
 
     Object{spec: Object.spec{replicas: 3}}
     [JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("a/b"), value: "c"}]
@@ -31,11 +31,11 @@ JSON_PATCH_TYPE = Type(
     },
 )
 CONSTRUCTORS = {f"{OBJECT}{{}}": Type(OBJECT), f"{JSON_PATCH}{{}}": JSON_PATCH_TYPE}
-"""What an environment has that can make these: under names that no expression can have."""
+"""The functions of an environment that create these, under names that no expression can have."""
 
 
 def misplaced(value: Any, place: str = OBJECT) -> Iterator[str]:
-    """Which parts of a made object are not named after the fields that they are in."""
+    """Return the parts of a created object whose type names do not match their fields."""
     if isinstance(value, Made):
         if value.type != place:
             text = f'unexpected type name "{value.type}", expected "{place}"'

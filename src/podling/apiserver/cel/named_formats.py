@@ -27,7 +27,7 @@ class Format(Struct, frozen=True):
 
 
 def _prefix(check: Check) -> Check:
-    """What is wrong with the beginning of a name: a dash at its end is not."""
+    """Return the errors of a name's prefix: a dash at its end is valid."""
     return lambda text: check(f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text)
 
 

@@ -19,7 +19,7 @@ _WORDS = {
     "no argument for repetition operator": "missing argument to repetition operator",
     "trailing \\": "trailing backslash at end of expression",
 }
-"""What Go calls the same mistakes in a pattern."""
+"""Go's messages for the same errors in a pattern."""
 
 
 @cached_by_text(1024)
@@ -28,7 +28,7 @@ def pattern(text: str) -> re2._Regexp:
     import re2  # with the first pattern
 
     quiet = re2.Options()
-    quiet.log_errors = False  # who wrote the pattern is told, nobody else
+    quiet.log_errors = False  # only the author of the pattern gets the error
     try:
         return re2.compile(text, quiet)
     except re2.error as error:

@@ -1,4 +1,4 @@
-"""The expressions of one admission policy, compiled when they are first asked for.
+"""The expressions of one admission policy, compiled at their first use.
 
 Variables see what was defined before them, and are evaluated when they are first used.
 Upstream: ``CompositedCompiler`` in ``apiserver/pkg/admission/plugin/cel/composition.go``.
@@ -48,7 +48,7 @@ class PolicyExpressions:
         self._programs: dict[tuple[str, bool], Compiled] = {}
 
     def names(self, *, condition: bool = False, authorizer: bool = True) -> dict[str, Type]:
-        """What an expression may refer to; ``condition``: it is asked before there are variables."""
+        """Return the variables of an expression; ``condition``: it is evaluated before variables exist."""
         variables = None if condition else self._types
         return environment(
             params=self._params,

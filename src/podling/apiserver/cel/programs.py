@@ -20,20 +20,20 @@ from podling.apiserver.cel.values import Optional
 __all__ = ["Failure", "NotCompiled", "Optional", "OverBudget", "Program", "syntax_problem"]
 
 PER_CALL = 1_000_000
-"""What evaluating one expression may cost."""
+"""The maximum cost of evaluating one expression."""
 PER_OBJECT = 2_000_000
-"""What evaluating all rules of an object may cost; a fifth of upstream's, because others wait meanwhile."""
+"""The maximum cost of all rules of an object; a fifth of upstream's, as other requests wait meanwhile."""
 
 
 _CALLS = 5000
-"""How many calls may be inside of each other for an expression that is as deep as cel-go lets it be."""
+"""The depth of nested calls for an expression of the maximum depth of cel-go."""
 _SHORT = 500
 """An expression of so few characters is not deep."""
 
 
 @contextmanager
 def _room(text: str) -> Iterator[None]:
-    """Room for the calls that a deep expression takes."""
+    """Raise the recursion limit for the calls of a deep expression."""
     before = sys.getrecursionlimit()
     if len(text) <= _SHORT or before >= _CALLS:
         yield
@@ -77,7 +77,7 @@ class Program:
             raise NotCompiled(compiler.unmade, "program instantiation failed")
         self.type, self.cost, self._run = found.type, found.cost, found.run
         self.names = frozenset(compiler.used & variables.keys())
-        """Which of the variables it refers to."""
+        """The variables that it refers to."""
         self._readers = {name: read for name, type_ in variables.items() if (read := reader(type_))}
 
     def evaluate(self, values: Mapping[str, Any], budget: list[int] | None = None) -> Any:
@@ -95,7 +95,7 @@ class Program:
 
 
 def syntax_problem(text: str) -> str | None:
-    """Where an expression cannot be parsed, as Kubernetes shows it; None if it can."""
+    """Return the syntax error of an expression, as Kubernetes shows it; None if it is valid."""
     try:
         with _room(text):
             parse(text)

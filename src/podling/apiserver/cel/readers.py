@@ -1,4 +1,4 @@
-"""How plain data becomes values: what the types of a schema make of JSON."""
+"""Conversion of plain JSON data to CEL values by the types of a schema."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ Read = Callable[[Any], Any]
 
 
 def reader(type_: Type) -> Read | None:
-    """How plain data becomes a value of this type; None if it is one already. What it gives may raise
-    ``ValueError``, and reads what was read once more as it is."""
+    """Return the conversion of plain data to a value of this type; None if they are the same.
+
+    The conversion may raise ``ValueError``. It is idempotent.
+    """
     if type_.name in ("list", "map"):
         within = reader(type_.inner[-1])
         if within is None:

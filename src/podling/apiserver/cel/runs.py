@@ -1,6 +1,6 @@
-"""What compiled CEL expressions do when they run: a closure for each kind of node.
+"""The run time of compiled CEL expressions: a closure for each kind of node.
 
-Every step of a macro and every traversal of a text or list is paid for from the scope's budget, so that no
+Every step of a macro and every traversal of a text or list is charged to the scope's budget, so that no
 expression can run for ever. Upstream: ``cel-go`` ``interpreter``.
 """
 
@@ -19,7 +19,7 @@ Run = Callable[[Scope], Any]
 Read = Callable[[Any], Any] | None
 
 BUDGET = "@budget"
-"""Where a scope has what is left to spend: a list of one number."""
+"""The scope's key of its remaining budget: a list of one number."""
 
 
 class Failure(Exception):
@@ -52,7 +52,7 @@ def field(operand: Run, key: str, read: Read, *, of_object: bool) -> Run:
         value = operand(scope)
         if not isinstance(value, dict):
             raise Failure("no such overload")
-        found = value[key] if key in value else _ABSENT  # noqa: SIM401 some are made when they are asked for
+        found = value[key] if key in value else _ABSENT  # noqa: SIM401 some are created at their first use
         if found is _ABSENT or (found is None and of_object):
             raise Failure(f"no such key: {key}")
         return found if read is None else read_as(found, read)
@@ -295,7 +295,7 @@ def spend(scope: Scope, cost: int) -> None:
 
 
 def nodes(node: Any) -> int:
-    """How many nodes are evaluated in one step of a macro; macros inside pay for themselves."""
+    """Return the number of nodes evaluated in one step of a macro; inner macros are charged separately."""
     match node:
         case Select(operand=operand):
             return 1 + nodes(operand)

@@ -1,7 +1,7 @@
-"""The types of built-in kinds as expressions see them, from what the structs say of their fields. Pure.
+"""The CEL types of built-in kinds, derived from their structs. Pure.
 
-Quantities and what may be a number or a text have any type. Fields are looked up as they are asked for: kinds
-may contain themselves.
+Quantities and fields that may be a number or a text have any type. Fields are resolved at their first use:
+kinds may contain themselves.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from podling.apiserver.cel.trees import (
 from podling.apiserver.cel.values import Unsigned
 
 SIZE_MAX = 100_000
-"""How many characters an expression may have (cel-go's limit)."""
+"""The most characters of an expression (cel-go's limit)."""
 NOWHERE = -1
 """The place of what is wrong with an expression as a whole."""
 
@@ -109,7 +109,7 @@ def _tokens(text: str) -> tuple[list[_Token], list[SyntaxProblem]]:
 
 
 def _unknown(text: str, at: int) -> str:
-    """What is skipped where no token is: up to the character after which it could not be one any more."""
+    """Return the text to skip where no token is: up to the character that excludes a token."""
     if text[at] in "=&|":
         return text[at : at + 2]
     if text[at] in "'\"":
@@ -141,7 +141,7 @@ class _Parser:
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens, self._position, self._depth = tokens, 0, 0
         self.problems: list[SyntaxProblem] = []
-        """What is wrong, and yet kept nothing from being read on."""
+        """Errors after which parsing could continue."""
 
     @property
     def token(self) -> _Token:

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 DEPTH_MAX = 250
-"""How deep expressions may be nested (cel-go's limit)."""
+"""The maximum depth of expressions (cel-go's limit)."""
 _FLAT = frozenset({"_&&_", "_||_", "!_", "-_"})
 """Operators that do not count as nesting."""
 
@@ -29,7 +29,7 @@ class Name(Struct, frozen=True):
 
 
 class Select(Struct, frozen=True):
-    """``operand.field``; as the argument of ``has`` only asked whether it is there."""
+    """``operand.field``; as the argument of ``has`` only tested for presence."""
 
     operand: Node
     field: str
@@ -87,7 +87,7 @@ class Fold(Struct, frozen=True):
     over: Node
     variable: str
     condition: Node | None
-    """What is left out, where the macro can leave out."""
+    """The filter, in macros that have one."""
     body: Node
     at: int
     second: str = ""
@@ -116,7 +116,7 @@ def _is_nesting(call: Call) -> bool:
 
 
 def _within(node: Node) -> Iterator[Node]:
-    """What a node is made of."""
+    """Return the children of a node."""
     match node:
         case Select(operand=operand):
             yield operand

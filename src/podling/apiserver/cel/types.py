@@ -52,7 +52,7 @@ DYN, BOOL, INT, STRING = Type("dyn"), Type("bool"), Type("int"), Type("string")
 _NEVER_NULL = frozenset({
     "bool", "bytes", "double", "int", "list", "map", "string", "type", "uint",
 })  # fmt: skip
-"""What may not be compared with null."""
+"""Types that cannot be compared with null."""
 
 
 def list_of(item: Type, largest: int | None = None) -> Type:
@@ -67,7 +67,7 @@ Bindings = dict[str, Type]
 
 
 def fits(formal: Type, actual: Type, bound: Bindings) -> bool:
-    """Return whether a value of ``actual`` may stand where ``formal`` is asked for; binds type parameters."""
+    """Return whether a value of ``actual`` is assignable to ``formal``; binds type parameters."""
     if formal.is_parameter:
         known = bound.get(formal.name)
         if known is None or (known.name == "dyn" and actual.name != "dyn"):

@@ -1,7 +1,7 @@
-"""What CEL's values are in Python, and which type each is of.
+"""CEL's values in Python, and the type of each.
 
 Values are plain: ``int``, ``float``, ``str``, ``bool``, ``bytes``, ``list``, ``dict``, ``None``,
-``datetime``, ``timedelta``; only what Python has no type for has one here. Types as values are their names.
+``datetime``, ``timedelta``; types that Python lacks are defined here. Types as values are their names.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def type_value(kind: str) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality as CEL has it: of numbers whatever their type, of containers by what they hold."""
+    """Compare as CEL does: numbers of any type, containers by their contents."""
     if isinstance(left, list | dict) or isinstance(right, list | dict):
         return equal(left, right)
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)

@@ -1,5 +1,5 @@
-"""Which flow and which priority level a request belongs to: the objects that say so, and what is told.
+"""Flow schemas and priority levels of requests: their objects, and the response headers that name them.
 
-Nothing is held back by it: one process serves what it is asked, first come first served. What decides about
-requests themselves does not belong here.
+No request is delayed or refused: one process serves requests in the order of arrival. Decisions about
+requests themselves do not belong here.
 """

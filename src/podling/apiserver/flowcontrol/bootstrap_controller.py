@@ -70,7 +70,7 @@ class Keeping:
             await self._flows.follow()
 
     async def _keep(self, kind: type[T], wanted: Iterable[T]) -> tuple[T, ...]:
-        """Create what is missing, and give its content back to what asks to be kept up to date."""
+        """Create missing objects, and restore those that are kept up to date automatically."""
         found = {each.metadata.name: each for each in (await self._client.list(kind)).items}
         for each in wanted:
             there = found.get(each.metadata.name)

@@ -1,4 +1,4 @@
-"""Tells clients where their requests belong: the UIDs of a flow schema and its priority level."""
+"""The flow schema and priority level of each request, whose UIDs the response names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Flow = tuple[str, str]
 
 _SCHEMAS, _LEVELS = resource_of(FlowSchema).key_prefix, resource_of(PriorityLevelConfiguration).key_prefix
 _PREFIX = _SCHEMAS[: _SCHEMAS.rindex("/", 0, -1) + 1]
-"""What both have in common."""
+"""The fields that both kinds share."""
 
 _NOT_YET: Flow = ("", "")
 
@@ -52,7 +52,7 @@ class Flows:
             self._watch = None
 
     def of_target(self, user: User, verb: str, target: Target) -> Flow | None:
-        """Where a request for a resource belongs, if anywhere; which object of it is meant tells nothing."""
+        """Return the flow schema of a request for a resource, if any; the object's name does not matter."""
         self._catch_up()
         namespace = target.name if target.resource.kind == "Namespace" else target.namespace
         key = (user, verb, target.resource, target.subresource, namespace)
@@ -64,7 +64,7 @@ class Flows:
         return self._look(key, user, asked)
 
     def of(self, user: User, asked: Attributes) -> Flow | None:
-        """Where any request belongs."""
+        """Return the flow schema of any request."""
         self._catch_up()
         key = (user, asked)
         found = self._found.get(key, _NOT_YET)
@@ -104,6 +104,6 @@ class Flows:
             self._levels[entry.key] = level.metadata.uid or ""
 
     def _forget(self) -> None:
-        """What was found may be otherwise now."""
+        """Drop cached results, which may have changed."""
         self._ordered = in_order(self._schemas.values())
         self._found.clear()

@@ -1,4 +1,4 @@
-"""Whether a request belongs to a flow schema. Pure.
+"""Matching of requests by flow schemas. Pure.
 
 Source: ``apiserver/pkg/util/flowcontrol/rule.go``.
 """
