@@ -23,16 +23,18 @@ PAIRED = {
     "pem": r"-----BEGIN [A-Z ]+-----[^-]+-----END [A-Z ]+-----",
     "pem64": r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]+",
     "token": r"eyJhbGci[\w-]+\.[\w-]+\.[\w-]+",
-    "key": r"""(?:(?<="kid":")|(?<="x":")|(?<="y":"))[\w-]{40,}""",
+    "key": r"""(?<=:")(?:(?<="kid":")|(?<="x":")|(?<="y":"))[\w-]{40,}""",
     "hash": r"(?<=\?hash=)[0-9A-F]{64}|(?<=ETag: \")[0-9A-F]{128}",
     "fingerprint": r"(?<=X509SHA256=)[0-9a-f]{64}",
     "uid": r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b",
     "audit": r"(?<=audit-id: )[0-9a-f-]+",
-    "revision": r"""(?:(?<=resourceVersion":")|(?<=resourceVersion": ")|(?<=resourceVersion: ")"""
+    "revision": r"""(?=\d)(?:(?<=resourceVersion":")|(?<=resourceVersion": ")|(?<=resourceVersion: ")"""
     r"""|(?<=resourceVersion: ')|(?<=resourceVersion=)|(?<=resourceVersion\\":\\")|(?<="rv":))\d+""",
-    "suffix": r"(?:(?<=\bgenerated-)|(?<=\bA_))[a-z0-9]{5}\b",
+    "suffix": r"(?<=[-_])(?:(?<=\bgenerated-)|(?<=\bA_))[a-z0-9]{5}\b",
 }
-"""Generated values that stand for a thing. Hashes of OpenAPI documents are digests of source files."""
+"""Generated values that stand for a thing; each pattern begins with what is cheap to refuse.
+
+Hashes of OpenAPI documents are digests of source files."""
 FREE = {
     "age": r"""(?<=")(?:\d+[smhd]){1,2}(?=",|"\])""",
     "address": r"\b10\.(?:9[6-9]|10\d|11[01])\.(?!0\.\d\b|0\.1[0-5]\b)\d{1,3}\.\d{1,3}\b",

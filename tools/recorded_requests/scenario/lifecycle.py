@@ -256,7 +256,7 @@ def _apply(recorder: Recorder, kind: Kind) -> None:
     apply("the same", labels(a="1", b="1"))
     apply("conflict", labels(a="2"), fieldManager="p-two")
     apply("forced", labels(a="2"), fieldManager="p-two", force="true")
-    apply("fewer labels", labels())
+    apply("fewer labels", labels(), fieldManager="p-two")
     apply("whole object", kind.body(), fieldManager="q-three", dryRun="All")
     apply("whole object by force", kind.body(), fieldManager="q-three", force="true", dryRun="All")
     apply("no identity", {"metadata": {"name": kind.name}})
