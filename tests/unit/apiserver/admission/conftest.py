@@ -1,4 +1,4 @@
-"""A webhook and a server that asks it."""
+"""Fixtures: a webhook, and a server that calls it."""
 
 from __future__ import annotations
 

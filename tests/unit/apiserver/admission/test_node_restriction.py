@@ -1,4 +1,4 @@
-"""A kubelet changes what is its own."""
+"""NodeRestriction: a kubelet writes its own Node and the pods bound to it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def kubelet(cluster: ControlPlane) -> LocalClient:
     return cluster.client_for(KUBELET)
 
 
-async def test_its_own(kubelet: LocalClient) -> None:
+async def test_kubelet_writes_its_own_objects(kubelet: LocalClient) -> None:
     await kubelet.patch(Node, "n1", {"status": {"phase": "Running"}}, subresource="status")
     await kubelet.patch(Node, "n1", {"metadata": {"labels": {"a": "b"}}})
     await kubelet.patch(Pod, "on-n1", {"status": {"phase": "Running"}}, "default", subresource="status")
@@ -80,7 +80,7 @@ async def an_ordinary_pod(kubelet: LocalClient) -> None:
 
 
 async def mirror(kubelet: LocalClient, owner: dict[str, Any] | None, spec: str = "") -> None:
-    """A mirror of a static pod; ``owner`` is told besides what is right."""
+    """Create a mirror of a static pod; ``owner`` overrides fields of the correct owner reference."""
     node = await kubelet.get(Node, "n1")
     right = {"api_version": "v1", "kind": "Node", "name": "n1", "uid": node.metadata.uid, "controller": True}
     owners = () if owner is None else (OwnerReference(**{**right, **owner}),)
@@ -90,7 +90,7 @@ async def mirror(kubelet: LocalClient, owner: dict[str, Any] | None, spec: str =
     await kubelet.create(structs.replace(pod, metadata=metadata))
 
 
-async def test_a_mirror_of_a_static_pod(kubelet: LocalClient) -> None:
+async def test_mirror_of_a_static_pod_is_created(kubelet: LocalClient) -> None:
     await mirror(kubelet, {})
 
 
@@ -122,7 +122,9 @@ async def test_a_mirror_of_a_static_pod(kubelet: LocalClient) -> None:
         ),
     ],
 )
-async def test_other_mirrors(kubelet: LocalClient, owner: dict[str, Any] | None, spec: str, why: str) -> None:
+async def test_incorrect_mirror_pods_are_refused(
+    kubelet: LocalClient, owner: dict[str, Any] | None, spec: str, why: str
+) -> None:
     with pytest.raises(ApiError) as error:
         await mirror(kubelet, owner, spec)
     assert f'pods "m" is forbidden: {why}' in str(error.value)
@@ -147,7 +149,7 @@ async def grow_a_claim(kubelet: LocalClient, status: dict[str, Any]) -> None:
     await kubelet.patch(PersistentVolumeClaim, "c", {"status": status}, "default", subresource="status")
 
 
-async def test_a_claim_that_grew(kubelet: LocalClient) -> None:
+async def test_kubelet_updates_the_status_of_a_resized_claim(kubelet: LocalClient) -> None:
     await grow_a_claim(kubelet, {"capacity": {"storage": "2Gi"}})
 
 
@@ -239,7 +241,7 @@ spec: {driver: example.com, nodeName: n2, pool: {name: p, generation: 1, resourc
         ),
     ],
 )
-async def test_others(
+async def test_kubelet_may_not_write_other_objects(
     kubelet: LocalClient, attempt: Callable[[LocalClient], Awaitable[object]], why: str
 ) -> None:
     with pytest.raises(ApiError) as error:

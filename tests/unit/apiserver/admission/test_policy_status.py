@@ -1,4 +1,4 @@
-"""What is wrong with a policy is told when it is written, or in its status."""
+"""Checks of policies: errors when they are written, warnings in their status."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ ONE = {"expression": "true"}
         ),
     ],
 )
-async def test_expressions_fit_what_they_see(
+async def test_expressions_are_checked_against_their_variables(
     cluster: ControlPlane, wrong: ValidatingAdmissionPolicy, field: str, text: str
 ) -> None:
     with pytest.raises(ApiError) as error:
@@ -179,7 +179,7 @@ async def test_the_status_follows_the_policy(cluster: ControlPlane) -> None:
         "!has(object.spec.paused) || !object.spec.paused",
     ],
 )
-async def test_what_fits_gives_no_warning(cluster: ControlPlane, expression: str) -> None:
+async def test_well_typed_expression_has_no_warning(cluster: ControlPlane, expression: str) -> None:
     await cluster.client.create(policy({"expression": expression}, rule=DEPLOYMENTS))
     await cluster.advance(seconds=1)
     found = (await cluster.client.get(ValidatingAdmissionPolicy, "p")).status.type_checking
@@ -187,14 +187,16 @@ async def test_what_fits_gives_no_warning(cluster: ControlPlane, expression: str
     assert found.expression_warnings == ()
 
 
-async def test_an_error_is_invalid_whatever_the_validation_says(cluster: ControlPlane) -> None:
+async def test_evaluation_error_is_invalid_despite_the_reason_of_the_validation(
+    cluster: ControlPlane,
+) -> None:
     await cluster.client.create(policy({"expression": "object.nothing == 1", "reason": "Forbidden"}))
     await bind(cluster)
     error = await refusal(cluster)
     assert (error.code, error.reason) == (422, "Invalid")
 
 
-async def test_a_variable_that_fails(cluster: ControlPlane) -> None:
+async def test_failing_variable_fails_the_validation(cluster: ControlPlane) -> None:
     variables = [{"name": "a", "expression": "object.nothing"}]
     await cluster.client.create(policy({"expression": "variables.a == 1"}, variables=variables))
     await bind(cluster)
@@ -206,7 +208,7 @@ async def test_a_variable_that_fails(cluster: ControlPlane) -> None:
 
 @pytest.mark.parametrize("policy_fails", ["Fail", "Ignore"])
 async def test_an_annotation_that_cannot_be_evaluated(cluster: ControlPlane, policy_fails: str) -> None:
-    """It counts against the request, unless the policy is to be passed over, whatever the actions are."""
+    """The failure policy alone decides, for any validation actions."""
     annotations = [{"key": "k", "valueExpression": "string(object.nothing)"}]
     await cluster.client.create(policy(auditAnnotations=annotations, failurePolicy=policy_fails))
     await bind(cluster, "Audit")
@@ -232,7 +234,7 @@ async def test_annotations_and_audited_failures_are_logged(
 
 
 async def test_a_kind_of_parameters_that_does_not_exist(cluster: ControlPlane) -> None:
-    """Such a policy refuses whatever its bindings' actions are."""
+    """Such a policy refuses for any validation actions of its bindings."""
     kind = {"apiVersion": "example.com/v1", "kind": "Limit"}
     await cluster.client.create(policy(ONE, paramKind=kind))
     await bind(cluster, "Audit", paramRef={"name": "l", "parameterNotFoundAction": "Allow"})
@@ -242,7 +244,7 @@ async def test_a_kind_of_parameters_that_does_not_exist(cluster: ControlPlane) -
     )
 
 
-async def test_parameters_that_need_not_be_there(cluster: ControlPlane) -> None:
+async def test_optional_parameters_may_be_missing(cluster: ControlPlane) -> None:
     await cluster.client.create(
         policy({"expression": "false"}, paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
     )

@@ -1,4 +1,4 @@
-"""Parts of objects and connections: webhooks and policies see them as the kind that the request is of."""
+"""Subresources and connections: webhooks and policies see them as the kind that the request names."""
 
 from __future__ import annotations
 

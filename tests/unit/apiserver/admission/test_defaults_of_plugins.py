@@ -1,4 +1,4 @@
-"""Defaults are filled in before admission, and not again: what a plugin adds brings its own."""
+"""Defaulting runs before admission and not again: plugins set the defaults of the fields that they add."""
 
 from __future__ import annotations
 

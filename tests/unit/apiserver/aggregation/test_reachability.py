@@ -1,4 +1,4 @@
-"""What an APIService says of a server that cannot be asked: the service, its port, its endpoints."""
+"""The Available condition of an APIService whose service, port or endpoints are missing."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ READY = OWN + "endpoints: [{addresses: [10.0.0.1]}]\nports: [{name: https, port:
         (HEAD + "spec: {type: ExternalName}", [], None),
     ],
 )
-def test_what_is_missing(service: str | None, slices: list[str], expected: tuple[str, str] | None) -> None:
+def test_unreachable_service_has_reason_and_message(
+    service: str | None, slices: list[str], expected: tuple[str, str] | None
+) -> None:
     found = None if service is None else obj(Service, service)
     assert unreachable(REF, found, [obj(EndpointSlice, each) for each in slices]) == expected

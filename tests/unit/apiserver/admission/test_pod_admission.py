@@ -1,4 +1,4 @@
-"""A pod created in a real API server in memory: what admission adds to it, and what it refuses."""
+"""Pods through admission: the fields that plugins add, and the pods that they refuse."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_the_token_comes_in_one_projected_volume(cluster: ControlPlane) ->
     ("of_account", "of_pod", "mounted"),
     [(None, None, True), (False, None, False), (False, True, True), (True, False, False)],
 )
-async def test_the_pods_word_counts_before_the_accounts(
+async def test_automount_of_the_pod_overrides_the_account(
     cluster: ControlPlane, of_account: bool | None, of_pod: bool | None, mounted: bool
 ) -> None:
     metadata = ObjectMeta(name="robot", namespace="default")
@@ -130,9 +130,7 @@ async def a_careful_account(cluster: ControlPlane) -> None:
 
 
 @pytest.mark.parametrize(("fragment", "why"), FOREIGN)
-async def test_pods_of_a_careful_account_use_its_own_secrets_only(
-    cluster: ControlPlane, fragment: str, why: str
-) -> None:
+async def test_pods_may_only_use_mountable_secrets(cluster: ControlPlane, fragment: str, why: str) -> None:
     await a_careful_account(cluster)
     found = await refusal(cluster, f"spec: {{serviceAccountName: careful, {fragment}}}")
     assert found == (403, f'pods "web" is forbidden: {why}')
@@ -140,7 +138,7 @@ async def test_pods_of_a_careful_account_use_its_own_secrets_only(
     await create(cluster, f"spec: {{serviceAccountName: careful, {own}}}")
 
 
-async def test_whoever_debugs_a_pod_of_a_careful_account_does_too(cluster: ControlPlane) -> None:
+async def test_ephemeral_containers_may_only_use_mountable_secrets(cluster: ControlPlane) -> None:
     await a_careful_account(cluster)
     pod = await create(cluster, "spec: {serviceAccountName: careful}")
     debugger = "{name: d, image: x, envFrom: [{secretRef: {name: theirs}}]}"
@@ -183,14 +181,14 @@ async def test_an_account_lists_secrets_by_their_names(cluster: ControlPlane) ->
         ),
     ],
 )
-async def test_volumes_are_protected_from_the_start(
+async def test_volumes_and_claims_get_the_protection_finalizer(
     cluster: ControlPlane, thing: Any, finalizer: str
 ) -> None:
     made = await cluster.client.create(thing)
     assert made.metadata.finalizers == ("example.com/own", finalizer)
 
 
-async def test_nodes_may_be_silent_for_five_minutes(cluster: ControlPlane) -> None:
+async def test_pods_tolerate_unreachable_nodes_for_five_minutes(cluster: ControlPlane) -> None:
     found = [codec.to_plain(each) for each in (await create(cluster)).spec.tolerations]
     assert found == [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -198,7 +196,7 @@ async def test_nodes_may_be_silent_for_five_minutes(cluster: ControlPlane) -> No
     ]
 
 
-async def test_a_pod_with_an_opinion_keeps_it(cluster: ControlPlane) -> None:
+async def test_tolerations_of_the_pod_are_kept(cluster: ControlPlane) -> None:
     opinion = (
         "{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 5}"
     )
@@ -240,7 +238,7 @@ async def test_an_unknown_class_is_refused(cluster: ControlPlane) -> None:
     )
 
 
-async def test_nobody_sets_the_number_himself(cluster: ControlPlane) -> None:
+async def test_priority_value_without_its_class_is_refused(cluster: ControlPlane) -> None:
     assert await refusal(cluster, "spec: {priority: 5}") == (
         403,
         'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; '
@@ -282,7 +280,7 @@ async def test_limit_ranges_fill_in_what_containers_leave_out(cluster: ControlPl
         ("{limits: {cpu: 2}}", "maximum cpu usage per Container is 1, but limit is 2"),
     ],
 )
-async def test_limit_ranges_refuse_what_is_outside(
+async def test_limit_ranges_refuse_values_outside_the_limits(
     cluster: ControlPlane, resources: str, message: str
 ) -> None:
     await cluster.client.create(obj(LimitRange, LIMITS))
@@ -335,7 +333,7 @@ async def test_a_namespace_must_exist(cluster: ControlPlane) -> None:
     assert await refusal(cluster, "metadata: {namespace: ghost}") == (404, 'namespaces "ghost" not found')
 
 
-async def test_nothing_new_comes_into_a_namespace_that_goes(cluster: ControlPlane) -> None:
+async def test_terminating_namespace_takes_no_new_objects(cluster: ControlPlane) -> None:
     await cluster.client.create(Namespace(metadata=ObjectMeta(name="team")))
     await cluster.client.delete(Namespace, "team")
     with pytest.raises(ApiError) as caught:
@@ -353,7 +351,7 @@ async def test_nothing_new_comes_into_a_namespace_that_goes(cluster: ControlPlan
     )
 
 
-async def test_some_namespaces_are_immortal(cluster: ControlPlane) -> None:
+async def test_system_namespaces_cannot_be_deleted(cluster: ControlPlane) -> None:
     with pytest.raises(ApiError, match='namespaces "kube-system" is forbidden: this namespace may not be'):
         await cluster.client.delete(Namespace, "kube-system")
 
@@ -365,7 +363,7 @@ async def test_a_new_node_takes_no_pods_yet(cluster: ControlPlane) -> None:
     ]
 
 
-async def test_a_mirror_pod_refers_to_nothing(cluster: ControlPlane) -> None:
+async def test_mirror_pod_may_not_use_a_service_account(cluster: ControlPlane) -> None:
     mirror = "metadata: {annotations: {kubernetes.io/config.mirror: x}}\nspec: {nodeName: n1"
     pod = await create(cluster, mirror + "}")
     assert (pod.spec.volumes, pod.spec.service_account_name) == ((), "")
@@ -415,7 +413,7 @@ async def test_a_resize_beyond_the_node_is_refused_at_once(cluster: ControlPlane
     assert caught.value.status.details.causes == (StatusCause(reason="NodeCapacity"),)
 
 
-async def test_all_that_a_resize_wants_too_much_of_is_told(cluster: ControlPlane) -> None:
+async def test_resize_refusal_lists_every_exceeded_resource(cluster: ControlPlane) -> None:
     await bound(cluster)
     with pytest.raises(ApiError) as caught:
         await cluster.client.patch(

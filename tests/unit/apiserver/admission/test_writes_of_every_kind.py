@@ -1,5 +1,4 @@
-"""What holds for every kind: dry runs answer what the real thing answers and write nothing; each part of an
-object is changed through its own door."""
+"""Properties of every kind: dry runs store nothing, and a subresource changes its part alone."""
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ def sent(resource: Resource, document: dict[str, Any]) -> Any:
 
 
 def plain(obj: Any) -> Any:
-    """What no two writes have in common left out: the revision, and the identity wherever it stands."""
+    """Return the object without revision and identity, which differ in any two writes."""
     details = getattr(obj, "details", None)
     metadata = getattr(obj, "metadata", None)
     text = codec.encode(obj)
@@ -110,7 +109,9 @@ WITH_STATUS = [each for each in DOCUMENTS if "status" in resource_of(each).subre
 
 
 @pytest.mark.parametrize("document", WITH_STATUS, ids=named)
-async def test_a_status_has_a_door_of_its_own(cluster: ControlPlane, document: dict[str, Any]) -> None:
+async def test_status_is_written_only_through_its_subresource(
+    cluster: ControlPlane, document: dict[str, Any]
+) -> None:
     resource = resource_of(document)
     obj, backend = sent(resource, document), cluster.backend
     collection = Target(resource, obj.metadata.namespace or "")

@@ -1,4 +1,4 @@
-"""The ConfigMap that tells other servers whom to believe is there, and follows the authority."""
+"""The ConfigMap with the authorities that aggregated servers trust."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podling.apiserver.aggregation.authentication import NAME, NAMESPACE, READER
 from podling.testing import ControlPlane
 
 
-async def test_it_is_written_at_every_start(cluster: ControlPlane) -> None:
+async def test_config_map_is_written_at_every_start(cluster: ControlPlane) -> None:
     await publish(cluster.client, "first")
     await publish(cluster.client, "second")
     found = await cluster.client.get(ConfigMap, NAME, NAMESPACE)

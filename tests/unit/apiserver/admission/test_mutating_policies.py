@@ -1,4 +1,4 @@
-"""Mutating admission policies: what they change, in which order, and why they cannot."""
+"""Mutating admission policies: their changes, their order, and their errors."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_an_apply_configuration_is_merged(cluster: ControlPlane) -> None:
     assert made.spec.containers[1].termination_message_path == "/dev/termination-log", "it has its defaults"
 
 
-async def test_a_json_patch(cluster: ControlPlane) -> None:
+async def test_json_patch_is_applied(cluster: ControlPlane) -> None:
     labels = "has(object.metadata.labels) ? [] : [JSONPatch{op: 'add', path: '/metadata/labels', value: {}}]"
     add = (
         f"({labels}) + "
@@ -113,7 +113,7 @@ async def test_a_patch_may_put_parts_of_objects(cluster: ControlPlane) -> None:
     assert [(each.name, each.image) for each in made.spec.containers] == [("c", "i"), ("d", "j")]
 
 
-async def test_an_update(cluster: ControlPlane) -> None:
+async def test_update_sees_the_old_object(cluster: ControlPlane) -> None:
     await cluster.client.create(config_map(k="v"))
     kept = "Object{data: {'k': oldObject.data.k}}"
     await policy(cluster, applying(kept), rule={**RULE, "operations": ["UPDATE"]})
@@ -121,7 +121,7 @@ async def test_an_update(cluster: ControlPlane) -> None:
     assert changed.data == {"k": "v", "l": "x"}
 
 
-async def test_a_scale(cluster: ControlPlane) -> None:
+async def test_scale_subresource_is_mutated(cluster: ControlPlane) -> None:
     labels = {"app": "web"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
@@ -138,7 +138,9 @@ async def test_a_scale(cluster: ControlPlane) -> None:
 
 
 @pytest.mark.asyncio(loop_factories=["real"])
-async def test_custom_objects(plane: ControlPlane, kinds: tuple[type[Any], type[Any]]) -> None:
+async def test_custom_object_is_mutated_in_the_version_of_the_rule(
+    plane: ControlPlane, kinds: tuple[type[Any], type[Any]]
+) -> None:
     rule = {**RULE, "apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["widgets"]}
     await policy(plane, applying("Object{spec: Object.spec{color: 'red', inner: {'a': 1}}}"), rule=rule)
     made = await plane.client.create(widget(kinds[0], spec={"size": 1, "inner": {"b": 2}}))
@@ -168,7 +170,7 @@ SIDECAR = applying("Object{spec: Object.spec{containers: [Object.spec.containers
 
 @pytest.mark.parametrize(("again", "seen"), [("Never", "1"), ("IfNeeded", "2")])
 async def test_policies_act_in_the_order_of_their_names(cluster: ControlPlane, again: str, seen: str) -> None:
-    """Who wishes acts again when something changed after it; what was added has what everything gets."""
+    """``IfNeeded`` runs a policy again after a later change; an added container gets the defaults."""
     limits = {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}
     await cluster.client.create(
         parsed(LimitRange, metadata={"name": "l", "namespace": "default"}, spec=limits)
@@ -184,7 +186,7 @@ async def test_policies_act_in_the_order_of_their_names(cluster: ControlPlane, a
     assert resources.limits == {"cpu": "1"}
 
 
-async def test_another_version_of_the_kind(cluster: ControlPlane) -> None:
+async def test_rule_for_another_version_of_the_kind_matches(cluster: ControlPlane) -> None:
     rule = {
         "apiGroups": ["autoscaling"],
         "apiVersions": ["v2"],
@@ -230,7 +232,9 @@ async def test_another_version_of_the_kind(cluster: ControlPlane) -> None:
         (patching("[JSONPatch{op: 'remove', path: '/spec/nothing'}]"), "JSONPath: "),
     ],
 )
-async def test_what_cannot_be_done(cluster: ControlPlane, mutation: dict[str, Any], text: str) -> None:
+async def test_failing_mutation_denies_the_request(
+    cluster: ControlPlane, mutation: dict[str, Any], text: str
+) -> None:
     await policy(cluster, mutation, rule=PODS)
     with pytest.raises(ApiError) as error:
         await cluster.client.create(pod())
@@ -242,14 +246,14 @@ async def test_what_cannot_be_done(cluster: ControlPlane, mutation: dict[str, An
     assert [cause.message for cause in details.causes] == [str(error.value)]
 
 
-async def test_what_cannot_be_done_may_be_passed_over(cluster: ControlPlane) -> None:
+async def test_failing_mutation_is_skipped_with_failure_policy_ignore(cluster: ControlPlane) -> None:
     await policy(
         cluster, LABEL, applying("Object{spec: Object.spec{nothing: 'x'}}"), failurePolicy="Ignore", rule=PODS
     )
     assert (await cluster.client.create(pod())).metadata.labels == {"team": "x"}
 
 
-async def test_parameters_that_are_not_there(cluster: ControlPlane) -> None:
+async def test_missing_parameters_deny_the_request(cluster: ControlPlane) -> None:
     ref = {"name": "nobody", "parameterNotFoundAction": "Deny"}
     await policy(cluster, LABEL, paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, paramRef=ref)
     with pytest.raises(ApiError) as error:
@@ -306,7 +310,7 @@ WHERE = "spec.mutations[0]"
         ),
     ],
 )
-async def test_what_is_no_mutation(
+async def test_malformed_mutation_is_invalid(
     cluster: ControlPlane, mutation: dict[str, Any], field: str, text: str
 ) -> None:
     with pytest.raises(ApiError) as error:
@@ -318,7 +322,7 @@ async def test_what_is_no_mutation(
     assert text in (cause.message or "")
 
 
-async def test_other_policies_make_nothing(cluster: ControlPlane) -> None:
+async def test_validating_policy_cannot_construct_objects(cluster: ControlPlane) -> None:
     spec = {
         "matchConstraints": {"resourceRules": [RULE]},
         "validations": [{"expression": "Object{a: 1} == null"}],

@@ -1,4 +1,4 @@
-"""APIServices for what the server answers itself."""
+"""APIServices of the groups that the server serves itself."""
 
 from __future__ import annotations
 

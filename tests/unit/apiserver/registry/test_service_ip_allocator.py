@@ -1,4 +1,4 @@
-"""Cluster addresses and node ports: chosen when left open, checked when named, kept when known."""
+"""Cluster IPs and node ports: allocated if empty, checked if requested, kept on updates."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_an_address_from_elsewhere_is_refused(cluster: ControlPlane) -> No
     )
 
 
-async def test_node_ports(cluster: ControlPlane) -> None:
+async def test_node_ports_are_allocated_or_checked(cluster: ControlPlane) -> None:
     service = await create(cluster, "spec: {type: NodePort}")
     assert (service.spec.ports[0].node_port or 0) in range(30000, 32768)
     chosen = "metadata: {name: two}\nspec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}"
@@ -103,7 +103,7 @@ async def test_one_port_under_two_protocols_has_one_node_port(cluster: ControlPl
     assert {port.node_port for port in (await create(cluster, chosen)).spec.ports} == {30053}
 
 
-async def test_a_health_check_can_be_told_its_port(cluster: ControlPlane) -> None:
+async def test_health_check_node_port_can_be_requested(cluster: ControlPlane) -> None:
     balancer = "type: LoadBalancer, externalTrafficPolicy: Local, healthCheckNodePort"
     service = await create(cluster, f"spec: {{{balancer}: 30099}}")
     assert service.spec.health_check_node_port == 30099
@@ -127,7 +127,7 @@ FAMILIES: list[tuple[str, tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("fragment", "families", "policy"), FAMILIES)
-async def test_families_of_addresses(
+async def test_ip_families_follow_the_policy(
     cluster: ControlPlane, fragment: str, families: tuple[str, ...], policy: str
 ) -> None:
     service = await create(cluster, f"spec: {{{fragment}}}")
@@ -162,7 +162,9 @@ REFUSED: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("fragment", "why"), REFUSED)
-async def test_families_that_the_cluster_has_not(cluster: ControlPlane, fragment: str, why: str) -> None:
+async def test_ip_families_without_a_range_are_refused(
+    cluster: ControlPlane, fragment: str, why: str
+) -> None:
     assert await refusal(cluster, f"spec: {{{fragment}}}") == f'Service "web" is invalid: {why}'
 
 

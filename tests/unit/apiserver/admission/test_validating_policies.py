@@ -1,4 +1,4 @@
-"""Validating admission policies: rules in CEL, bound to where they hold and to their parameters."""
+"""Validating admission policies: CEL rules, their bindings and their parameters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def config_map(name: str = "a", namespace: str = "default", **data: str) -> Conf
 
 
 async def refusal(cluster: ControlPlane, **data: str) -> str:
-    """What a policy has against a config map, without who says so; empty if nothing."""
+    """Return a policy's message about a config map without its prefix; empty if it is allowed."""
     try:
         await cluster.client.create(config_map(**data), dry_run=True)
     except ApiError as error:
@@ -59,7 +59,7 @@ async def test_a_policy_without_a_binding_decides_nothing(cluster: ControlPlane)
     assert await refusal(cluster) == ""
 
 
-async def test_what_a_refusal_is(cluster: ControlPlane) -> None:
+async def test_refusal_names_policy_binding_and_expression(cluster: ControlPlane) -> None:
     await policy(cluster, {"expression": "has(object.data) && object.data.k == 'v'"})
     await bind(cluster)
     await cluster.client.create(config_map(k="v"))
@@ -90,7 +90,9 @@ async def test_what_a_refusal_is(cluster: ControlPlane) -> None:
         ({"expression": "has(namespaceObject.metadata.creationTimestamp)"}, ""),
     ],
 )
-async def test_validations(cluster: ControlPlane, validation: dict[str, str], text: str) -> None:
+async def test_message_of_each_failed_validation(
+    cluster: ControlPlane, validation: dict[str, str], text: str
+) -> None:
     await policy(cluster, validation)
     await bind(cluster)
     assert await refusal(cluster) == text
@@ -116,13 +118,13 @@ async def test_variables_are_evaluated_when_they_are_used(cluster: ControlPlane)
     assert await refusal(cluster, k="w") == "failed expression: variables.twice == 'vv'"
 
 
-async def test_what_cannot_be_evaluated_may_be_passed_over(cluster: ControlPlane) -> None:
+async def test_evaluation_error_is_skipped_with_failure_policy_ignore(cluster: ControlPlane) -> None:
     await policy(cluster, {"expression": "object.nothing == 1"}, failurePolicy="Ignore")
     await bind(cluster)
     assert await refusal(cluster) == ""
 
 
-async def test_conditions_decide_whether_it_is_asked_at_all(cluster: ControlPlane) -> None:
+async def test_match_conditions_select_the_requests(cluster: ControlPlane) -> None:
     condition = {"name": "named", "expression": "object.metadata.name.startsWith('b')"}
     await policy(cluster, {"expression": "false"}, matchConditions=[condition])
     await bind(cluster)
@@ -147,7 +149,7 @@ async def test_a_binding_narrows_where_it_holds(
     assert await refusal(cluster) == text
 
 
-async def test_parameters(cluster: ControlPlane) -> None:
+async def test_parameters_are_found_by_name_and_selector(cluster: ControlPlane) -> None:
     kind = {"apiVersion": "v1", "kind": "ConfigMap"}
     await policy(cluster, {"expression": "object.data.size() <= int(params.data.most)"}, paramKind=kind)
     await bind(cluster, paramRef={"name": "limits", "namespace": "rules", "parameterNotFoundAction": "Deny"})
@@ -169,7 +171,7 @@ async def test_a_binding_may_only_warn(cluster: ControlPlane) -> None:
     assert options.warnings == ["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': no"]
 
 
-async def test_a_name_that_is_yet_to_be_made(cluster: ControlPlane) -> None:
+async def test_refusal_of_a_generated_name_uses_its_prefix(cluster: ControlPlane) -> None:
     """A refusal before there is one says how it begins; one about many objects names none."""
     metadata = {"generateName": "web-", "namespace": "default"}
     spec = {"containers": [{"name": "c", "image": "i"}], "priorityClassName": "none"}

@@ -1,4 +1,4 @@
-"""A rule for one version of a resource is about all of them, and its webhook sees the objects in that one."""
+"""Match policy ``Equivalent``: a rule matches all versions of a resource and sees objects in its own."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_another_group_of_the_same_resource(plane: ControlPlane, hook: Hoo
         ([{**SCALERS, "operations": ["DELETE"]}], "Equivalent", ""),
     ],
 )
-async def test_which_version_it_is(
+async def test_review_has_the_version_of_the_matching_rule(
     plane: ControlPlane, hook: Hook, rules: list[dict[str, Any]], policy: str, version: str
 ) -> None:
     """The request's own, if a rule names it; else the first that a rule names; under ``Exact`` no other."""
@@ -105,7 +105,9 @@ async def test_which_version_it_is(
 WIDGETS = {"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["widgets"]}
 
 
-async def test_custom_objects(plane: ControlPlane, hook: Hook, kinds: tuple[type[Any], type[Any]]) -> None:
+async def test_custom_objects_are_converted_for_the_webhook(
+    plane: ControlPlane, hook: Hook, kinds: tuple[type[Any], type[Any]]
+) -> None:
     def answer(asked: dict[str, Any]) -> Answer:
         painted = asked["operation"] == "DELETE" or "color" in asked["object"]["spec"]
         return {"allowed": True} if painted else patch({"op": "add", "path": "/spec/color", "value": "red"})
@@ -123,7 +125,9 @@ async def test_custom_objects(plane: ControlPlane, hook: Hook, kinds: tuple[type
     assert hook.asked[2]["requestKind"]["version"] == "v1"
 
 
-async def test_policies_see_it_too(plane: ControlPlane, kinds: tuple[type[Any], type[Any]]) -> None:
+async def test_policies_see_the_version_of_their_rule(
+    plane: ControlPlane, kinds: tuple[type[Any], type[Any]]
+) -> None:
     spec: dict[str, Any] = {
         "matchConstraints": {"resourceRules": [WIDGETS]},
         "validations": [

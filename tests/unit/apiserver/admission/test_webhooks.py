@@ -1,4 +1,4 @@
-"""Other servers have a say in what is written: they are asked over HTTPS, and answer what becomes of it."""
+"""Admission webhooks: calls over HTTPS, their answers, patches and failures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def refusal(plane: ControlPlane) -> ApiError:
     return error.value
 
 
-async def test_what_a_webhook_is_told(plane: ControlPlane, hook: Hook) -> None:
+async def test_review_holds_request_and_objects(plane: ControlPlane, hook: Hook) -> None:
     await configure(plane, ValidatingWebhookConfiguration, hook.webhook(timeoutSeconds=7))
     first = await plane.client.create(config_map(k="1"))
     await plane.client.patch(ConfigMap, "a", {"data": {"k": "2"}}, "default")
@@ -70,7 +70,7 @@ async def test_what_a_webhook_is_told(plane: ControlPlane, hook: Hook) -> None:
         (None, 400, "denied the request without explanation"),
     ],
 )
-async def test_a_refusal_is_in_its_words(
+async def test_refusal_has_the_message_of_the_webhook(
     plane: ControlPlane, hook: Hook, status: dict[str, Any] | None, code: int, text: str
 ) -> None:
     hook.answer = lambda _asked: {"allowed": False, "status": status}
@@ -113,8 +113,10 @@ async def test_changes_are_made_one_after_the_other(plane: ControlPlane, hook: H
     assert hook.asked[2]["object"]["data"] == {"first": "yes"}
 
 
-async def test_what_a_webhook_adds_gets_what_everything_gets(plane: ControlPlane, hook: Hook) -> None:
-    """The other plugins are asked again: an added container has the namespace's default limits."""
+async def test_other_plugins_run_again_after_a_webhook_changed_the_object(
+    plane: ControlPlane, hook: Hook
+) -> None:
+    """An added container gets the namespace's default limits."""
     limit = LimitRangeItem(type="Container", default={"cpu": "1"}, default_request={"cpu": "1"})
     ranges = LimitRange(
         metadata=ObjectMeta(name="l", namespace="default"), spec=LimitRangeSpec(limits=(limit,))
@@ -148,9 +150,7 @@ async def test_a_condition_that_cannot_be_evaluated_refuses(plane: ControlPlane,
     assert hook.asked == []
 
 
-async def test_a_patch_that_does_not_fit_is_told_in_the_words_of_the_library(
-    plane: ControlPlane, hook: Hook
-) -> None:
+async def test_patch_that_does_not_apply_is_an_internal_error(plane: ControlPlane, hook: Hook) -> None:
     hook.answer = lambda _asked: patch({"op": "add", "path": "/spec/nothing/here", "value": "x"})
     await configure(plane, MutatingWebhookConfiguration, hook.webhook())
     error = await refusal(plane)
@@ -160,7 +160,7 @@ async def test_a_patch_that_does_not_fit_is_told_in_the_words_of_the_library(
     assert [cause.message for cause in error.status.details.causes] == [why]
 
 
-async def test_what_a_webhook_makes_is_validated(plane: ControlPlane, hook: Hook) -> None:
+async def test_patched_object_is_validated(plane: ControlPlane, hook: Hook) -> None:
     hook.answer = lambda _asked: patch(label("no good name!"))
     await configure(plane, MutatingWebhookConfiguration, hook.webhook())
     assert (await refusal(plane)).code == 422
@@ -182,13 +182,15 @@ async def test_what_a_webhook_makes_is_validated(plane: ControlPlane, hook: Hook
         ({"matchConditions": [{"name": "n", "expression": "request.userInfo.username == 'bob'"}]}, False),
     ],
 )
-async def test_who_is_asked(plane: ControlPlane, hook: Hook, more: dict[str, Any], asked: bool) -> None:
+async def test_rules_and_selectors_choose_the_webhooks(
+    plane: ControlPlane, hook: Hook, more: dict[str, Any], asked: bool
+) -> None:
     await configure(plane, ValidatingWebhookConfiguration, hook.webhook(**more))
     await plane.client.create(config_map())
     assert bool(hook.asked) == asked
 
 
-async def test_nobody_is_asked_about_who_is_asked(plane: ControlPlane, hook: Hook) -> None:
+async def test_webhook_configurations_are_not_reviewed(plane: ControlPlane, hook: Hook) -> None:
     rules = [{**EVERYTHING, "resources": ["*/*"]}]
     hook.answer = lambda _asked: {"allowed": False}
     await configure(plane, ValidatingWebhookConfiguration, hook.webhook(rules=rules))
@@ -201,7 +203,7 @@ NOWHERE = {"service": {"name": "hook", "namespace": "default", "path": "/x"}}
 
 
 @pytest.mark.parametrize("kind", [MutatingWebhookConfiguration, ValidatingWebhookConfiguration])
-async def test_who_does_not_answer_refuses_or_is_passed_over(
+async def test_failure_policy_decides_about_an_unreachable_webhook(
     plane: ControlPlane, hook: Hook, kind: type[Any]
 ) -> None:
     await configure(plane, kind, hook.webhook(clientConfig=NOWHERE))
@@ -238,15 +240,16 @@ async def test_who_does_not_answer_refuses_or_is_passed_over(
         ),
     ],
 )
-async def test_answers_that_are_none(plane: ControlPlane, hook: Hook, answer: Answer, text: str) -> None:
+async def test_malformed_answers_fail_the_call(
+    plane: ControlPlane, hook: Hook, answer: Answer, text: str
+) -> None:
     hook.answer = lambda _asked: answer
     await configure(plane, MutatingWebhookConfiguration, hook.webhook())
     said = f'Internal error occurred: failed calling webhook "a.example.com": {text}'
     assert str(await refusal(plane)).startswith(said)
 
 
-async def test_connections_that_fail(plane: ControlPlane, hook: Hook) -> None:
-    """Told as a Go program tells them."""
+async def test_failed_connections_are_reported_as_by_go(plane: ControlPlane, hook: Hook) -> None:
     failed = 'Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: '
     url = hook.client["url"]
 
@@ -269,7 +272,7 @@ async def test_connections_that_fail(plane: ControlPlane, hook: Hook) -> None:
     assert await said(**hook.client) == "the server could not find the requested resource"
 
 
-async def test_who_takes_too_long(plane: ControlPlane, hook: Hook) -> None:
+async def test_webhook_times_out_after_its_timeout_seconds(plane: ControlPlane, hook: Hook) -> None:
     hook.waits = asyncio.Event()
     await configure(plane, ValidatingWebhookConfiguration, hook.webhook(timeoutSeconds=1))
     text = f'Post "{hook.client["url"]}?timeout=1s": context deadline exceeded'
@@ -277,7 +280,7 @@ async def test_who_takes_too_long(plane: ControlPlane, hook: Hook) -> None:
     hook.waits.set()
 
 
-async def test_a_change_of_nothing_is_reviewed_too(plane: ControlPlane, hook: Hook) -> None:
+async def test_update_without_changes_is_reviewed(plane: ControlPlane, hook: Hook) -> None:
     await plane.client.create(config_map(k="v"))
     hook.answer = lambda _asked: {"allowed": False}
     await configure(plane, ValidatingWebhookConfiguration, hook.webhook())
@@ -285,7 +288,7 @@ async def test_a_change_of_nothing_is_reviewed_too(plane: ControlPlane, hook: Ho
         await plane.client.patch(ConfigMap, "a", {"data": {"k": "v"}}, "default")
 
 
-async def test_a_dry_run_reaches_nobody_who_would_do_something(plane: ControlPlane, hook: Hook) -> None:
+async def test_dry_run_is_marked_in_the_review(plane: ControlPlane, hook: Hook) -> None:
     await configure(plane, ValidatingWebhookConfiguration, hook.webhook())
     await plane.client.create(config_map(), dry_run=True)
     assert hook.asked[0]["dryRun"] is True
@@ -310,7 +313,7 @@ async def test_nulls_in_a_status_are_absent(plane: ControlPlane, hook: Hook) -> 
     assert error.value.code == 403
 
 
-async def test_what_they_say_is_counted(plane: ControlPlane, hook: Hook) -> None:
+async def test_calls_and_refusals_are_counted(plane: ControlPlane, hook: Hook) -> None:
     def counted(name: str) -> dict[tuple[str, ...], float]:
         return samples(plane.server.collectors, f"apiserver_admission_webhook_{name}")
 

@@ -1,4 +1,4 @@
-"""Whoever creates something that will have no effect is told so."""
+"""Warnings for kinds that no controller acts on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def test_a_kind_without_a_controller_is_answered_with_a_warning(cluster: C
     ]
 
 
-async def test_other_kinds_are_not(cluster: ControlPlane) -> None:
+async def test_kind_with_a_controller_gets_no_warning(cluster: ControlPlane) -> None:
     options = WriteOptions()
     made = ConfigMap(metadata=ObjectMeta(name="x", namespace="default"))
     await cluster.backend.create(Target(resource_of(ConfigMap), "default"), SYSTEM, made, options)

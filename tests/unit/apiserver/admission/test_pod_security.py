@@ -1,4 +1,4 @@
-"""The Pod Security Standards as a table, and what a namespace's labels do with them."""
+"""The Pod Security Standards as a table, and the effects of a namespace's labels."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ RESTRICTED: list[tuple[str, list[str]]] = [
         ("privileged", "spec: {hostNetwork: true}", []),
     ],
 )
-def test_violations(level: str, manifest: str, expected: list[str]) -> None:
+def test_violations_of_each_level(level: str, manifest: str, expected: list[str]) -> None:
     assert [str(each) for each in violations(obj(Pod, manifest, PLAIN_POD).spec, level)] == expected
 
 
 @pytest.mark.parametrize(("system", "details"), [("windows", 0), ("linux", 3)])
-def test_restricted_level_asks_windows_pods_for_no_linux_fields(system: str, details: int) -> None:
+def test_restricted_level_requires_no_linux_fields_of_windows_pods(system: str, details: int) -> None:
     secure = "securityContext: {runAsNonRoot: true}"
     manifest = f"spec: {{os: {{name: {system}}}, containers: [{{name: main, image: x, {secure}}}]}}"
     found = violations(obj(Pod, manifest, PLAIN_POD).spec, "restricted")
@@ -137,7 +137,7 @@ async def test_enforced_pods_are_refused(cluster: ControlPlane) -> None:
     await cluster.client.create(obj(Pod, IN_TEAM, PLAIN_POD))
 
 
-async def test_warnings_come_with_pods_and_with_their_makers(cluster: ControlPlane) -> None:
+async def test_warnings_apply_to_pod_templates(cluster: ControlPlane) -> None:
     await namespace(cluster, warn="baseline", warn_version="v1.30")
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"hostPID": True, **PLAIN_POD["spec"]}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}

@@ -1,4 +1,4 @@
-"""A group that another server serves: discovered, asked as the user, and unavailable when it is down."""
+"""An aggregated API server: discovered, called as the user, and unavailable while it is down."""
 
 from __future__ import annotations
 
@@ -113,13 +113,13 @@ def test_documents_that_cannot_be_part_of_ours(document: bytes) -> None:
         part_of(document, "g", "v1")
 
 
-def test_nobody_else_says_who_asks() -> None:
+def test_user_headers_of_the_client_are_removed() -> None:
     sent = {"X-Remote-User": "root", "X-Remote-Extra-A": "b", "Impersonate-User": "root", "Accept": "a"}
     assert without_ours(sent) == [("Accept", "a")]
 
 
 class Far:
-    """The other server: answers every request, and remembers who asked."""
+    """The aggregated server: answers every request and records its user."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str | None, list[str]]] = []
@@ -242,7 +242,7 @@ async def get(url: str, token: str) -> tuple[int, Any]:
 
 
 @real
-async def test_requests_reach_it_as_the_user_who_asked(tmp_path: Path) -> None:
+async def test_requests_are_forwarded_as_the_authenticated_user(tmp_path: Path) -> None:
     pki = Pki(tmp_path)
     async with far_server(pki) as (far, port), near_server(pki) as (api, url):
         client = api.client()
@@ -351,7 +351,7 @@ async def test_a_namespace_stays_while_it_cannot_be_emptied(tmp_path: Path) -> N
         client = api.client()
         await register(client, pki, port)
         await condition(client, "True")
-        del far.kept["rings"]  # whoever asks for them meets a failure
+        del far.kept["rings"]  # requests for them fail
         made = (await client.create(Namespace(metadata=ObjectMeta(name="sky")))).metadata
         others = api.other_contents(CONTROLLER_MANAGER)
         async with running(client, partial(NamespaceController, others=others)):

@@ -1,4 +1,4 @@
-"""A namespace with quotas: what still fits, what does not, and what must be said."""
+"""ResourceQuotas: requests that fit, requests that exceed, and fields that must be specified."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def pod(cluster: ControlPlane, name: str, resources: str = "{}", more: str
     return made
 
 
-async def test_the_count_of_pods(cluster: ControlPlane) -> None:
+async def test_number_of_pods_is_limited(cluster: ControlPlane) -> None:
     await limit(cluster, "pods: 1")
     await pod(cluster, "one")
     with pytest.raises(ApiError) as caught:
@@ -53,7 +53,7 @@ async def test_the_count_of_pods(cluster: ControlPlane) -> None:
 @pytest.mark.parametrize(
     ("policy", "cpu", "memory"), [("", "2", "2Gi"), (", restartPolicy: Always", "2500m", "2560Mi")]
 )
-async def test_init_containers_count_as_the_pod_asks_for_them(
+async def test_init_containers_count_as_in_the_requests_of_the_pod(
     cluster: ControlPlane, policy: str, cpu: str, memory: str
 ) -> None:
     """The largest init container counts alone, a sidecar beside the app."""
@@ -85,7 +85,7 @@ async def test_pods_that_come_at_the_same_time_are_counted_together() -> None:
         await store.close()
 
 
-async def test_a_finished_pod_makes_room(cluster: ControlPlane) -> None:
+async def test_finished_pod_does_not_count(cluster: ControlPlane) -> None:
     await limit(cluster, "pods: 1")
     await pod(cluster, "one")
     done = {"status": {"phase": "Succeeded"}}
@@ -104,7 +104,7 @@ async def test_requests_and_limits_add_up(cluster: ControlPlane) -> None:
     )
 
 
-async def test_what_is_limited_must_be_said(cluster: ControlPlane) -> None:
+async def test_limited_resources_must_be_specified(cluster: ControlPlane) -> None:
     await limit(cluster, "limits.cpu: 1, requests.memory: 1Gi")
     with pytest.raises(ApiError) as caught:
         await pod(cluster, "one")
@@ -182,7 +182,7 @@ async def test_events_are_counted_for_nothing(cluster: ControlPlane) -> None:
     await cluster.client.create(obj(Event, event))
 
 
-async def test_node_ports_that_were_asked_for_count_even_where_none_are_given(cluster: ControlPlane) -> None:
+async def test_requested_node_ports_count_without_allocation(cluster: ControlPlane) -> None:
     await limit(cluster, "services.nodeports: 0")
     ports = "[{port: 80, name: a}, {port: 81, name: b, nodePort: 30123}]"
     spec = f"{{type: LoadBalancer, allocateLoadBalancerNodePorts: false, ports: {ports}}}"

@@ -1,4 +1,4 @@
-"""What a LimitRange says of claims, of pods as a whole, and of several containers at once."""
+"""LimitRanges: limits of claims, of whole pods, and of several containers at once."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ async def limit(cluster: ControlPlane, item: str) -> None:
         ),
     ],
 )
-async def test_claims_are_held_to_their_limits(cluster: ControlPlane, item: str, why: str) -> None:
+async def test_claims_outside_the_limits_are_refused(cluster: ControlPlane, item: str, why: str) -> None:
     await limit(cluster, f"{{type: PersistentVolumeClaim, {item}}}")
     with pytest.raises(ApiError) as caught:
         await cluster.client.create(obj(PersistentVolumeClaim, CLAIM))
     assert str(caught.value) == f'persistentvolumeclaims "data" is forbidden: {why}'
 
 
-async def test_a_claim_on_its_way_out_is_let_go(cluster: ControlPlane) -> None:
+async def test_claim_that_is_being_deleted_is_not_checked(cluster: ControlPlane) -> None:
     """Otherwise a limit that came after it would keep its finalizer forever."""
     await cluster.client.create(obj(PersistentVolumeClaim, CLAIM))
     await limit(cluster, "{type: PersistentVolumeClaim, max: {storage: 1Gi}}")
@@ -58,7 +58,7 @@ async def test_a_claim_on_its_way_out_is_let_go(cluster: ControlPlane) -> None:
     assert not (await cluster.client.list(PersistentVolumeClaim, "default")).items
 
 
-async def test_what_is_wrong_with_several_containers_is_said_once(cluster: ControlPlane) -> None:
+async def test_same_violation_of_several_containers_is_reported_once(cluster: ControlPlane) -> None:
     await limit(cluster, "{type: Container, max: {cpu: 1}}")
     with pytest.raises(ApiError) as caught:
         await cluster.client.create(obj(Pod, PODS))
@@ -67,7 +67,7 @@ async def test_what_is_wrong_with_several_containers_is_said_once(cluster: Contr
     )
 
 
-async def test_what_a_pod_costs_its_node_is_not_its_own(cluster: ControlPlane) -> None:
+async def test_overhead_does_not_count_against_pod_limits(cluster: ControlPlane) -> None:
     runtime = "metadata: {name: vm}\nhandler: vm\noverhead: {podFixed: {cpu: 8}}"
     await cluster.client.create(obj(RuntimeClass, runtime))
     await limit(cluster, "{type: Pod, max: {cpu: 4}}")

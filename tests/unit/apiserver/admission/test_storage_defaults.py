@@ -1,4 +1,4 @@
-"""Which claims may ask for more than they have."""
+"""PersistentVolumeClaimResize: the claims that may request more storage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHY = (
 
 
 async def grow(cluster: ControlPlane, claim: str, phase: str = "Bound") -> None:
-    """A claim of 1Gi, with ``claim`` among its metadata and spec, that asks for 2Gi."""
+    """Create a claim of 1Gi with the fields of ``claim``, then request 2Gi."""
     for name, more in (("elastic", "allowVolumeExpansion: true"), ("fixed", "")):
         text = f"metadata: {{name: {name}}}\nprovisioner: example.com/x\n{more}"
         await cluster.client.create(obj(StorageClass, text))
@@ -35,11 +35,11 @@ def of_class(field: str = "", annotations: str = "") -> str:
     return f"{metadata}\nspec: {{{size}, storageClassName: '{field}'}}"
 
 
-async def test_a_class_that_lets_volumes_grow(cluster: ControlPlane) -> None:
+async def test_class_that_allows_expansion_lets_a_claim_grow(cluster: ControlPlane) -> None:
     await grow(cluster, of_class("elastic"))
 
 
-async def test_such_a_class_in_the_old_annotation(cluster: ControlPlane) -> None:
+async def test_class_in_the_beta_annotation_lets_a_claim_grow(cluster: ControlPlane) -> None:
     annotations = "volume.beta.kubernetes.io/storage-class: elastic"
     await grow(cluster, of_class(annotations=annotations).replace(", storageClassName: ''", ""))
 
@@ -53,7 +53,9 @@ async def test_such_a_class_in_the_old_annotation(cluster: ControlPlane) -> None
         ("elastic", "Pending", "spec is immutable after creation except resources.requests"),
     ],
 )
-async def test_others(cluster: ControlPlane, field: str, phase: str, why: str) -> None:
+async def test_claim_that_cannot_be_resized_is_refused(
+    cluster: ControlPlane, field: str, phase: str, why: str
+) -> None:
     with pytest.raises(ApiError) as error:
         await grow(cluster, of_class(field), phase)
     assert why in str(error.value)

@@ -1,4 +1,4 @@
-"""Nonsense sent through a whole API server with every plugin: stored or refused, never an internal error."""
+"""Random requests to an API server with every plugin: stored or refused, never an internal error."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def busy_cluster() -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("resource", STORED, ids=lambda each: f"{each.group_resource}-{each.version}")
-def test_nonsense_gets_an_answer(resource: Resource) -> None:
+def test_random_requests_cause_no_internal_error(resource: Resource) -> None:
     names = (f"x{number}" for number in count())
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         cluster = busy_cluster()
@@ -100,7 +100,7 @@ def made(resource: Resource, plain: dict[str, Any], name: str) -> Any:
 
 
 async def answered(call: Awaitable[Any]) -> Any:
-    """What came back, or None for a refusal."""
+    """Return the answer, or None for a refusal."""
     try:
         return await call
     except ApiError as error:

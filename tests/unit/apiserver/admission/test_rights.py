@@ -1,4 +1,4 @@
-"""``authorizer`` in expressions: what the server would decide about whoever sent the request, or another."""
+"""``authorizer`` in expressions: the server's decision about the requesting user or a service account."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "res
 
 
 async def grant(cluster: ControlPlane, subject: Subject, **rule: Any) -> None:
-    """Give somebody a right in the whole cluster."""
+    """Bind a new ClusterRole with one rule to a subject."""
     metadata = ObjectMeta(name=subject.name)
     await cluster.client.create(ClusterRole(metadata=metadata, rules=(PolicyRule(**rule),)))
     ref = RoleRef(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name=subject.name)
@@ -102,7 +102,9 @@ def config_map() -> ConfigMap:
         ),
     ],
 )
-async def test_what_may_be_asked(cluster: ControlPlane, expression: str, text: str | None) -> None:
+async def test_validations_may_query_the_authorizer(
+    cluster: ControlPlane, expression: str, text: str | None
+) -> None:
     spec: dict[str, Any] = {
         "matchConstraints": {"resourceRules": [RULE]},
         "validations": [{"expression": expression, "message": "no"}],
@@ -125,7 +127,9 @@ async def test_what_may_be_asked(cluster: ControlPlane, expression: str, text: s
 
 @pytest.mark.usefixtures("rights")
 @pytest.mark.asyncio(loop_factories=["real"])
-async def test_conditions_of_webhooks_ask_as_well(cluster: ControlPlane, hook: Hook) -> None:
+async def test_match_conditions_of_webhooks_may_query_the_authorizer(
+    cluster: ControlPlane, hook: Hook
+) -> None:
     condition = {"name": "n", "expression": "!authorizer.requestResource.check('patch').allowed()"}
     await configure(cluster, ValidatingWebhookConfiguration, hook.webhook(matchConditions=[condition]))
     await cluster.client.create(config_map())

@@ -1,4 +1,4 @@
-"""Approving and signing requests for certificates needs the right for the signer; nobody becomes a master."""
+"""CertificateSigningRequests: the right that approving and signing need, and refused groups."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_the_right_is_about_a_signer_or_its_domain(
 @pytest.mark.parametrize(
     ("verb", "subresource", "type_"), [("approve", "approval", "Approved"), ("sign", "status", "Failed")]
 )
-async def test_without_it_nothing_is_decided(
+async def test_approving_and_signing_need_the_right_for_the_signer(
     cluster: ControlPlane, verb: str, subresource: str, type_: str
 ) -> None:
     await allow(cluster, ("patch", PARTS, ""), ("approve sign", "signers", "example.com/b other.example/*"))
@@ -86,7 +86,7 @@ async def test_labels_need_no_right_to_sign(cluster: ControlPlane) -> None:
     await cluster.client_for(JANE).patch(CSR, "x", body, subresource="status")
 
 
-async def test_nobody_becomes_a_master(cluster: ControlPlane) -> None:
+async def test_client_certificate_for_system_masters_is_refused(cluster: ControlPlane) -> None:
     with pytest.raises(ApiError) as refused:
         await cluster.client.create(request(groups=("dev", "system:masters")))
     why = f"use of {CLIENT} signer with system:masters group is not allowed"
