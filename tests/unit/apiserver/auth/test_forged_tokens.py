@@ -1,4 +1,4 @@
-"""Tokens that nobody of this cluster has signed, or has signed for something else: none of them is good."""
+"""Forged tokens: none without a valid signature of this cluster, or for another purpose, is accepted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def part(value: Any) -> str:
 
 
 class Real:
-    """A good token in parts, and what everybody may know of the server's key."""
+    """A valid token in parts, and the public half of the server's key."""
 
     def __init__(self, token: str, tokens: Tokens) -> None:
         self.token, self.tokens = token, tokens
@@ -64,7 +64,7 @@ class Real:
         )
 
     def with_secret(self, secret: bytes) -> str:
-        """Signed symmetrically, with what everybody knows as the secret."""
+        """Return the token signed with HMAC, with the public key as the secret."""
         signed = f"{part({'alg': 'HS256', 'typ': 'JWT', 'kid': self.key_id})}.{self.body}"
         return f"{signed}.{encoded(hmac.digest(secret, signed.encode(), hashlib.sha256))}"
 

@@ -1,4 +1,4 @@
-"""What rules cost at most, as Kubernetes counts it: with sizes that a schema limits, and without."""
+"""Estimated costs of rules as Kubernetes counts them, with and without limits in the schema."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ TEXTS = {
         (listed(NUMBER, 10), "self.map(x, 1).size() == 10", 134),
     ],
 )
-def test_what_a_rule_costs(schema: dict[str, Any], rule: str, cost: int) -> None:
+def test_estimated_cost_of_a_rule(schema: dict[str, Any], rule: str, cost: int) -> None:
     own = schema_type(schema_of(schema))
     assert own is not None
     assert Program(rule, {"self": own}).cost == cost

@@ -1,4 +1,4 @@
-"""Every function that expressions can call in Kubernetes, with what it gives."""
+"""Every function that Kubernetes' expressions can call, with its values."""
 
 from __future__ import annotations
 
@@ -207,11 +207,11 @@ format.datetime().validate('2020-01-32T00:00:00Z').value() == ['invalid datetime
 
 
 @pytest.mark.parametrize("text", TRUE)
-def test_every_function_does_what_it_says(text: str) -> None:
+def test_every_function_returns_its_documented_value(text: str) -> None:
     assert value(text) is True
 
 
-def test_no_function_is_left_out() -> None:
+def test_table_covers_every_function() -> None:
     assert library.__all__
     whole = "\n".join(TRUE)
     missing = [
@@ -306,7 +306,7 @@ def test_no_function_is_left_out() -> None:
         ("semver('1.0-rc', true).major() == 1", "short version cannot contain PreRelease/Build meta data"),
     ],
 )
-def test_what_cannot_be_evaluated(text: str, why: str) -> None:
+def test_failed_evaluation_has_a_message(text: str, why: str) -> None:
     with pytest.raises(Failure) as failed:
         value(text)
     assert str(failed.value) == why
@@ -348,7 +348,7 @@ def test_what_cannot_be_evaluated(text: str, why: str) -> None:
         ("s.matches('[')", "invalid matches argument"),
     ],
 )
-def test_what_does_not_compile(text: str, why: str) -> None:
+def test_compilation_error_has_a_message(text: str, why: str) -> None:
     with pytest.raises(NotCompiled) as refused:
         Program(text, NAMES)
     assert str(refused.value).splitlines()[0].split(": ", 2)[2] == why
@@ -365,7 +365,7 @@ def test_what_does_not_compile(text: str, why: str) -> None:
     ],
     ids=["logic", "relations", "parentheses", "macros", "calls"],
 )
-def test_expressions_as_deep_as_can_be(text: str) -> None:
+def test_deeply_nested_expressions_compile(text: str) -> None:
     assert value(text) is True
 
 
@@ -379,13 +379,13 @@ def test_expressions_as_deep_as_can_be(text: str) -> None:
     ],
     ids=["relations", "calls", "parentheses", "size"],
 )
-def test_expressions_that_are_too_much_are_wrong_nowhere_in_particular(text: str, why: str) -> None:
+def test_error_of_an_oversized_expression_has_no_position(text: str, why: str) -> None:
     with pytest.raises(NotCompiled) as refused:
         Program(text, NAMES)
     assert str(refused.value) == f"ERROR: <input>:-1:0: {why}"
 
 
-def test_a_pattern_that_is_none_is_known_before_it_is_looked_for() -> None:
+def test_malformed_pattern_is_a_compilation_error() -> None:
     with pytest.raises(NotCompiled) as refused:
         Program("s.find(')') == ''", NAMES)
     assert refused.value.said == "program instantiation failed: error parsing regexp: unexpected ): `)`"

@@ -1,4 +1,4 @@
-"""What is said of a text that is no expression: where it goes wrong, and what is expected there."""
+"""Syntax errors: their position and the tokens that were expected."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ EXPRESSION = (
         ),
     ],
 )
-def test_where_a_text_goes_wrong(text: str, problems: list[str]) -> None:
+def test_syntax_error_has_position_and_expectation(text: str, problems: list[str]) -> None:
     found = syntax_problem(text)
     assert found is not None
     said = [line for line in found.splitlines() if line.startswith("ERROR")]

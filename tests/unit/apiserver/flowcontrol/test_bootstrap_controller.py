@@ -1,4 +1,4 @@
-"""Every request belongs to a flow schema and its priority level, and its answer says to which."""
+"""The default flow schemas and priority levels, and their names in responses."""
 
 from __future__ import annotations
 
@@ -7,56 +7,16 @@ import pytest
 from podling.api.flowcontrol_v1 import FlowSchema, FlowSchemaSpec, PriorityLevelConfiguration
 from podling.api.flowcontrol_v1 import PriorityLevelConfigurationReference as Level
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.auth.rbac import Attributes
 from podling.apiserver.flowcontrol.bootstrap_controller import Keeping
 from podling.apiserver.flowcontrol.flows import Flows
-from podling.apiserver.flowcontrol.matching import first_match, in_order
+from podling.apiserver.flowcontrol.matching import in_order
 from podling.apiserver.kinds.flowcontrol.defaults import flow_schemas, priority_levels
-from podling.client.requests import User
 from podling.machinery.errors import ApiError
 from podling.store.memory import MemoryStore
 from podling.testing import ControlPlane
 from tests.support.served_here import ServedHere
 
 KNOWN = "system:authenticated"
-MANAGER = User("system:kube-controller-manager", (KNOWN,))
-NODE = User("system:node:n1", ("system:nodes", KNOWN))
-OWN = "system:serviceaccounts:kube-system"
-OPERATOR = User("system:serviceaccount:default:op", ("system:serviceaccounts", KNOWN))
-COLLECTOR = User("system:serviceaccount:kube-system:gc", ("system:serviceaccounts", OWN, KNOWN))
-POD = Attributes("create", "", "pods", namespace="default")
-LEASE = Attributes("update", "coordination.k8s.io", "leases", namespace="kube-system", name="lock")
-
-
-@pytest.mark.parametrize(
-    ("user", "asked", "schema"),
-    [
-        (User("root", ("system:masters", KNOWN)), POD, "exempt"),
-        (User("probe", ("system:unauthenticated",)), Attributes("get", path="/readyz"), "probes"),
-        (User("probe", ("system:unauthenticated",)), Attributes("get", path="/readyz/x"), "global-default"),
-        (MANAGER, LEASE, "system-leader-election"),
-        (COLLECTOR, LEASE, "system-leader-election"),
-        (MANAGER, Attributes("update", "", "endpoints", namespace="default"), "endpoint-controller"),
-        (COLLECTOR, Attributes("get", "", "configmaps", namespace="a"), "workload-leader-election"),
-        (NODE, Attributes("patch", "", "nodes", "status", name="n1"), "system-node-high"),
-        (NODE, LEASE, "system-node-high"),
-        (NODE, Attributes("list", "", "pods"), "system-nodes"),
-        (MANAGER, POD, "kube-controller-manager"),
-        (User("system:kube-scheduler", (KNOWN,)), POD, "kube-scheduler"),
-        (COLLECTOR, POD, "kube-system-service-accounts"),
-        (OPERATOR, POD, "service-accounts"),
-        (OPERATOR, LEASE, "service-accounts"),
-        (User("ann", (KNOWN,)), POD, "global-default"),
-    ],
-)
-def test_who_asks_for_what_belongs_where(user: User, asked: Attributes, schema: str) -> None:
-    found = first_match(in_order(flow_schemas()), user, asked)
-    assert found is not None
-    assert found.metadata.name == schema
-
-
-def test_whoever_is_nobody_belongs_nowhere() -> None:
-    assert first_match(in_order(flow_schemas()), User("ghost"), POD) is None
 
 
 def test_every_schema_has_its_level() -> None:
@@ -67,7 +27,7 @@ def test_every_schema_has_its_level() -> None:
     assert [each.metadata.name for each in in_order(found)] == [each.metadata.name for each in found]
 
 
-async def test_they_are_kept_and_nothing_more_is_written(cluster: ControlPlane) -> None:
+async def test_changed_default_objects_are_restored(cluster: ControlPlane) -> None:
     keeping = Keeping(cluster.client, Flows(cluster.store))
     await keeping.look()
     before = cluster.store.revision
@@ -81,7 +41,7 @@ async def test_they_are_kept_and_nothing_more_is_written(cluster: ControlPlane) 
     assert (await cluster.client.get(PriorityLevelConfiguration, "system")).metadata.uid
 
 
-async def test_what_no_cluster_can_do_without_cannot_change(cluster: ControlPlane) -> None:
+async def test_mandatory_objects_cannot_be_changed(cluster: ControlPlane) -> None:
     await Keeping(cluster.client, Flows(cluster.store)).look()
     for kind, name, change, but in (
         (FlowSchema, "exempt", {"rules": None}, ""),
@@ -96,7 +56,7 @@ async def test_what_no_cluster_can_do_without_cannot_change(cluster: ControlPlan
     await cluster.client.patch(FlowSchema, "exempt", {"metadata": {"labels": {"a": "b"}}})
 
 
-async def test_a_schema_whose_level_is_not_there_says_so(cluster: ControlPlane) -> None:
+async def test_flow_schema_without_its_level_is_dangling(cluster: ControlPlane) -> None:
     spec = FlowSchemaSpec(priority_level_configuration=Level(name="vip"), matching_precedence=7)
     await cluster.client.create(FlowSchema(metadata=ObjectMeta(name="mine"), spec=spec))
     await Keeping(cluster.client, Flows(cluster.store)).look()
@@ -114,7 +74,7 @@ async def memory() -> MemoryStore:
 
 
 @pytest.mark.asyncio(loop_factories=["real"])
-async def test_answers_name_them() -> None:
+async def test_responses_name_flow_schema_and_level() -> None:
     async with ServedHere(memory) as served:
         client = served.api.client()
 

@@ -1,4 +1,4 @@
-"""Who may do what: single rules as a table, then roles and bindings as they are stored."""
+"""RBAC: single rules as a table, then stored roles and bindings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ALICE = User("alice", ("system:authenticated",))
         (PODS, Attributes("get", path="/healthz"), False),
     ],
 )
-def test_a_single_rule(rule: PolicyRule, asked: Attributes, allowed: bool) -> None:
+def test_rule_allows_matching_requests(rule: PolicyRule, asked: Attributes, allowed: bool) -> None:
     assert rule_allows(rule, asked) is allowed
 
 
@@ -96,7 +96,7 @@ def binding(role: str, *subjects: Subject, namespace: str = "default") -> RoleBi
     )
 
 
-async def test_nobody_may_do_anything_unless_told(cluster: ControlPlane) -> None:
+async def test_user_without_bindings_is_refused(cluster: ControlPlane) -> None:
     with pytest.raises(ApiError) as error:
         await cluster.client_for(ALICE).get(Pod, "web", "default")
     assert str(error.value) == (
@@ -111,7 +111,7 @@ async def test_nobody_may_do_anything_unless_told(cluster: ControlPlane) -> None
     )
 
 
-async def test_a_binding_counts_at_once_and_in_its_namespace_only(cluster: ControlPlane) -> None:
+async def test_binding_applies_at_once_and_in_its_namespace_only(cluster: ControlPlane) -> None:
     alice = cluster.client_for(ALICE)
     assert not await allowed_to_list(alice, "default")
     await cluster.client.create(binding("view", Subject(kind="User", name="alice")))
@@ -133,12 +133,14 @@ async def test_a_binding_counts_at_once_and_in_its_namespace_only(cluster: Contr
         ),
     ],
 )
-async def test_kinds_of_subjects(cluster: ControlPlane, subject: Subject, user: User) -> None:
+async def test_binding_applies_to_each_kind_of_subject(
+    cluster: ControlPlane, subject: Subject, user: User
+) -> None:
     await cluster.client.create(binding("view", subject))
     assert await allowed_to_list(cluster.client_for(user), "default")
 
 
-async def test_what_view_edit_and_admin_may_do(cluster: ControlPlane) -> None:
+async def test_rights_of_view_edit_and_admin(cluster: ControlPlane) -> None:
     for role in ("view", "edit", "admin"):
         await cluster.client.create(binding(role, Subject(kind="User", name=role)))
     may: dict[str, list[str]] = {}
@@ -179,14 +181,14 @@ async def test_a_binding_never_changes_its_role(cluster: ControlPlane) -> None:
         await cluster.client.patch(RoleBinding, "view", patch, "default")
 
 
-async def test_a_selector_that_cannot_be_read_never_becomes_part_of_a_role(cluster: ControlPlane) -> None:
+async def test_malformed_aggregation_selector_is_refused(cluster: ControlPlane) -> None:
     selector = LabelSelector(match_labels={"a": "-not-a-value-"})
     rule = AggregationRule(cluster_role_selectors=(selector,))
     with pytest.raises(ApiError, match="must be an empty string or consist of alphanumeric"):
         await cluster.client.create(ClusterRole(metadata=ObjectMeta(name="bad"), aggregation_rule=rule))
 
 
-async def test_who_may_read_one_object_may_list_and_watch_it_by_name(cluster: ControlPlane) -> None:
+async def test_right_to_one_name_allows_list_and_watch_of_that_name(cluster: ControlPlane) -> None:
     rule = PolicyRule(
         verbs=("get", "list", "watch"), api_groups=("",), resources=("configmaps",), resource_names=("mine",)
     )
@@ -205,7 +207,7 @@ async def test_who_may_read_one_object_may_list_and_watch_it_by_name(cluster: Co
         assert error.value.code == 403
 
 
-async def test_a_refusal_tells_of_roles_that_do_not_exist(cluster: ControlPlane) -> None:
+async def test_refusal_names_bound_roles_that_do_not_exist(cluster: ControlPlane) -> None:
     await cluster.client.create(binding("nothing", Subject(kind="User", name="alice")))
     with pytest.raises(ApiError) as error:
         await cluster.client_for(ALICE).get(Pod, "web", "default")
@@ -224,7 +226,7 @@ async def test_a_refusal_tells_of_roles_that_do_not_exist(cluster: ControlPlane)
         ((Subject(kind="ServiceAccount", name="web", namespace="team"),), 'ServiceAccount "web/team"'),
     ],
 )
-async def test_a_right_is_had_once_and_by_the_first_subject_that_gives_it(
+async def test_right_is_listed_once_with_the_first_matching_subject(
     cluster: ControlPlane, subjects: tuple[Subject, ...], whom: str
 ) -> None:
     place = ObjectMeta(name="reader", namespace="default")

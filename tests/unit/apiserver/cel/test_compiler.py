@@ -1,4 +1,4 @@
-"""Expressions mean what another implementation of CEL says that they mean."""
+"""Values of expressions, compared with another implementation of CEL."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _plain(found: Any) -> Any:
     words=st.lists(st.sampled_from(["a", "ab", ""]), max_size=2),
     m=st.dictionaries(st.sampled_from(["a", "k"]), st.integers(-2, 3), max_size=2),
 )
-def test_whatever_is_written(
+def test_random_expressions_agree_with_another_implementation(
     text: str,
     numbers: tuple[int, int, float],
     on: bool,
@@ -197,6 +197,6 @@ def test_whatever_is_written(
         ("a > 0 ? 'yes' : 'no'", "yes"),
     ],
 )
-def test_corners(text: str, value: Any) -> None:
+def test_corner_cases_have_known_values(text: str, value: Any) -> None:
     values = {"a": 1, "b": 2, "d": 0.5, "on": True, "s": "x", "items": [], "words": [], "m": {}}
     assert ours(text, values) == value

@@ -32,7 +32,7 @@ BINDINGS = {
 }  # fmt: skip
 
 
-async def test_every_role_of_kubernetes_is_there(cluster: ControlPlane) -> None:
+async def test_every_default_role_of_kubernetes_exists(cluster: ControlPlane) -> None:
     roles = {each.metadata.name: each for each in (await cluster.client.list(ClusterRole)).items}
     assert set(roles) >= ROLES
     for name in ROLES:
@@ -42,7 +42,7 @@ async def test_every_role_of_kubernetes_is_there(cluster: ControlPlane) -> None:
     assert all(bindings[name].role_ref.name == name for name in BINDINGS)
 
 
-async def test_components_may_do_what_they_are_there_for(cluster: ControlPlane) -> None:
+async def test_components_have_the_rights_for_their_work(cluster: ControlPlane) -> None:
     dns = User("system:serviceaccount:kube-system:kube-dns")
     authorizer = cluster.server.authorizer
     assert authorizer.decide(dns, Attributes("watch", resource="services")).allowed
@@ -64,7 +64,7 @@ NAMESPACED = {
 
 
 @pytest.mark.parametrize("namespace", NAMESPACED)
-async def test_namespaces_of_the_cluster_have_their_roles(cluster: ControlPlane, namespace: str) -> None:
+async def test_system_namespaces_have_their_roles(cluster: ControlPlane, namespace: str) -> None:
     roles = {each.metadata.name for each in (await cluster.client.list(Role, namespace)).items}
     assert roles == NAMESPACED[namespace]
     bindings = (await cluster.client.list(RoleBinding, namespace)).items
@@ -90,7 +90,7 @@ WRITES = ("create", "update", "patch", "delete", "deletecollection")
 async def test_no_role_of_a_namespace_may_write_endpoints(
     cluster: ControlPlane, name: str, verb: str
 ) -> None:
-    """CVE-2021-25740: endpoints lead the proxy, and whoever trusts it, to any address."""
+    """CVE-2021-25740: endpoints direct the proxy, and clients that trust it, to any address."""
     metadata = ObjectMeta(name="tenant", namespace="default")
     await cluster.client.create(
         RoleBinding(

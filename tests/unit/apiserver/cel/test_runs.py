@@ -1,4 +1,4 @@
-"""Whatever functions are given, they answer or say why not; and none works for longer than it may."""
+"""Random arguments: every function returns a value or a CEL error, within its cost limit."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def called(name: str, overload: Overload, values: tuple[Any, ...]) -> None:
 
 @settings(max_examples=8)
 @given(st.data())
-def test_no_function_fails_without_a_word(data: st.DataObject) -> None:
+def test_random_arguments_give_a_value_or_an_error(data: st.DataObject) -> None:
     for name, overload in CALLS:
         called(name, overload, data.draw(st.tuples(*map(values_of, overload.arguments))))
 
@@ -102,13 +102,13 @@ LONG, MANY = "x" * 100_000, [[each] for each in range(2_000)]
         "lists.range(2000).all(i, lists.range(2000).all(j, i + j >= 0))",
     ],
 )
-def test_what_would_take_too_long_is_not_begun(text: str) -> None:
+def test_call_above_the_cost_limit_is_not_run(text: str) -> None:
     program = Program(text, {"s": STRING, "l": list_of(list_of(Type("int")))})
     with pytest.raises(OverBudget):
         program.evaluate({"s": LONG, "l": MANY})
 
 
-def test_large_sets_of_scalars_are_no_trouble() -> None:
+def test_large_sets_of_scalars_are_compared() -> None:
     program = Program(
         "sets.equivalent(l, l.reverse()) && l.distinct().size() == l.size()", {"l": list_of(Type("int"))}
     )

@@ -1,4 +1,4 @@
-"""A kubelet may read what the pods on its node refer to, and nothing that only others need."""
+"""The node authorizer: a kubelet reads the objects that pods on its node refer to, and no others."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def everything() -> Pod:
     return Pod(metadata=ObjectMeta(name="web", namespace="default"), spec=spec)
 
 
-def test_what_a_pod_refers_to() -> None:
+def test_references_of_a_pod_are_found() -> None:
     found = sorted((resource, name) for resource, _, name in references(everything()))
     assert found == [
         ("configmaps", "m-env"),
@@ -83,7 +83,7 @@ def test_what_a_pod_refers_to() -> None:
     ]
 
 
-def test_a_mirror_pod_gives_its_node_nothing() -> None:
+def test_mirror_pod_has_no_references() -> None:
     mirror = everything()
     mirror.metadata.annotations["kubernetes.io/config.mirror"] = "hash"
     assert list(references(mirror)) == []
@@ -120,13 +120,13 @@ async def test_a_secret_is_read_by_nodes_whose_pods_need_it(cluster: ControlPlan
     assert await refusal(kubelet, "needed") == said
 
 
-async def test_nothing_is_missed_when_very_much_happens_at_once(cluster: ControlPlane) -> None:
+async def test_no_change_is_missed_when_many_happen_at_once(cluster: ControlPlane) -> None:
     kubelet, store = cluster.client_for(KUBELET), cluster.store
     await cluster.client.create(secret("needed"))
     volumes = (Volume(name="v", secret=SecretVolumeSource(secret_name="needed")),)
     await cluster.client.create(pod("a", node="n1", volumes=volumes))
     entry = cluster.backend.reads.entry(Target(resource_of(Pod), "default", "a"))
-    for number in range(DEFAULT_CAPACITY + 1):  # behind the server's back: nobody looks in between
+    for number in range(DEFAULT_CAPACITY + 1):  # written to the store directly, so no reader runs in between
         await store.put(f"{entry.key}{number}", lambda _: entry.value, expect=0)
     assert UNRELATED in await refusal(kubelet, "needed")
     await cluster.advance(seconds=1)
@@ -195,7 +195,7 @@ async def test_a_volume_is_read_through_its_claim(cluster: ControlPlane) -> None
         ("create", Target(resource_of(Lease), "kube-node-lease"), "", None),
     ],
 )
-async def test_what_is_asked_about_kinds(
+async def test_rights_of_a_kubelet_by_kind(
     cluster: ControlPlane, verb: str, target: Target, selector: str, why: str | None
 ) -> None:
     decision = cluster.server.authorizer.decide(KUBELET, attributes_of(verb, target, selector))
@@ -203,7 +203,7 @@ async def test_what_is_asked_about_kinds(
     assert decision.reason.startswith(why or "")
 
 
-async def test_pods_that_refer_to_nothing_come_and_go(cluster: ControlPlane) -> None:
+async def test_pods_without_references_can_be_read_until_deleted(cluster: ControlPlane) -> None:
     kubelet = cluster.client_for(KUBELET)
     for name in ("a", "b"):
         await cluster.client.create(pod(name, node="n1"))
@@ -213,7 +213,7 @@ async def test_pods_that_refer_to_nothing_come_and_go(cluster: ControlPlane) -> 
     assert UNRELATED in await refusal(kubelet, "any")
 
 
-async def test_pods_of_other_nodes(cluster: ControlPlane) -> None:
+async def test_kubelet_reads_only_pods_of_its_own_node(cluster: ControlPlane) -> None:
     for name, node in (("mine", "n1"), ("theirs", "n2"), ("nobodys", "")):
         await cluster.client.create(pod(name, node=node))
     kubelet, codes = cluster.client_for(KUBELET), {}
@@ -225,7 +225,7 @@ async def test_pods_of_other_nodes(cluster: ControlPlane) -> None:
     assert codes == {"theirs": 403, "nobodys": 403, "gone": 404}
 
 
-async def test_the_lists_of_a_kubelet_are_answered(cluster: ControlPlane) -> None:
+async def test_kubelet_may_list_by_its_node_name(cluster: ControlPlane) -> None:
     await cluster.client.create(pod("a", node="n1"))
     target, options = Target(resource_of(Pod)), ListOptions(field_selector="spec.nodeName=n1")
     assert len((await cluster.backend.list(target, KUBELET, options)).items) == 1

@@ -1,4 +1,4 @@
-"""Nobody gives away rights they do not have."""
+"""Privilege escalation: no user grants rights that it does not have."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def urls(verb: str, url: str) -> PolicyRule:
         (rule("*", "*", "*"), urls("get", "/a"), False),
     ],
 )
-def test_one_right_and_another(owner: PolicyRule, wanted: PolicyRule, covered: bool) -> None:
+def test_rule_covers_another_rule(owner: PolicyRule, wanted: PolicyRule, covered: bool) -> None:
     assert covers(owner, wanted) is covered
 
 
-def test_a_rule_taken_apart() -> None:
+def test_rule_is_split_into_single_rights() -> None:
     wide = PolicyRule(verbs=("get", "list"), api_groups=("", "apps"), resources=("pods", "jobs"))
     assert len(list(single_rules(wide))) == 8
     assert missing([rule("get"), rule("get", resource="jobs")], (wide,)) == [
@@ -88,14 +88,14 @@ def role(name: str, *rules: PolicyRule) -> Role:
     return Role(metadata=ObjectMeta(name=name, namespace="default"), rules=rules)
 
 
-async def test_what_one_has_one_may_give(cluster: ControlPlane, admin: User) -> None:
+async def test_user_may_grant_the_rights_it_has(cluster: ControlPlane, admin: User) -> None:
     client = cluster.client_for(admin)
     await client.create(role("reader", rule("get")))
     await client.create(binding("bob", "reader", "Role"))
     await client.create(binding("bob", "view"))
 
 
-async def test_what_one_lacks_one_may_not(cluster: ControlPlane, admin: User) -> None:
+async def test_user_may_not_grant_rights_it_lacks(cluster: ControlPlane, admin: User) -> None:
     client = cluster.client_for(admin)
     with pytest.raises(ApiError) as error:
         await client.create(role("drainer", rule("delete", resource="nodes")))
@@ -109,14 +109,14 @@ async def test_what_one_lacks_one_may_not(cluster: ControlPlane, admin: User) ->
         await client.create(binding("ann", "cluster-admin"))
 
 
-async def test_who_may_bind_a_role_may_give_it(cluster: ControlPlane, admin: User) -> None:
+async def test_bind_verb_lets_a_user_bind_the_role(cluster: ControlPlane, admin: User) -> None:
     await cluster.client.create(role("drainer", rule("delete", resource="nodes")))
     await cluster.client.create(role("binder", rule("bind", GROUP, "roles", "drainer")))
     await cluster.client.create(binding("ann", "binder", "Role"))
     await cluster.client_for(admin).create(binding("bob", "drainer", "Role"))
 
 
-async def test_whoever_changes_a_wider_role_answers_for_all_of_it(cluster: ControlPlane, admin: User) -> None:
+async def test_update_of_a_wider_role_needs_all_of_its_rights(cluster: ControlPlane, admin: User) -> None:
     await cluster.client.create(role("drainer", rule("delete", resource="nodes")))
     client = cluster.client_for(admin)
     changed = await client.patch(Role, "drainer", {"metadata": {"finalizers": ["example.com/x"]}}, "default")
@@ -125,7 +125,7 @@ async def test_whoever_changes_a_wider_role_answers_for_all_of_it(cluster: Contr
         await client.patch(Role, "drainer", {"metadata": {"labels": {"a": "b"}}}, "default")
 
 
-async def test_what_is_lacking_is_told_by_what_it_is_about(cluster: ControlPlane) -> None:
+async def test_missing_rights_are_grouped_by_resource(cluster: ControlPlane) -> None:
     user = User("ann", ("devs", "system:authenticated"))
     await cluster.client.create(binding("ann", "admin"))
     await cluster.client.create(binding("ann", "gone"))
@@ -144,7 +144,7 @@ async def test_what_is_lacking_is_told_by_what_it_is_about(cluster: ControlPlane
     )
 
 
-async def test_a_role_made_of_others_takes_every_right(cluster: ControlPlane) -> None:
+async def test_aggregated_role_needs_every_right(cluster: ControlPlane) -> None:
     writing = PolicyRule(verbs=("create", "update"), api_groups=(GROUP,), resources=("clusterroles",))
     await cluster.client.create(ClusterRole(metadata=ObjectMeta(name="writer"), rules=(writing, rule("get"))))
     bound = ClusterRoleBinding(
@@ -170,7 +170,7 @@ async def test_a_role_made_of_others_takes_every_right(cluster: ControlPlane) ->
         await client.update(structs.replace(stored, aggregation_rule=None))
 
 
-async def test_a_role_that_is_not_there_is_not_bound(cluster: ControlPlane, admin: User) -> None:
+async def test_missing_role_cannot_be_bound(cluster: ControlPlane, admin: User) -> None:
     client = cluster.client_for(admin)
     for kind, plural in (("Role", "roles"), ("ClusterRole", "clusterroles")):
         with pytest.raises(ApiError) as error:
@@ -181,7 +181,7 @@ async def test_a_role_that_is_not_there_is_not_bound(cluster: ControlPlane, admi
         )
 
 
-async def test_an_invalid_role_is_refused_for_its_rights_first(cluster: ControlPlane, admin: User) -> None:
+async def test_escalation_is_refused_before_validation(cluster: ControlPlane, admin: User) -> None:
     wrong = PolicyRule(verbs=("delete",), api_groups=("",), resources=("nodes",), non_resource_urls=("/a",))
     with pytest.raises(ApiError) as error:
         await cluster.client_for(admin).create(role("wrong", wrong))

@@ -1,4 +1,4 @@
-"""What each cluster role to begin with allows, right by right, beside Kubernetes' own roles."""
+"""Rights of each default ClusterRole, compared with Kubernetes' own roles."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ KUBERNETES = expected()
 ROLES = {role.metadata.name or "": role for role in bootstrap_roles()}
 
 
-def test_there_are_exactly_the_roles_of_kubernetes() -> None:
+def test_default_roles_have_the_names_of_kubernetes() -> None:
     assert set(ROLES) == {*KUBERNETES, *AGGREGATED}
 
 
 @pytest.mark.parametrize("name", KUBERNETES)
-def test_role_allows_what_it_allows_in_kubernetes(name: str) -> None:
+def test_role_grants_the_same_rights_as_in_kubernetes(name: str) -> None:
     found = set(rights(ROLES[name].rules))
     assert found - KUBERNETES[name] == BEYOND_KUBERNETES.get(name, set())
     assert KUBERNETES[name] - found == set()
 
 
 @pytest.mark.parametrize("name", AGGREGATED)
-def test_aggregated_role_allows_what_its_parts_allow(name: str) -> None:
+def test_aggregated_role_grants_the_rights_of_its_parts(name: str) -> None:
     wanted = set[Right]().union(*(KUBERNETES[f"system:aggregate-to-{part}"] for part in AGGREGATED[name]))
     assert set(rights(ROLES[name].rules)) == wanted
     rule = ROLES[name].aggregation_rule
@@ -81,7 +81,7 @@ def test_aggregated_role_allows_what_its_parts_allow(name: str) -> None:
     assert selector.match_labels == {f"rbac.authorization.k8s.io/aggregate-to-{name}": "true"}
 
 
-def test_no_role_of_namespaces_writes_what_leads_elsewhere() -> None:
+def test_aggregated_roles_may_not_write_endpoints_or_status() -> None:
     for name in AGGREGATED:
         for _, group, resource, _ in (right for right in rights(ROLES[name].rules) if right[0] in WRITE):
             assert (group, resource) not in {("", "endpoints"), ("discovery.k8s.io", "endpointslices")}

@@ -1,4 +1,4 @@
-"""The groups that come along with somebody's name, and what is said to those who may not act as others."""
+"""Impersonation: the groups of an impersonated user, and refusals."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ ROOT = User("root", ("system:masters",))
         ("system:serviceaccount:team:web", ("devs",), ("devs", "system:authenticated")),
     ],
 )
-async def test_groups_of_somebody_else(
+async def test_impersonated_user_gets_the_groups_of_its_name(
     cluster: ControlPlane, name: str, groups: tuple[str, ...], expected: tuple[str, ...]
 ) -> None:
     headers = CIMultiDict([("Impersonate-User", name), *(("Impersonate-Group", each) for each in groups)])
     assert impersonated(ROOT, headers, cluster.server.authorizer) == User(name, expected)
 
 
-async def test_a_refusal_says_what_keeps_the_answer_from_being_known(cluster: ControlPlane) -> None:
+async def test_refusal_has_the_evaluation_error_of_the_authorizer(cluster: ControlPlane) -> None:
     bound = ClusterRoleBinding(
         metadata=ObjectMeta(name="b"),
         role_ref=RoleRef(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name="gone"),

@@ -1,4 +1,4 @@
-"""The cluster's own authority: what it signs, that it keeps its files to itself, and when it signs anew."""
+"""The cluster's certificate authority: issued certificates, file modes, and renewal."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def names(path: Path) -> set[str]:
     return {str(each.value) for each in found}
 
 
-def test_files_are_for_their_owner_alone(pki: Pki) -> None:
+def test_files_are_readable_by_their_owner_alone(pki: Pki) -> None:
     pki.admin()
     pki.service_account_key()
     assert {oct(path.stat().st_mode & 0o777) for path in pki.folder.iterdir()} == {"0o600"}
     assert oct(pki.folder.stat().st_mode & 0o777) == "0o700"
 
 
-def test_who_a_certificate_says_one_is(pki: Pki) -> None:
+def test_certificate_of_a_node_names_user_and_group(pki: Pki) -> None:
     subject = certificate(pki.node("node-1").certificate).subject
     assert [each.value for each in subject.get_attributes_for_oid(NameOID.COMMON_NAME)] == [
         "system:node:node-1"
@@ -52,7 +52,7 @@ def test_who_a_certificate_says_one_is(pki: Pki) -> None:
     ]
 
 
-def test_what_the_server_is_called(pki: Pki) -> None:
+def test_serving_certificate_has_every_name_and_address(pki: Pki) -> None:
     pair = pki.server("apiserver", ["127.0.0.1", "10.96.0.1", "host.example"])
     assert {"localhost", "kubernetes.default.svc", "127.0.0.1", "10.96.0.1", "host.example"} <= names(
         pair.certificate
@@ -61,7 +61,7 @@ def test_what_the_server_is_called(pki: Pki) -> None:
     context.load_cert_chain(pair.certificate, pair.key)
 
 
-def test_everything_is_used_again(pki: Pki) -> None:
+def test_valid_certificates_are_used_again(pki: Pki) -> None:
     first = [pki.admin().certificate.read_bytes(), pki.ca_pem, pki.service_account_key()]
     again = Pki(pki.folder)
     assert [again.admin().certificate.read_bytes(), again.ca_pem, again.service_account_key()] == first
@@ -101,13 +101,13 @@ def test_a_certificate_of_another_authority_is_replaced(pki: Pki, tmp_path: Path
     assert pki.admin().certificate.read_bytes() != foreign.certificate.read_bytes()
 
 
-async def test_the_server_knows_the_user_again(pki: Pki, cluster: ControlPlane) -> None:
+async def test_client_certificate_authenticates_its_user(pki: Pki, cluster: ControlPlane) -> None:
     der = ssl.PEM_cert_to_DER_cert(pki.admin().certificate.read_text())
     user = Authenticator(cluster.server.tokens).user_of(der, "")
     assert (user.name, user.groups) == ("kubernetes-admin", ("system:masters", "system:authenticated"))
 
 
-def test_a_kubeconfig_holds_everything(pki: Pki, tmp_path: Path) -> None:
+def test_kubeconfig_contains_certificates_and_address(pki: Pki, tmp_path: Path) -> None:
     path = tmp_path / "deep" / "admin.conf"
     content = kubeconfig("https://127.0.0.1:6443", pki.ca_pem, pki.admin(), user="me", name="podling")
     write_kubeconfig(path, content)

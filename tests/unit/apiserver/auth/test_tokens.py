@@ -1,4 +1,4 @@
-"""Service account tokens: made for somebody, bound to something, good until any of that is gone."""
+"""Service account tokens: requested for an account, bound to an object, valid until either is gone."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_a_token_names_its_account(cluster: ControlPlane) -> None:
     )
 
 
-async def test_it_lasts_as_long_as_was_asked(cluster: ControlPlane) -> None:
+async def test_token_expires_after_the_requested_time(cluster: ControlPlane) -> None:
     token = await token_for(cluster, expiration_seconds=600)
     await cluster.advance(minutes=9)
     assert cluster.server.tokens.user_of(token)
@@ -69,7 +69,7 @@ async def test_it_lasts_as_long_as_was_asked(cluster: ControlPlane) -> None:
     assert cluster.server.tokens.user_of(token) is None
 
 
-async def test_it_is_for_its_audience(cluster: ControlPlane) -> None:
+async def test_token_is_valid_for_its_audience_only(cluster: ControlPlane) -> None:
     token = await token_for(cluster, audiences=("vault",))
     assert cluster.server.tokens.user_of(token) is None
     assert cluster.server.tokens.user_of(token, ("vault",))
@@ -81,7 +81,7 @@ async def create_pod(cluster: ControlPlane, account: str = "default", node: str 
     await cluster.client.create(Pod(metadata=ObjectMeta(name="p", namespace="default"), spec=spec))
 
 
-async def test_it_goes_with_the_pod_it_is_bound_to(cluster: ControlPlane) -> None:
+async def test_token_ends_with_the_pod_it_is_bound_to(cluster: ControlPlane) -> None:
     await create_pod(cluster)
     token = await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p"))
     user = cluster.server.tokens.user_of(token)
@@ -96,7 +96,7 @@ def claims(token: str) -> dict[str, Any]:
     return found
 
 
-async def test_a_pods_own_token_holds_for_longer_than_it_says(cluster: ControlPlane) -> None:
+async def test_token_of_a_pod_is_valid_for_a_year(cluster: ControlPlane) -> None:
     await create_pod(cluster)
     pod = BoundObjectReference(kind="Pod", name="p")
     found = claims(await token_for(cluster, bound_object_ref=pod, expiration_seconds=3607))
@@ -110,7 +110,7 @@ async def test_a_pods_own_token_holds_for_longer_than_it_says(cluster: ControlPl
         )
 
 
-async def test_it_names_a_pods_node_even_if_there_is_none(cluster: ControlPlane) -> None:
+async def test_token_names_the_node_of_its_pod_without_a_node_object(cluster: ControlPlane) -> None:
     await create_pod(cluster, node="n1")
     token = await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p"))
     assert claims(token)["kubernetes.io"]["node"] == {"name": "n1"}
@@ -120,7 +120,7 @@ async def test_it_names_a_pods_node_even_if_there_is_none(cluster: ControlPlane)
     assert "authentication.kubernetes.io/node-uid" not in user.extra
 
 
-async def test_it_does_not_outlive_what_should_be_gone(cluster: ControlPlane) -> None:
+async def test_token_ends_a_minute_after_the_grace_period_of_its_pod(cluster: ControlPlane) -> None:
     await create_pod(cluster, node="n1")
     token = await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p"))
     await cluster.client.delete(Pod, "p", "default")
@@ -130,14 +130,14 @@ async def test_it_does_not_outlive_what_should_be_gone(cluster: ControlPlane) ->
     assert cluster.server.tokens.user_of(token) is None
 
 
-async def test_it_goes_with_its_account(cluster: ControlPlane) -> None:
+async def test_token_ends_with_its_account(cluster: ControlPlane) -> None:
     token = await token_for(cluster)
     await cluster.client.delete(ServiceAccount, "default", "default")
     await cluster.client.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace="default")))
     assert cluster.server.tokens.user_of(token) is None
 
 
-async def test_what_cannot_be_asked_for(cluster: ControlPlane) -> None:
+async def test_invalid_token_requests_are_refused(cluster: ControlPlane) -> None:
     with pytest.raises(ApiError) as caught:
         await token_for(cluster, expiration_seconds=10)
     assert str(caught.value) == (
@@ -159,7 +159,7 @@ async def test_what_cannot_be_asked_for(cluster: ControlPlane) -> None:
     )
 
 
-async def test_it_is_for_the_very_object(cluster: ControlPlane) -> None:
+async def test_token_request_with_another_uid_is_refused(cluster: ControlPlane) -> None:
     await create_pod(cluster)
     with pytest.raises(ApiError) as caught:
         await token_for(cluster, bound_object_ref=BoundObjectReference(kind="Pod", name="p", uid="other"))
@@ -170,7 +170,7 @@ async def test_it_is_for_the_very_object(cluster: ControlPlane) -> None:
     )
 
 
-async def test_a_request_may_not_name_somebody_else(cluster: ControlPlane) -> None:
+async def test_token_request_may_not_name_another_account(cluster: ControlPlane) -> None:
     request = TokenRequest(metadata=ObjectMeta(name="other"))
     with pytest.raises(ApiError) as caught:
         await cluster.client.create_subresource(ServiceAccount, "default", "token", request, "default")
@@ -194,7 +194,7 @@ async def test_a_token_is_reviewed(cluster: ControlPlane) -> None:
     assert (await cluster.client.create(TokenReview(spec=own))).status.audiences == (ISSUER,)
 
 
-async def test_who_am_i_and_may_i(cluster: ControlPlane) -> None:
+async def test_self_reviews_answer_for_the_requesting_user(cluster: ControlPlane) -> None:
     bob = cluster.client_for(User("bob", ("system:authenticated",), uid="7"))
     answer = (await bob.create(SelfSubjectReview())).status.user_info
     assert (answer.username, answer.uid, answer.groups) == ("bob", "7", ("system:authenticated",))
@@ -224,14 +224,16 @@ class TestAuthenticator:
         assert authenticator.user_of(None, "").name == "system:anonymous"
 
     @pytest.mark.parametrize("header", ["Bearer wrong", "Bearer", "Basic c2VjcmV0", "secret"])
-    async def test_what_is_no_good_is_refused(self, cluster: ControlPlane, header: str) -> None:
+    async def test_malformed_or_unknown_credentials_are_refused(
+        self, cluster: ControlPlane, header: str
+    ) -> None:
         authenticator = Authenticator(cluster.server.tokens, {"secret": User("admin")})
         with pytest.raises(ApiError) as error:
             authenticator.user_of(None, header)
         assert (error.value.code, error.value.reason) == (401, "Unauthorized")
 
 
-async def test_time_of_expiry_is_told(cluster: ControlPlane) -> None:
+async def test_answer_has_the_time_of_expiry(cluster: ControlPlane) -> None:
     request = TokenRequest(spec=TokenRequestSpec(expiration_seconds=700))
     answer = await cluster.client.create_subresource(ServiceAccount, "default", "token", request, "default")
     assert isinstance(answer, TokenRequest)

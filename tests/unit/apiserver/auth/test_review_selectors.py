@@ -1,4 +1,4 @@
-"""What questions about access say with selectors, and what of them cannot be read."""
+"""Selectors in access reviews, and those that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ ONE, OTHER = Field(key="a", operator="In", values=("b",)), Field(key="c", operat
         ),
     ],
 )
-def test_fields(selector: FieldSelectorAttributes | None, found: dict[str, str], told: str) -> None:
+def test_field_selector_becomes_requirements_or_an_error(
+    selector: FieldSelectorAttributes | None, found: dict[str, str], told: str
+) -> None:
     assert wanted_fields(selector) == (found, told and told % "fieldSelector")
 
 
@@ -58,11 +60,11 @@ def test_fields(selector: FieldSelectorAttributes | None, found: dict[str, str],
         ),
     ],
 )
-def test_labels(selector: LabelSelectorAttributes | None, told: str) -> None:
+def test_unreadable_label_selector_is_reported(selector: LabelSelectorAttributes | None, told: str) -> None:
     assert unread_labels(selector) == (told and told % "labelSelector")
 
 
-async def test_an_answer_tells_what_it_could_not_read(cluster: ControlPlane) -> None:
+async def test_access_review_reports_unreadable_selectors(cluster: ControlPlane) -> None:
     asked = ResourceAttributes(
         verb="list",
         resource="pods",
