@@ -1,4 +1,4 @@
-"""Definitions in Kubernetes' own groups need somebody's approval, told by an annotation. Pure.
+"""Approval of definitions in Kubernetes' own groups, by an annotation. Pure.
 
 Upstream: ``apiextensions-apiserver/pkg/apihelpers`` and ``pkg/controller/apiapproval``.
 """
@@ -19,7 +19,7 @@ _PULL = "https://github.com/kubernetes/enhancements/pull/1111"
 
 
 class Approval(Enum):
-    """What is said of a definition's approval; the value is the condition's (status, reason)."""
+    """The states of a definition's approval; the value is the condition's (status, reason)."""
 
     NOT_NEEDED = ("", "")
     MISSING = ("False", "MissingAnnotation")

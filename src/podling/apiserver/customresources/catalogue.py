@@ -1,8 +1,8 @@
-"""What one server serves beside the built-in resources: the definitions in its store, ready for use.
+"""The custom resources that one server serves: the definitions in its store, compiled.
 
-Nothing has to be told that a definition changed: whoever asks first takes in what the store has since seen
-(as authorisation does with roles), so a resource is served with the very write that establishes it and is
-gone with its definition. A definition that is not established is known but not served.
+Changes of definitions need no notification: each use first reads the store's new events (as authorisation
+does with roles), so a resource is served with the very write that establishes it and removed with its
+definition. A definition that is not established is known but not served.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def serve(definition: CustomResourceDefinition, before: Served | None = None) ->
 
 
 class Catalogue:
-    """Every definition in ``store`` and what is served by it.
+    """Every definition in ``store``, and its resources.
 
     Args:
         built_in: the rules of everything else.
-        replaced: told of every resource that is served no more, or not as it was.
+        replaced: called with every resource that is served no more, or differently.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Catalogue:
         return self._by_path.get((group, version, plural))
 
     def parse_path(self, path: str) -> Parsed | None:
-        """What ``path`` names among the custom resources."""
+        """Return the custom resource that ``path`` names."""
         self._catch_up()
         if not self._by_path:
             return None
@@ -186,5 +186,5 @@ _BUILT_IN = {(each.group, each.version, each.plural) for each in RESOURCES}
 
 
 def _is_new(resource: Resource) -> bool:
-    """What is built in cannot be defined over."""
+    """Return whether the names belong to a built-in resource, which a definition cannot replace."""
     return (resource.group, resource.version, resource.plural) not in _BUILT_IN

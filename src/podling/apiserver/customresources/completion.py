@@ -25,9 +25,9 @@ from podling.store.base import VALUE_BYTES_MAX
 def pruned(
     value: Any, schema: Schema | None, dropped: list[str], path: str = "", *, root: bool = False
 ) -> Any:
-    """``value`` without what the schema does not have; ``dropped`` gets the paths of what went.
+    """Return ``value`` without unknown fields; ``dropped`` receives their paths.
 
-    ``root``: the value is an object of the API, whose head is kept whatever the schema says.
+    ``root``: the value is an API object, whose type and metadata are kept with any schema.
     """
     if isinstance(value, dict):
         return {

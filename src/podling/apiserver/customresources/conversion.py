@@ -1,8 +1,8 @@
-"""Custom objects from one version to another: by name alone, or by asking the definition's webhook.
+"""Conversion of custom objects between versions: by name alone, or by the definition's webhook.
 
-Requests work on objects in the version that they name; the store keeps the storage version. So what is read
-is converted once on its way out (and remembered with the stored revision), and what is written once on
-its way in. Without a webhook versions differ in name and schema alone.
+Requests work on objects in the version that they name; the store keeps the storage version. So an object is
+converted once when it is read (and cached with the stored revision), and once when it is written. Without a
+webhook versions differ in name and schema alone.
 Upstream: ``apiextensions-apiserver/pkg/apiserver/conversion``.
 """
 
@@ -76,7 +76,7 @@ class Conversion:
         return self._webhook(resource) is not None
 
     def _webhook(self, resource: Resource) -> CustomResourceConversion | None:
-        """How the versions of ``resource`` are converted, if that takes a webhook."""
+        """Return the conversion of ``resource``, if it uses a webhook."""
         if not isinstance(resource, CustomResource):
             return None
         definition = self._definition(resource)
@@ -127,12 +127,12 @@ def _lacks(memo: Stored, version: str) -> bool:
 
 
 class WrongAnswer(Exception):
-    """An answer with objects that were not asked for; the text goes on where the webhook was named."""
+    """A response with other objects than requested; the text follows the webhook's name."""
 
 
 def _accepted(review: Any, asked: dict[str, Any], number: int) -> list[dict[str, Any]]:
     """The objects in an answer. ``WebhookFailed`` for one without, ``WrongAnswer`` for a wrong number."""
-    if asked["apiVersion"] == f"{GROUP}/v1":  # of the older answers nobody ever asked for more
+    if asked["apiVersion"] == f"{GROUP}/v1":  # upstream checks no more of older responses
         got = _kind_of(review)
         wanted = _kind_of(asked)
         if got != wanted:

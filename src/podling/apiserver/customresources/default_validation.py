@@ -1,4 +1,4 @@
-"""What is wrong with the defaults of a schema: each must be what the schema asks for of that field. Pure.
+"""Validation of the defaults of a schema: each must be valid for its field. Pure.
 
 Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go``.
 """
@@ -21,7 +21,7 @@ Errors = list[FieldError]
 
 
 def default_errors(path: Path, schema: Schema, *, root: bool = True) -> Errors:
-    """What is wrong with the defaults at and below one node. Where there can be none, none are looked for."""
+    """Return the errors of the defaults at and below one node. Places that forbid defaults are skipped."""
     errors: Errors = []
     default = schema.plain.get("default")
     if default is not None:

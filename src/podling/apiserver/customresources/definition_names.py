@@ -1,6 +1,6 @@
-"""Which names a definition gets, and what its conditions say of that. Pure.
+"""The accepted names of a definition, and its conditions about them. Pure.
 
-The names of one group are given away first come, first served: plural, singular and short names share one
+The names of one group are assigned first come, first served: plural, singular and short names share one
 space, kinds and list kinds another. A definition whose names are taken keeps those that it already has.
 Upstream: ``pkg/controller/status/naming_controller.go`` and ``establish``.
 """

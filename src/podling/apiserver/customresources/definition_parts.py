@@ -1,4 +1,4 @@
-"""What is wrong with the parts of a version: its columns, subresources and selectable fields. Pure.
+"""Validation of the parts of a version: its columns, subresources and selectable fields. Pure.
 
 Upstream: ``apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go``.
 """

@@ -1,8 +1,8 @@
-"""What is wrong with a definition: its names, its versions, its conversion, and with a change of them. Pure.
+"""Validation of a definition: its names, its versions, its conversion, and changes of them. Pure.
 
-What all versions have alike (schema, subresources, columns, selectable fields) is told once, of the
-definition, and so are the parts of a conversion: this is how Kubernetes keeps them inside, and what its
-messages name.
+Errors of parts that all versions share (schema, subresources, columns, selectable fields) are reported once,
+of the definition, and so are the parts of a conversion: Kubernetes stores them so internally, and its
+messages name those places.
 
 Upstream: ``validation/validation.go`` and ``v1/conversion.go`` in
 ``apiextensions-apiserver/pkg/apis/apiextensions``.
@@ -50,7 +50,7 @@ WARNING_MAX = 256
 
 
 def validate_definition(definition: CustomResourceDefinition) -> Errors:
-    """What is wrong with a new definition."""
+    """Return the errors of a new definition."""
     return [
         *name_errors(definition),
         *_spec_errors(definition.spec),
@@ -62,7 +62,7 @@ def validate_definition(definition: CustomResourceDefinition) -> Errors:
 
 
 def validate_change(new: CustomResourceDefinition, old: CustomResourceDefinition) -> Errors:
-    """What is wrong with a changed definition, and with changing it. A schema that was accepted stays."""
+    """Return the errors of a changed definition and of the change. An accepted schema stays valid."""
     errors: Errors = []
     if new.spec != old.spec:
         errors += _spec_errors(new.spec, trusts_any_bundle=_trusts_any_bundle(old))
@@ -138,7 +138,7 @@ def _preserve_errors(definition: CustomResourceDefinition) -> Errors:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What all versions have alike."""
+    """The parts that all versions share."""
 
     schema: bool
     subresources: bool
@@ -210,7 +210,7 @@ def _group_errors(group: str) -> Errors:
 
 
 def _version_errors(path: Path, version: CustomResourceDefinitionVersion, shared: _Shared) -> Errors:
-    """What is wrong with what a version has for itself."""
+    """Return the errors of the parts of one version."""
     errors: Errors = []
     if problems := names.dns_1035_label_errors(version.name):
         errors.append(fields.invalid(path.child("name"), version.name, ",".join(problems)))
@@ -233,7 +233,7 @@ def _version_errors(path: Path, version: CustomResourceDefinitionVersion, shared
 
 
 def _shared_errors(versions: Sequence[CustomResourceDefinitionVersion], shared: _Shared) -> Errors:
-    """What is wrong with what all versions have alike."""
+    """Return the errors of the parts that all versions share."""
     errors: Errors = []
     if shared.schema:
         status = any(

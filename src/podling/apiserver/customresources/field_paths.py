@@ -1,4 +1,4 @@
-"""Where a rule says that what it finds is wrong: ``.spec.replicas``, ``['foo.bar'].x``. Pure.
+"""The ``fieldPath`` of a rule: ``.spec.replicas``, ``['foo.bar'].x``. Pure.
 
 Upstream: ``ValidFieldPath`` in ``apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go``.
 """
@@ -22,7 +22,7 @@ def resolved(text: str, schema: Schema) -> Path:
 
 
 def resolved_schema(text: str, schema: Schema, *, brackets: bool = True) -> tuple[Path, Schema]:
-    """That path, and the schema of what is there. Raises ``ValueError`` if there can be none.
+    """Return the path, and the schema at it. Raises ``ValueError`` if there can be none.
 
     ``brackets``: whether names may stand in brackets.
     """

@@ -109,7 +109,7 @@ def _subresources(asked: CustomResourceSubresources | None) -> dict[str, Any] | 
 
 def _schema(plain: Any) -> Any:
     if not isinstance(plain, dict):
-        return plain  # nonsense, which is told of elsewhere
+        return plain  # invalid, which validation reports
     return {name: _part(name, plain.get(key)) for name, key in _SCHEMA.items()}
 
 

@@ -1,12 +1,12 @@
-"""From a definition to a served resource, and away again.
+"""The life cycle of definitions: names, establishment, deletion.
 
-Flow: a new definition asks for names; those that are free become its accepted names, and with all of them
+Flow: a new definition requests names; those that are free become its accepted names, and with all of them
 it is established. A deleted definition stays, Terminating, until every object of its resource is gone; then
-its finalizer leaves and frees its names.
+its finalizer is removed and its names are free.
 
-Level-triggered: every pass looks at all definitions, in the order of their creation, so that whoever came
-first keeps a name that two ask for. Objects that somebody else's finalizers hold are looked at again after
-a while. Upstream: ``apiextensions-apiserver/pkg/controller/{status,establish,finalizer}``.
+Level-triggered: every pass looks at all definitions, in the order of their creation, so that the older one
+keeps a name that two request. Objects that finalizers of other clients hold are checked again later.
+Upstream: ``apiextensions-apiserver/pkg/controller/{status,establish,finalizer}``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from podling.machinery.encoding.custom import is_established, stored_resource
 from podling.machinery.errors import ApiError, is_conflict, is_not_found, unless_gone
 
 RECHECK_SECONDS = 5.0
-"""How long until a definition that waits for its objects is looked at again."""
+"""Seconds until a definition that waits for its objects is checked again."""
 
 IN_PROGRESS = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 COMPLETED = ("False", "InstanceDeletionCompleted", "removed all instances")
@@ -49,7 +49,7 @@ class Lifecycle:
         """A pass over all definitions, and another whenever one of them changes."""
         listing = await self._client.list(CustomResourceDefinition)
         waiting = await self.look_at(listing.items)
-        self._catalogue.definitions()  # whoever writes keeps it from falling behind
+        self._catalogue.definitions()  # each write keeps the catalogue from falling behind
         within = RECHECK_SECONDS if waiting else None
         await changed(self._client, CustomResourceDefinition, listing.resource_version, within=within)
 
@@ -98,7 +98,7 @@ class Lifecycle:
         return False
 
     async def _delete_objects(self, definition: CustomResourceDefinition) -> bool:
-        """Ask for the end of every object; whether some are still there."""
+        """Request the deletion of every object. Return whether some remain."""
         kind = stored_resource(definition).type
         for obj in (await self._client.list(kind)).items:
             if obj.metadata.deletion_timestamp is None:

@@ -1,4 +1,4 @@
-"""The formats that a definition asks for and that nobody knows: they ask for nothing. Pure.
+"""Collects unrecognised ``format`` values of a definition; they are not enforced. Pure.
 
 Upstream: ``apiextensions-apiserver/pkg/apiserver/validation/formats.go``.
 """

@@ -1,5 +1,5 @@
-"""What is wrong with a custom object beyond its schema's own words: what its lists have twice, the heads of
-the objects inside of it, and the numbers that its scale shows. Pure.
+"""Checks of a custom object beyond its schema's own keywords: duplicates in lists, metadata of embedded
+objects, and the numbers of its scale. Pure.
 
 Upstream: ``schema/listtype``, ``schema/objectmeta`` and ``registry/customresource/validator.go`` of
 ``apiextensions-apiserver``.
@@ -31,7 +31,7 @@ BLOCKING = {
     fields.ErrorType.TOO_MANY,
     fields.ErrorType.TYPE_INVALID,
 }
-"""With any of these, rules would ask about values that are none."""
+"""With any of these errors, rules would read invalid values."""
 NOT_CHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing errors "
     "to complete validation"
@@ -39,7 +39,7 @@ NOT_CHECKED = (
 
 
 def blocked(errors: Errors) -> Errors:
-    """What is said in the place of what the rules say, when they cannot be asked."""
+    """The message in place of the rules' errors, when they cannot be evaluated."""
     if any(each.type in BLOCKING for each in errors):
         return [fields.invalid(Path(), None, NOT_CHECKED)]
     return []
@@ -78,13 +78,13 @@ def _repeated(value: list[Any], schema: Mapping[str, Any], path: Path) -> Errors
     for index, item in enumerate(shown):
         identity = msgspec.json.encode(item, order="sorted")
         seen[identity] = seen.get(identity, 0) + 1
-        if seen[identity] == 2:  # what comes a third time is told of no more
+        if seen[identity] == 2:  # a third occurrence is not reported
             errors.append(fields.duplicate(path.index(index), item))
     return errors
 
 
 def embedded_errors(value: Any, schema: Schema | None, path: Path) -> Errors:
-    """What is wrong with the heads of objects inside of a value."""
+    """Return the errors of type and metadata of embedded objects."""
     errors: Errors = []
     if schema is None:
         return errors
@@ -131,7 +131,7 @@ def _metadata_errors(given: Any, where: Path) -> Errors:
 
 
 def scale_errors(content: dict[str, Any], scale: CustomResourceSubresourceScale, *, spec: bool) -> Errors:
-    """What keeps an object from being shown as a scale. ``spec``: whether what is wanted may change."""
+    """Return the errors that prevent a scale of the object. ``spec``: the desired replicas may change."""
     errors = _replicas_errors(content, scale.spec_replicas_path) if spec else []
     errors += _replicas_errors(content, scale.status_replicas_path)
     selector = scale.label_selector_path
@@ -154,7 +154,7 @@ def _replicas_errors(content: dict[str, Any], path: str) -> Errors:
 
 
 def _found(content: dict[str, Any], path: str, type_: type[Any], name: str) -> tuple[str, Any]:
-    """What is at a path of names, and why it cannot be what is wanted there."""
+    """Return the value at a path of names, and the error of its type."""
     steps = path.removeprefix(".").split(".")
     value: Any = content
     for position, step in enumerate(steps):

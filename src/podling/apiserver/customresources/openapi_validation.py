@@ -1,4 +1,4 @@
-"""What is wrong with what a schema says, beside not being structural. Pure.
+"""Validation of a schema's keywords, beside those of structural schemas. Pure.
 
 Upstream: ``ValidateCustomResourceDefinitionOpenAPISchema`` in
 ``apiextensions-apiserver/pkg/apis/apiextensions/validation``.
@@ -41,13 +41,13 @@ class SchemaWalk:
         self._costs = RuleCosts()
 
     def errors(self, path: Path, plain: Plain) -> Errors:
-        """What is wrong anywhere in the schema of whole objects, and then what is with its rules."""
+        """Return the errors anywhere in the schema of whole objects, then those of its rules."""
         place = RulePlace(path, root=True)
         wrong, of_rules = self._at(place, plain, schema_of(plain) if self._rules else None)
         return wrong + of_rules
 
     def total_errors(self, path: Path) -> Errors:
-        """What is wrong with all the rules together."""
+        """Return the errors of all rules together."""
         return self._costs.errors(path)
 
     def _at(self, place: RulePlace, plain: Plain, schema: Schema | None) -> tuple[Errors, Errors]:
@@ -159,7 +159,7 @@ def _is_set(plain: Plain) -> bool:
 
 
 def _set_errors(path: Path, items: Plain) -> Errors:
-    """The items of a set are compared as a whole, so they have no parts that somebody could own."""
+    """The items of a set are compared as a whole, so their parts have no owners of their own."""
     text = "must be atomic as item of a list with x-kubernetes-list-type=set"
     own = items.get(LIST_TYPE)
     if items.get("type") == "array" and own not in (None, "atomic"):
@@ -199,7 +199,7 @@ def _map_errors(path: Path, plain: Plain) -> Errors:
 
 
 def _item_errors(path: Path, plain: Plain) -> Errors:
-    """What is needed to tell the items of a set or a map apart."""
+    """Return the errors of keywords that identify the items of a set or a map."""
     errors: Errors = []
     items, list_type = plain.get("items"), plain[LIST_TYPE]
     if not isinstance(items, dict):

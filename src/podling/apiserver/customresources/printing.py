@@ -1,4 +1,4 @@
-"""Tables of custom objects: the name, then the columns that the definition asks for. Pure.
+"""Tables of custom objects: the name, then the columns of the definition. Pure.
 
 Upstream: ``pkg/registry/customresource/tableconvertor``.
 """
@@ -25,7 +25,7 @@ _AGE_COLUMN = CustomResourceColumnDefinition(
 
 
 def _asked(version: CustomResourceDefinitionVersion) -> Sequence[CustomResourceColumnDefinition]:
-    """The columns that a version asks for, if all of them can be filled."""
+    """Return the columns of a version, if all of them are valid."""
     columns = version.additional_printer_columns or (_AGE_COLUMN,)
     try:
         for each in columns:
@@ -36,7 +36,7 @@ def _asked(version: CustomResourceDefinitionVersion) -> Sequence[CustomResourceC
 
 
 def columns_of(version: CustomResourceDefinitionVersion) -> tuple[Column, ...]:
-    """The columns of a version; just name and age when it asks for none."""
+    """Return the columns of a version; name and age when it has none."""
     asked = (
         Column(
             each.name,
@@ -52,7 +52,7 @@ def columns_of(version: CustomResourceDefinitionVersion) -> tuple[Column, ...]:
 
 
 def cells_of(version: CustomResourceDefinitionVersion) -> list[Cell]:
-    """How each column but the name is filled."""
+    """Return the function of each column's cells, but the name's."""
     return [_cell(JsonPath(each.json_path), each.type) for each in _asked(version)]
 
 

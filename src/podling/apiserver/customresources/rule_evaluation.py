@@ -1,11 +1,11 @@
-"""CEL rules of schemas (``x-kubernetes-validations``): compiled once, asked with every write.
+"""CEL rules of schemas (``x-kubernetes-validations``): compiled once, evaluated with every write.
 
-A rule sees the value that it stands on as ``self`` and, in a change, the value before as ``oldSelf``: then
-only where there is one that it can be compared with, unless it asks for an optional. Objects show the
-fields of their schema alone, the root of an object shows its metadata's name beside.
+A rule reads its value as ``self`` and, in an update, the value before as ``oldSelf``: then only where a
+correlated one exists, unless the rule has ``optionalOldSelf``. Objects have the fields of their schema
+alone, the root also its metadata's name.
 
-What does not change may stay as wrong as it is (rules about ``oldSelf`` excepted): then it is a warning. What
-may be spent on all rules of one object is bounded.
+Unchanged values may stay invalid (rules about ``oldSelf`` excepted): then the error becomes a warning. The
+cost of all rules of one object is bounded.
 Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/cel``.
 """
 
@@ -49,7 +49,7 @@ _REASONS = {
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One rule about values of one schema, compiled when it is first asked.
+    """One rule about values of one schema, compiled at its first use.
 
     ``root``: the schema is that of whole objects.
     """
@@ -65,7 +65,7 @@ class Rule:
 
     @property
     def shown(self) -> str:
-        """What messages call the rule."""
+        """The name of the rule in messages."""
         found: str = self.plain.get("message") or self.text
         return found.strip()
 
@@ -81,7 +81,7 @@ class Rule:
 
     @cached_property
     def field_path(self) -> str:
-        """Where what it finds is wrong, below the value that it is about."""
+        """The path of its errors, below the value of the rule."""
         try:
             return resolved(self.plain.get("fieldPath") or "", self.schema).text
         except ValueError:
@@ -143,7 +143,7 @@ def _node(schema: Schema, *, root: bool = False) -> _Node | None:
 
 
 class Found(Struct, frozen=True):
-    """What rules find wrong: ``errors``, and what is put up with because it was as wrong before."""
+    """The results of rules: ``errors``, and those tolerated because the value did not change."""
 
     errors: list[FieldError] = msgspec.field(default_factory=list)
     kept: list[FieldError] = msgspec.field(default_factory=list)
@@ -160,7 +160,7 @@ class SchemaRules:
         return self._root is not None
 
     def validate(self, plain: dict[str, Any], old: dict[str, Any] | None) -> Found:
-        """What the rules find wrong with a whole object, and with its change from ``old``."""
+        """Return the errors of a whole object, and of its change from ``old``."""
         if self._root is None:
             return Found()
         asking = _Asking()
@@ -170,7 +170,7 @@ class SchemaRules:
 
 
 def default_rule_errors(where: Path, default: Any, schema: Schema) -> list[FieldError]:
-    """What the rules of a schema find wrong with a default: as a value that stays, and as one that is new."""
+    """Return the errors of a default by the rules: as an unchanged value, and as a new one."""
     node = _node(schema)
     if node is None:
         return []
@@ -183,13 +183,12 @@ def default_rule_errors(where: Path, default: Any, schema: Schema) -> list[Field
 
 
 class _Place(Struct, frozen=True):
-    """A value with what it was before, and what tells whether it changed: the nearest value around it, or it
-    itself, that can be compared with what it was."""
+    """A value, its former value, and the nearest correlated value that shows whether it changed."""
 
     path: Path
     value: Any
     before: Any
-    """``_MISSING`` where there was none, or none that this one can be told to be."""
+    """``_MISSING`` without a former value, or without a correlated one."""
     around: tuple[Any, Any] | None = None
 
     @property
@@ -204,7 +203,7 @@ class _Place(Struct, frozen=True):
 
 
 class _Asking:
-    """One object being asked about: what was found, and what may still be spent on finding more."""
+    """One evaluation of an object: the results so far, and the remaining budget."""
 
     def __init__(self) -> None:
         from podling.apiserver.cel.programs import PER_OBJECT
@@ -241,7 +240,7 @@ class _Asking:
                 self.walk(node.items, place.below(at, item, before, comparable=keyed))
 
     def _ask(self, rule: Rule, place: _Place) -> None:
-        """Ask one rule about one value; it may not apply."""
+        """Evaluate one rule on one value; it may not apply."""
         before = None if place.before is _MISSING else place.before
         if rule.uses_old and before is None and not rule.optional_old:
             return
@@ -252,7 +251,7 @@ class _Asking:
         (self.found.kept if kept else self.found.errors).append(self._refusal(rule, place, names))
 
     def _evaluated(self, rule: Rule, value: Any, before: Any, path: Path) -> tuple[Any, dict[str, Any]]:
-        """What a rule says, and the names that it saw; None when it could not be asked, which is an error."""
+        """Return the result of a rule, and its variables; None after a failure, which is an error."""
         from podling.apiserver.cel import programs
 
         paid = min(programs.PER_CALL, self._left)
@@ -288,7 +287,7 @@ class _Asking:
         return FieldError(reason, str(at), "", text)
 
     def _message(self, rule: Rule, names: dict[str, Any]) -> str:
-        """What the rule's own expression says of a value; empty if it says nothing that can be used."""
+        """Return the message of the rule's ``messageExpression``; empty if it is unusable."""
         from podling.apiserver.cel import programs
 
         paid = min(programs.PER_CALL, max(self._left, 0))

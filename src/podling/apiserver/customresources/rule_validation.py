@@ -1,4 +1,4 @@
-"""What is wrong with the CEL rules of a schema when it is defined: they do not fit it, or may cost too much.
+"""Validation of the CEL rules of a schema: their types, and their maximum cost.
 
 Pure. Upstream: ``ValidateCustomResourceDefinitionOpenAPISchema`` in
 ``apiextensions-apiserver/pkg/apis/apiextensions/validation``.
@@ -27,9 +27,9 @@ Errors = list[FieldError]
 
 REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 ESTIMATED_RULE = 10_000_000
-"""What a rule may cost for the largest object that its schema allows."""
+"""The maximum cost of a rule for the largest object that its schema allows."""
 ESTIMATED_SCHEMA = 100_000_000
-"""What all rules of a schema may cost together."""
+"""The maximum cost of all rules of a schema together."""
 NOTABLE = ESTIMATED_SCHEMA // 100
 """A rule that costs less is not named among those that cost the most."""
 MOST_NAMED = 4
@@ -42,11 +42,11 @@ _ADVICE = (
 
 
 class RulePlace(Struct, frozen=True):
-    """Where in a schema a node is."""
+    """The position of a node in a schema."""
 
     path: Path
     times: int | None = 1
-    """How often it may occur in one object; None if nothing limits that."""
+    """The maximum number of occurrences in one object; None if unlimited."""
     uncorrelatable: Path | None = None
     """The list that keeps its values from being compared with what they were."""
     root: bool = False
@@ -64,7 +64,7 @@ class RulePlace(Struct, frozen=True):
         return replace(self, path=path, times=times, root=False)
 
     def total(self, cost: int, least: int) -> int:
-        """What costs so much every time costs for all values here, of which each takes some characters."""
+        """Return the total cost for all values here, each with some characters, of a cost per value."""
         from podling.apiserver.cel.costs import repeated
 
         return min(cost * (repeated(least) if self.times is None else self.times), _CEILING)
@@ -82,20 +82,20 @@ def _limit(most: Any) -> int | None:
 
 
 class RuleCosts:
-    """What the rules of a schema cost, as they are looked at."""
+    """The costs of a schema's rules, collected while they are checked."""
 
     def __init__(self) -> None:
         self._all: list[tuple[Path, int]] = []
 
     def rule_errors(self, place: RulePlace, schema: Schema) -> Errors:
-        """What is wrong with the rules of one node."""
+        """Return the errors of the rules of one node."""
         errors: Errors = []
         for at, plain in enumerate(schema.plain[RULES]):
             errors += self._errors(place.path.child(RULES).index(at), Rule(plain, schema, place.root), place)
         return errors
 
     def errors(self, path: Path) -> Errors:
-        """What is wrong with all the rules of the schema at ``path`` together."""
+        """Return the errors of all rules of the schema at ``path`` together."""
         total = sum(cost for _, cost in self._all)
         if total <= ESTIMATED_SCHEMA:
             return []
@@ -143,7 +143,7 @@ class RuleCosts:
 
 
 def plain_errors(where: Path, plain: Mapping[str, Any], schema: Mapping[str, Any]) -> Errors:
-    """What can be said of a rule without compiling it."""
+    """Return the errors of a rule that need no compilation."""
     text, message = plain.get("rule", ""), plain.get("message", "")
     at, errors = where.child("message"), list[FieldError]()
     if not text.strip():

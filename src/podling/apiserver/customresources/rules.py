@@ -1,4 +1,4 @@
-"""What a definition says about its objects, as the rules that the generic stages ask of every kind.
+"""The rules of a definition's objects, as the generic stages use them for every kind.
 
 Upstream: ``apiextensions-apiserver/pkg/registry/customresource`` (strategy, validator, table convertor).
 """
@@ -110,7 +110,7 @@ class CustomRules(KindRules[CustomObject]):
         return _with_status(new, old.content.get("status")) if self.status_subresource else new
 
     def intent(self, obj: CustomObject) -> Any:
-        """Everything that a user says: all but the head, and but the status if that has its own door."""
+        """Return the fields that users set: without type, metadata, and a status subresource."""
         if not self.status_subresource:
             return obj.content
         return {name: value for name, value in obj.content.items() if name != "status"}
@@ -122,7 +122,7 @@ class CustomRules(KindRules[CustomObject]):
         return self._errors(new, old, context)
 
     def _errors(self, obj: CustomObject, old: CustomObject | None, context: Context) -> list[FieldError]:
-        """The rules of CEL come last, and only if the schema finds what they ask about."""
+        """Validate by the schema; CEL rules come last, and only on valid values."""
         names = self.served.definition.status.accepted_names or self.served.definition.spec.names
         if obj.kind != names.kind:
             return [fields.invalid(Path("kind"), obj.kind, f"must be {names.kind}")]
@@ -146,8 +146,7 @@ class CustomRules(KindRules[CustomObject]):
         return found + asked.errors
 
     def warnings(self, obj: CustomObject, old: CustomObject | None, context: Context) -> list[str]:
-        """Of what rules found when the object was validated, and put up with because it was as wrong
-        before; and of finalizers that are new and might be somebody else's, too."""
+        """Return warnings about tolerated errors of rules, and about new unqualified finalizers."""
         validated, kept = self._kept
         known = () if old is None else old.metadata.finalizers
         return (kept if validated is obj else []) + [
@@ -164,7 +163,7 @@ class CustomRules(KindRules[CustomObject]):
 
 
 def _deprecation(served: ServedVersion) -> str:
-    """What is said of a deprecated version: its own words, or what may be used instead."""
+    """Return the warning of a deprecated version: its own text, or its replacement."""
     version, spec = served.version, served.definition.spec
     if not version.deprecated:
         return ""

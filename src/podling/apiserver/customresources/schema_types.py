@@ -1,4 +1,4 @@
-"""What rules see of the values that a schema describes: their types. Pure.
+"""The CEL types of the values that a schema describes. Pure.
 
 Upstream: ``k8s.io/apiserver/pkg/cel/common/schemas.go``.
 """
@@ -19,10 +19,10 @@ _IDENTIFIER = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$").match
 
 
 def schema_type(schema: Schema, *, label: str = "object", root: bool = False) -> Type | None:
-    """What a rule sees of the values of ``schema``; None for values that it cannot see.
+    """Return the CEL type of the values of ``schema``; None for values that rules cannot read.
 
-    ``label`` is what messages call a type of objects; those below it are called by their place.
-    ``root``: the schema is that of whole objects, which have a head.
+    ``label``: the name of a type of objects in messages; those below it are named by their path.
+    ``root``: the schema is that of whole objects, with type and metadata.
     """
     if schema.int_or_string:
         return DYN

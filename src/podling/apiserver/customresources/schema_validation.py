@@ -1,7 +1,7 @@
-"""What is wrong with the schema of a definition. Pure.
+"""Validation of the schema of a definition. Pure.
 
-First whether it is structural, then whether its defaults are valid, then all else that it says; its rules
-last, and only where there is nothing wrong with what they are about.
+First its structure, then its defaults, then its other keywords; its rules last, and only where the values
+that they read are valid.
 
 Upstream: ``validateCustomResourceDefinitionValidation`` in
 ``apiextensions-apiserver/pkg/apis/apiextensions/validation``.
@@ -26,7 +26,7 @@ BESIDE_A_STATUS = (
     "MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required",
     "Items", "Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations",
 )  # fmt: skip
-"""What the root of a schema may say when the status is written by itself: all that says nothing of it."""
+"""Keywords of a schema's root beside a status subresource: those that do not concern the status."""
 
 
 def schema_errors(path: Path, schema: JSONSchemaProps, *, status: bool = False) -> Errors:

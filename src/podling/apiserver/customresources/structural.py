@@ -45,7 +45,7 @@ class Schema:
     properties: Mapping[str, Schema] = field(default_factory=dict)
     items: Schema | None = None
     values: Schema | None = None
-    """What ``additionalProperties`` says of a map's values."""
+    """Return the schema of a map's values from ``additionalProperties``."""
     any_values: bool = False
     """``additionalProperties: true``."""
 
@@ -125,7 +125,7 @@ def _shape(schema: Schema) -> Shape:
 
 
 def _scalar_kind(schema: Schema) -> Kind:
-    """What server-side apply asks of a value: texts of a format are looked at by validation alone."""
+    """Return the kind of a value for server-side apply: only validation checks formats."""
     if schema.int_or_string:
         return Kind.ANY
     if schema.type == "string" and schema.plain.get("format", "") not in ("", "byte"):

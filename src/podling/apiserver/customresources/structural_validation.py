@@ -1,4 +1,4 @@
-"""Whether a schema is structural: says once, outside of ``allOf`` and the like, what everything is. Pure.
+"""Structural schemas: every type is stated once, outside of ``allOf`` and the like. Pure.
 
 Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/{convert,validation,complete}.go``.
 """
@@ -51,9 +51,9 @@ _FORBIDDEN_BELOW = {
     MAP_TYPE: "must be undefined to be structural",
     RULES: "must be empty to be structural",
 }
-"""What a schema under ``allOf`` and the like must not say, and the words for it."""
+"""Keywords forbidden under ``allOf`` and the like, with their messages."""
 _METADATA_SAYS = {"type", "properties", "default", "example"}
-"""What the schema of an object's own metadata may say, for it changes nothing."""
+"""Keywords allowed for an object's own metadata, as they change nothing."""
 
 
 def unsupported(plain: Plain) -> str:
@@ -74,7 +74,7 @@ def unsupported(plain: Plain) -> str:
 
 
 def structural_errors(path: Path, plain: Plain) -> Errors:
-    """What keeps a schema from being structural, in the order of the texts."""
+    """Return the errors that prevent a structural schema, in the order of messages."""
     errors = _invariants(path, plain, ROOT) + _incomplete(plain, plain, path, path)
     return sorted(errors, key=str)
 
@@ -118,7 +118,7 @@ def _type_errors(path: Path, plain: Plain, level: str) -> Errors:
 
 
 def _head_errors(path: Path, plain: Plain, level: str) -> Errors:
-    """What the schema says of the fields that every object has."""
+    """Return the errors of the schema for the fields that every object has."""
     errors: Errors = []
     properties = plain.get("properties") or {}
     checked = {"kind": "string", "apiVersion": "string", "metadata": "object"}
@@ -146,8 +146,9 @@ def _head_errors(path: Path, plain: Plain, level: str) -> Errors:
 
 
 def _value_errors(path: Path, plain: Plain, *, skip_any_of: bool, outside: bool = False) -> Errors:
-    """What restricts values. The alternatives *integer* and *string* may name their types, outside or in the
-    first of ``allOf``."""
+    """Return the errors of value validations. ``int-or-string`` may name its types, outside or in the first
+    of
+    ``allOf``."""
     errors: Errors = []
     any_of, all_of = plain.get("anyOf") or [], plain.get("allOf") or []
     if not skip_any_of and not (outside and any_of == _INT_OR_STRING_PATTERN):

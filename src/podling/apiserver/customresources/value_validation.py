@@ -1,7 +1,7 @@
-"""Whether data is what its schema asks for, and what is wrong with it in Kubernetes' words. Pure.
+"""Validation of data against its schema, with Kubernetes' messages. Pure.
 
-The words are those of ``kube-openapi/pkg/validation`` as ``apiextensions-apiserver/pkg/apiserver/validation``
-turns them into field errors.
+The messages are those of ``kube-openapi/pkg/validation`` as
+``apiextensions-apiserver/pkg/apiserver/validation`` turns them into field errors.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ ABSENT: Any = object()
 
 
 def validate(value: Any, schema: Plain, path: str = "", old: Any = ABSENT) -> Errors:
-    """What is wrong with ``value``; ``path`` is where it is. The schema is plain data.
+    """Return the errors of ``value`` at ``path``. The schema is plain data.
 
-    ``old``: the value before the change. What has not changed may stay as wrong as it is.
+    ``old``: the value before the change. Unchanged values may stay invalid.
     """
     if old is not ABSENT and equal(value, old):
         return []
@@ -51,7 +51,7 @@ def validate(value: Any, schema: Plain, path: str = "", old: Any = ABSENT) -> Er
 
 
 def type_name(value: Any) -> str:
-    """What OpenAPI calls the type of a JSON value."""
+    """Return OpenAPI's name for the type of a JSON value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -154,7 +154,7 @@ def _list_errors(value: list[Any], schema: Plain, path: str, old: Any) -> Errors
 
 
 def item_key(item: Any, schema: Plain) -> Any:
-    """What makes an item of a map of items comparable with its former self."""
+    """Return the key that correlates an item of a list of type ``map`` with its former value."""
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     if not isinstance(item, dict) or not keys:
         return ABSENT
@@ -162,7 +162,7 @@ def item_key(item: Any, schema: Plain) -> Any:
 
 
 def items_by_key(old: Any, schema: Plain) -> dict[Any, Any]:
-    """The items of a list before a change; nothing for lists whose items cannot be told apart."""
+    """The items of a list before a change; nothing for lists whose items have no keys."""
     if not isinstance(old, list) or schema.get("x-kubernetes-list-type") != "map":
         return {}
     return {item_key(item, schema): item for item in old}
@@ -236,7 +236,7 @@ def _nearest(value: Any, alternatives: Sequence[Plain], tries: list[Errors]) -> 
 
 
 def _looked_at(value: Any, schema: Plain) -> int:
-    """How many values a schema looks at."""
+    """Return the number of values that a schema checks."""
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
         return 1 + sum(_looked_at(each, schema["items"]) for each in value)
     if not isinstance(value, dict):

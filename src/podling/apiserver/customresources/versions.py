@@ -1,4 +1,4 @@
-"""Which of several versions is preferred: ``v2``, ``v1``, ``v2beta1``, ``v1alpha3``, then all other names.
+"""The order of versions, preferred first: ``v2``, ``v1``, ``v2beta1``, ``v1alpha3``, then all other names.
 
 Source: apimachinery ``pkg/version/helpers.go``.
 """

@@ -1,7 +1,7 @@
-"""Watches of custom resources, which end when their definition goes or changes.
+"""Watches of custom resources, which end when their definition is deleted or changes.
 
-A watcher that was told of objects in one shape must not go on in another, and must not wait for ever for a
-resource that is served no more: it lists again, and finds out.
+A watcher that received objects in one shape must not continue in another, nor wait for ever for a resource
+that is served no more: it lists again.
 """
 
 from __future__ import annotations
