@@ -1,8 +1,8 @@
-"""The API server: every request's way from authentication to the store and back.
+"""The API server: all stages of a request, from authentication to the store and back.
 
-Here belong the stages of a request, one file each, the HTTP edge (``app.py``), discovery, watches,
-the certificates and the objects every cluster starts with. What a kind adds lives in ``kinds/``, what may
-refuse or complete a request in ``admission/``, what is served beside the built-in kinds in
-``customresources/`` and ``aggregation/``. Loops that act on objects do not belong here, but for the few that
-keep up what is served (``loops``): they are controllers, and speak to the server through the client.
+This package contains the HTTP edge (``app.py``), the wiring of a server (``server.py``) and the objects of
+a new cluster; the stages have sub-packages. Kinds live in ``kinds/``, admission plugins in ``admission/``,
+resources beside the built-in kinds in ``customresources/`` and ``aggregation/``. Loops that act on objects
+are controllers and use the server through the client. The exceptions are the few loops that maintain the
+served resources (``loops``).
 """

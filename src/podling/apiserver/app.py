@@ -1,8 +1,8 @@
-"""The HTTP edge: sockets, TLS, and who is asking. Everything else is decided further in.
+"""The HTTP edge: sockets, TLS, and authentication. All other stages are called from here.
 
-There is no table of routes: a path either names a resource (``requests.parse_path``) or is one of a few
-documents. Every error becomes a ``Status``; an error that nobody foresaw is logged with the request's
-audit ID and answered as 500.
+There is no table of routes: a path either names a resource (``resource_paths.parse_path``) or is one of a few
+documents. Every error becomes a ``Status``; an unexpected error is logged with the request's audit ID and
+answered as 500.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MAX_LINE_BYTES = 64 * 1024
 SHUTDOWN_SECONDS = 5.0
 APPLY = "application/apply-patch"
 CLIENT_GONE = 499
-"""What counts as the answer to a client that did not wait for it."""
+"""Status code in the metrics for a client that disconnected before the answer."""
 CONNECTIONS = {
     "access_log": None,
     "logger": _connection_log,
@@ -67,10 +67,10 @@ STREAMS = ("log", "exec", "attach", "portforward", "proxy")
 
 
 class Serving(Struct, frozen=True):
-    """Where and how to serve.
+    """Address and TLS settings of the server.
 
-    ``client_ca`` signs client certificates; without ``certificate`` the server speaks plain HTTP, which is
-    for sockets that nobody else can reach.
+    ``client_ca`` signs client certificates. Without ``certificate`` the server uses plain HTTP, which is only
+    for sockets that other processes cannot reach.
     """
 
     host: str = "127.0.0.1"
@@ -248,7 +248,7 @@ class HttpServer:
         return await self._objects.serve(request, parsed, verb, user)
 
     def _verb(self, request: Request, parsed: Parsed) -> str:
-        """What is asked of a resource. Raises 405, but to nobody who may not ask."""
+        """Return the verb of a resource request. Raises 405, but only after the client is authorised."""
         by_query = not parsed.target.name and "watch" in request.query_string
         watch = parsed.watch or (by_query and flag(request.query, "watch"))
         try:
@@ -258,7 +258,7 @@ class HttpServer:
             raise
 
     def _authorized(self, request: Request) -> User:
-        """Who sends a request, if its path and method alone say that they may. Raises 401 and 403."""
+        """Return the user of a request after a check of its path and method. Raises 401 and 403."""
         user = self._user(request)
         watch = "watch" in request.query_string and flag(request.query, "watch")
         asked = attributes_of(request.method, request.path, watch=watch)
@@ -270,7 +270,7 @@ class HttpServer:
         return user
 
     async def _external(self, request: Request, external: External) -> web.StreamResponse:
-        """What another server answers, to whoever may ask it."""
+        """Forward the request to an aggregated server, if the user is authorised."""
         user = self._authorized(request)
         if not external.available:
             return await reply_text(request, UNAVAILABLE, code=503)
@@ -329,7 +329,7 @@ def _certificate_of(request: Request) -> bytes | None:
 
 
 def tls_context(serving: Serving) -> ssl.SSLContext | None:
-    """TLS 1.2 and up, asking clients for a certificate without insisting on one."""
+    """Return a TLS 1.2+ context that requests a client certificate without requiring one."""
     if serving.certificate is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,9 +1,8 @@
-"""What a new cluster holds before anyone asks for anything: namespaces, roles, priority classes, and the
-Service under which pods find the server.
+"""Initial objects of a cluster: namespaces, roles, priority classes, and the server's Service.
 
-Run at every start. What is missing is created, and default roles and bindings get back what they lack;
-everything else belongs to the cluster's users from then on, but for what no cluster can be without: the
-namespaces and the Service come back when they are deleted.
+Runs at every start. Missing objects are created, and default roles and bindings get back their missing rules.
+All other content belongs to the cluster's users from then on. Only the objects that every cluster needs, the
+namespaces and the Service, are created again when they are deleted.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from podling.machinery.pods import CLUSTER_CRITICAL, NODE_CRITICAL, SYSTEM_PRIOR
 from podling.machinery.scheme import resource_of
 
 KEEP_SECONDS = 10.0
-"""How often it is looked whether they are still there (kube-apiserver's interval for its endpoints)."""
+"""Interval of the check that they still exist (kube-apiserver's interval for its endpoints)."""
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 CRITICAL = {
     CLUSTER_CRITICAL: (
@@ -56,7 +55,7 @@ CRITICAL = {
 
 
 class Endpoint(Struct, frozen=True):
-    """Where pods reach the server: the Service's cluster address, and the address and port behind it.
+    """Address of the server for pods: the Service's cluster address, and the address and port behind it.
 
     An empty ``address`` (or a loopback one, which no pod could reach) leaves the Service without endpoints.
     """

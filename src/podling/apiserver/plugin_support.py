@@ -1,4 +1,4 @@
-"""What the server offers to admission's plugins beside its objects: ``admission.base.Server``."""
+"""Services of the server for admission plugins beside its objects: ``admission.base.Server``."""
 
 from __future__ import annotations
 

@@ -58,14 +58,15 @@ log = logging.getLogger(__name__)
 
 
 class ApiServer:
-    """An API server over ``store``, which stays the caller's to close.
+    """An API server over ``store``. The caller closes the store.
 
     Args:
-        plugins: admission, in order.
-        endpoint: where pods find the server.
-        signing_key: signs service account tokens (PEM); None makes one for this process alone.
-        static_tokens: bearer tokens and whose they are.
-        front: shown to the servers behind APIServices, so that they believe who asks.
+        plugins: the admission plugins, in order.
+        endpoint: the server's address for pods.
+        signing_key: signs service account tokens (PEM); None makes a key for this process.
+        static_tokens: bearer tokens and their users.
+        front: the front-proxy certificate, presented to the servers behind APIServices, so that they trust
+            the user in the headers.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class ApiServer:
             SupervisedTasks(),
             *(each for each in plugins if isinstance(each, Collector)),
         ]
-        """Who counts, beside the edge that serves requests."""
+        """Metric collectors beside the one of the HTTP edge."""
         self.registry = Registry(
             metered, self.catalogue.rules_for, chain, self.authorizer, conversion, watches
         )
@@ -114,7 +115,7 @@ class ApiServer:
         self.components: dict[str, Check] = {
             "scheduler": _not_here, "controller-manager": _not_here, "etcd-0": lambda: store.trouble
         }  # fmt: skip
-        """What tells whether each part of the control plane is well."""
+        """Health checks for each part of the control plane."""
         statuses = partial(component_statuses, self.components)
         self.registry.reads.compute(resource_of(ComponentStatus), statuses)
         self._endpoint = endpoint or Endpoint()
@@ -154,8 +155,8 @@ class ApiServer:
         self._loops[name] = self._supervisor.keep_running(f"apiserver/{name}", work)
 
     def checks(self) -> dict[str, Check]:
-        """What tells whether a started server is well: its store, and the loops that never end, under
-        Kubernetes' names where it has one."""
+        """Return the health checks of a started server: its store and its endless loops, under Kubernetes'
+        names where it has one."""
         loops = {f"poststarthook/{name}": partial(self._trouble, name) for name in self._loops}
         return {"etcd": lambda: self.store.trouble, **loops}
 
@@ -201,11 +202,11 @@ class ApiServer:
         self.objects.close()
 
     def discovered(self) -> tuple[Resource, ...]:
-        """What is served beside the built-in resources, here or by others."""
+        """Return the resources beside the built-in ones, served here or by aggregated servers."""
         return (*self.catalogue.resources(), *self.aggregation.resources())
 
     def other_contents(self, user: User) -> OtherContents:
-        """What other servers keep, for a component in this process."""
+        """Return a reader of the objects in aggregated servers, for a component in this process."""
         return OtherContents(self.aggregation, user)
 
     def client(self, user: User = SYSTEM) -> LocalClient:

@@ -1,6 +1,6 @@
-"""What the store is asked to write and how long that takes, under the names that Kubernetes has for etcd.
+"""Metrics of writes to the store: counts and latencies, under Kubernetes' names for etcd.
 
-Reads come from memory and are not counted, as Kubernetes does not count what its watch cache answers.
+Reads come from memory and are not counted, as Kubernetes does not count reads from its watch cache.
 Source of names and labels: ``apiserver/pkg/storage/etcd3/metrics``.
 """
 
@@ -117,7 +117,7 @@ class MeteredStore:
         return found
 
     def _note_failure(self, operation: str, key: str, error: StoreError) -> None:
-        if not isinstance(error, Conflict):  # somebody else was faster: no fault of the store's
+        if not isinstance(error, Conflict):  # a concurrent write is no fault of the store
             kind = (operation, _kind(key))
             self._failed[kind] = self._failed.get(kind, 0) + 1
 

@@ -1,8 +1,8 @@
-"""Authentication: who sends a request. Client certificates, bearer tokens, or nobody in particular.
+"""Authentication of requests: client certificates, bearer tokens, or anonymous.
 
 A client certificate signed by the cluster's authority names its user (common name) and groups
-(organisations), and is known by its fingerprint. A bearer token is one of the static ones or a service
-account's. A request with a token that is not good is refused, not treated as anonymous.
+(organisations), and is identified by its fingerprint. A bearer token is a static one or a service account's.
+A request with an invalid token is refused, not treated as anonymous.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ CACHE_LIMIT = 16_384
 
 
 WRITES_BEHIND = 256
-"""After so many writes what is followed is looked at, even if nobody asks."""
+"""Number of writes after which the followed roles and references are updated, even without a request."""
 
 
 class Decision(Struct, frozen=True):
@@ -41,9 +41,9 @@ SELECTOR_MAX = 2048
 
 
 def attributes_of(verb: str, target: Target, field_selector: str = "") -> Attributes:
-    """What a request asks for. Namespaces count as being in themselves.
+    """Return the attributes of a request. A namespace counts as being in itself.
 
-    A list of what has one name is about that object: who may read only this one may list it so.
+    A list that selects one name is about that object: a user with access to only this one may list it so.
     """
     resource, name, on_node = target.resource, target.name, ""
     namespace = target.name if resource.kind == "Namespace" else target.namespace
@@ -58,7 +58,7 @@ def attributes_of(verb: str, target: Target, field_selector: str = "") -> Attrib
 
 @cached_by_text(1024)
 def _selected(field_selector: str) -> dict[str, str]:
-    """The fields that must have one value; none for a selector that cannot be read, which is told later."""
+    """Return the fields that must have one value; empty for a malformed selector, which is refused later."""
     try:
         terms = parse_field_selector(field_selector).terms
     except SelectorError:
@@ -119,7 +119,7 @@ class RbacAuthorizer:
         self._demand(user, attributes_of(verb, target, field_selector))
 
     def _keep_up(self) -> None:
-        """Writers keep what is followed from falling behind, where nobody asks about it."""
+        """Update the followed objects from the writers, so that they do not fall behind without requests."""
         self._writes += 1
         if self._writes % WRITES_BEHIND == 0:
             self.index.catch_up()
@@ -161,6 +161,6 @@ class RbacAuthorizer:
         return Decision(False, f"RBAC: {aggregate(missing)}" if missing else "")
 
     def unknown_roles(self, user: User, namespace: str) -> list[errors.ApiError]:
-        """What keeps the rights of ``user`` from being known in full: roles bound and not there."""
+        """Return the errors that make the rights of ``user`` incomplete: bound roles that do not exist."""
         found = self.index.missing_roles(user, namespace)
         return [errors.not_found(resource.singular, resource.group, name) for resource, name in found]

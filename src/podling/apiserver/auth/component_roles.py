@@ -1,4 +1,4 @@
-"""What the components of a cluster may do, and what comes with it for add-ons that many clusters have.
+"""Roles of a cluster's components, and the default roles for common add-ons.
 
 Upstream: ``plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go``, for the resources that this server
 serves.

@@ -172,7 +172,7 @@ def bootstrap_roles() -> Iterator[ClusterRole]:
     for name, rules in _AGGREGATED.items():
         label = {f"rbac.authorization.k8s.io/aggregate-to-{name}": "true"}
         yield ClusterRole(metadata=metadata(f"system:aggregate-to-{name}", label), rules=rules)
-    # What may view is part of edit, and what may edit is part of admin: through labels, as upstream.
+    # view is part of edit, and edit is part of admin: by labels, as upstream.
     rules = ()
     for name, above in (("view", "edit"), ("edit", "admin"), ("admin", "")):
         rules = (*_AGGREGATED[name], *rules)

@@ -1,10 +1,10 @@
-"""Nobody gives away rights they do not have: writing roles and bindings is held to the writer's own rights.
+"""Prevention of privilege escalation: writing roles and bindings is limited to the writer's own rights.
 
-A role may contain only what its writer may do already, unless the writer may ``escalate`` roles; a binding
-may name only such a role, unless the writer may ``bind`` it. A role made of others can come to allow
-anything, so its writer must be allowed everything. Members of ``system:masters`` may do everything, and so
-may grant everything. Whoever changes a role or a binding in any way answers for all of it, except that
-finalizers and owners may always change: the garbage collector has to.
+A role may contain only rights that its writer already has, unless the writer may ``escalate`` roles. A
+binding may name only such a role, unless the writer may ``bind`` it. An aggregated role can come to allow
+anything, so its writer needs every right. Members of ``system:masters`` have every right, and so may grant
+every right. Any change of a role or a binding is checked for all of its content. Only finalizers and owners
+may always change: the garbage collector has to.
 
 Upstream counterpart: ``pkg/registry/rbac/*/policybased`` and ``pkg/registry/rbac/validation``.
 """
@@ -50,7 +50,7 @@ def single_rules(rule: PolicyRule) -> Iterator[PolicyRule]:
 
 
 def covers(owner: PolicyRule, wanted: PolicyRule) -> bool:
-    """Return whether whoever has ``owner`` has all that the single rule ``wanted`` allows."""
+    """Return whether ``owner`` allows everything that the single rule ``wanted`` allows."""
     if not _has(owner.verbs, wanted.verbs[0]):
         return False
     if wanted.non_resource_urls:
@@ -75,7 +75,7 @@ def _covers_url(owned: str, wanted: str) -> bool:
 
 
 def missing(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """What ``wanted`` allows and ``owned`` does not, rule by single rule."""
+    """Return the single rules that ``wanted`` allows and ``owned`` does not."""
     return [
         single
         for rule in wanted
@@ -85,8 +85,8 @@ def missing(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[P
 
 
 class PrivilegeEscalation(Plugin):
-    """Refuses roles and bindings that would give more than their writer has: after whatever else admission
-    changes, and before the object is looked at for being valid."""
+    """Refuses roles and bindings with more rights than their writer has. Runs after the other admission
+    plugins and before validation."""
 
     name = "PrivilegeEscalation"
 

@@ -1,4 +1,4 @@
-"""Acting as somebody else: ``kubectl --as``. Allowed to whoever may ``impersonate`` each part asked for.
+"""Impersonation of users: ``kubectl --as``. It needs the verb ``impersonate`` on each requested part.
 
 Upstream counterpart: ``staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation``.
 """
@@ -33,7 +33,7 @@ class Headers(Protocol):
 
 
 def impersonated(user: User, headers: Headers, authorizer: RbacAuthorizer) -> User:
-    """The user that ``user`` asks to be, or ``user``. Raises 400, or 403 if that is not allowed."""
+    """Return the impersonated user, or ``user``. Raises 400, or 403 if it is not allowed."""
     name = _text(headers.get(USER, ""))
     groups = tuple(map(_text, headers.getall(GROUP, [])))
     uid = _text(headers.get(UID, ""))

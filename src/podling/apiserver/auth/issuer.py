@@ -1,4 +1,4 @@
-"""Who issues service account tokens, for those who check tokens themselves: OpenID Connect discovery.
+"""OpenID Connect discovery of the issuer of service account tokens, for clients that verify tokens.
 
 Upstream: ``pkg/serviceaccount/openidmetadata.go``, ``pkg/routes/openidmetadata.go``.
 """

@@ -1,7 +1,7 @@
-"""What a kubelet may do: what every node may, but of objects that belong to pods only those of its own pods.
+"""Authorisation of kubelets. Of objects that belong to pods, a node may read only those of its own pods.
 
-Names, order and texts are those of ``plugin/pkg/auth/authorizer/node``. What a node may write of its own is
-narrowed further by the admission plugin ``NodeRestriction``.
+Names, order and texts are those of ``plugin/pkg/auth/authorizer/node``. The admission plugin
+``NodeRestriction`` limits a node's writes further.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ OWN_VERBS = ("get", "create", "update", "patch", "delete")
 
 
 class References(Protocol):
-    """What the pods of nodes refer to."""
+    """Index of the objects that the pods of each node refer to."""
 
     def has(self, node: str, resource: str, namespace: str, name: str) -> bool: ...
 
 
 def node_of(user: User) -> str:
-    """The node whose kubelet ``user`` is; empty for everybody else."""
+    """Return the name of the node whose kubelet ``user`` is; empty for all other users."""
     return user.name.removeprefix(PREFIX) if GROUP in user.groups and user.name.startswith(PREFIX) else ""
 
 
 class NodeAuthorizer:
-    """Decides for kubelets.
+    """Authorises the requests of kubelets.
 
     Args:
-        rules: what every node may do, for resources that are not told apart by node.
+        rules: the rights of every node, for resources that do not depend on the node.
     """
 
     def __init__(self, references: References, rules: tuple[PolicyRule, ...]) -> None:
@@ -56,7 +56,7 @@ class NodeAuthorizer:
         }
 
     def refused(self, node: str, asked: Attributes) -> Refusal:
-        """Whether, and why, the node may not do what is asked."""
+        """Return the reason for a refusal, which may be empty; None if the request is allowed."""
         special = self._special.get((asked.group, asked.resource))
         if special is not None and not asked.path:
             return special(node, asked)

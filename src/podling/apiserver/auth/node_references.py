@@ -1,7 +1,7 @@
-"""What the pods of each node refer to: the only Secrets, ConfigMaps and claims that the node may read.
+"""Index of the objects that each node's pods refer to: the only Secrets, ConfigMaps and claims it may read.
 
-Pods are followed as roles are (``rbac``): whoever asks first takes in what the store has since seen. Kept are
-numbers of references, so that a question is one look-up however many pods a node has.
+Pods are followed as roles are (``rbac``): each look-up first takes in the store's changes. The index holds
+counts of references, so an authorisation is one look-up for any number of pods on a node.
 Upstream: ``plugin/pkg/auth/authorizer/node/graph_populator.go``.
 """
 

@@ -45,7 +45,7 @@ SERVER_NAMES = (
 
 
 class KeyPair(Struct, frozen=True):
-    """Where a certificate and its private key are (PEM)."""
+    """Paths of a certificate and its private key (PEM)."""
 
     certificate: Path
     key: Path
@@ -92,7 +92,7 @@ class Pki:
         return self.client(f"node-{node}", f"system:node:{node}", ("system:nodes",))
 
     def kubelet_client(self) -> KeyPair:
-        """What the API server shows to kubelets."""
+        """Return the certificate that the API server presents to kubelets."""
         return self.client("apiserver-kubelet-client", "kube-apiserver-kubelet-client", ("system:masters",))
 
     def service_account_key(self) -> bytes:

@@ -30,7 +30,7 @@ Binding = ClusterRoleBinding | RoleBinding
 
 
 class Attributes(Struct, frozen=True):
-    """What is asked for: a verb on a resource, or on a path when ``path`` is set."""
+    """Attributes of a request: a verb on a resource, or on a path when ``path`` is set."""
 
     verb: str
     group: str = ""
@@ -40,7 +40,7 @@ class Attributes(Struct, frozen=True):
     name: str = ""
     path: str = ""
     on_node: str = ""
-    """The node whose pods alone are asked for."""
+    """The node to which a request for pods is limited."""
 
     def can_be_kept(self, user: User) -> bool:
         """Return whether the decision for ``user`` may be cached: names in requests may be very long."""
@@ -132,7 +132,7 @@ class RbacIndex:
                 yield rule, why
 
     def missing_roles(self, user: User, namespace: str) -> list[tuple[Resource, str]]:
-        """What bindings of ``user`` name and nobody has: said in refusals, where people look for it."""
+        """Return the roles that bindings of ``user`` name but that do not exist. Refusals list them."""
         found: dict[tuple[Resource, str], None] = {}
         for binding, _ in self._bindings_of(user, namespace):
             ref, where = binding.role_ref, binding.metadata.namespace or ""

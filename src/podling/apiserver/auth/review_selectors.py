@@ -1,7 +1,7 @@
-"""Selectors in questions about access: what they say, and what of them cannot be read.
+"""Selectors in access reviews: their requirements, and the errors of malformed ones.
 
-What cannot be read narrows nothing, and the answer tells so: a question about less is answered like one about
-all. Pure.
+A malformed selector narrows nothing and is reported in the answer: the review is then decided like one
+without a selector. Pure.
 
 Upstream: ``pkg/registry/authorization/util/helpers.go``.
 """
@@ -27,7 +27,7 @@ _PATH = "spec.resourceAttributes"
 
 
 def wanted_fields(selector: FieldSelectorAttributes | None) -> tuple[Mapping[str, str], str]:
-    """The fields that must have one value, and what is to be told of terms that cannot be read."""
+    """Return the fields that must have one value, and the message about malformed requirements."""
     if selector is None:
         return {}, ""
     if selector.raw_selector:
@@ -46,7 +46,7 @@ def wanted_fields(selector: FieldSelectorAttributes | None) -> tuple[Mapping[str
 
 
 def unread_labels(selector: LabelSelectorAttributes | None) -> str:
-    """What is to be told of terms of a label selector that cannot be read; nobody decides by the others."""
+    """Return the message about malformed label requirements; no authoriser decides by the others."""
     if selector is None:
         return ""
     if selector.raw_selector:
@@ -66,7 +66,7 @@ def unread_labels(selector: LabelSelectorAttributes | None) -> str:
 
 
 def on_node(resource: ResourceAttributes, fields: Mapping[str, str]) -> str:
-    """The node whose pods alone are asked about."""
+    """Return the node to which the review of pods is limited."""
     pods = (resource.group or "", resource.resource) == ("", "pods")
     return fields.get("spec.nodeName", "") if pods else ""
 

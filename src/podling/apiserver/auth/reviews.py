@@ -1,6 +1,6 @@
-"""Questions about access that are asked like creating an object and answered in its status.
+"""Access reviews, which are created like an object and answered in its status.
 
-``kubectl auth can-i`` and ``whoami`` ask these; so does every component that delegates its own
+``kubectl auth can-i`` and ``whoami`` create them, and so does every component that delegates its own
 authentication and authorisation to the cluster. Nothing is stored.
 """
 
@@ -78,7 +78,7 @@ class Reviews:
     async def self_subject(
         self, target: Target, user: User, body: SelfSubjectReview, options: WriteOptions
     ) -> SelfSubjectReview:
-        """Who am I?"""
+        """Answer with the attributes of the requesting user."""
         metadata = ObjectMeta(creation_timestamp=clock.seconds_precision(clock.now()))
         return structs.replace(
             body, metadata=metadata, status=SelfSubjectReviewStatus(user_info=_user_info(user))
@@ -87,7 +87,7 @@ class Reviews:
     async def token(
         self, target: Target, user: User, body: TokenReview, options: WriteOptions
     ) -> TokenReview:
-        """Whose token is this?"""
+        """Answer with the user of a token."""
         if not body.spec.token:
             raise errors.bad_request("token is required for TokenReview in authentication")
         wanted = body.spec.audiences or (ISSUER,)
@@ -113,7 +113,7 @@ class Reviews:
     async def access(
         self, target: Target, user: User, body: SubjectAccessReview, options: WriteOptions
     ) -> SubjectAccessReview:
-        """May somebody?"""
+        """Answer whether a given user is allowed a request."""
         _refuse(access_errors(body))
         spec = body.spec
         subject = User(spec.user or "", spec.groups, spec.uid or "", spec.extra)
@@ -123,7 +123,7 @@ class Reviews:
     async def local_access(
         self, target: Target, user: User, body: LocalSubjectAccessReview, options: WriteOptions
     ) -> LocalSubjectAccessReview:
-        """May somebody, in this namespace?"""
+        """Answer whether a given user is allowed a request in this namespace."""
         _refuse(local_access_errors(body, target.namespace))
         wanted = body.spec.resource_attributes
         subject = User(body.spec.user or "", body.spec.groups, body.spec.uid or "", body.spec.extra)
@@ -132,7 +132,7 @@ class Reviews:
     async def self_rules(
         self, target: Target, user: User, body: SelfSubjectRulesReview, options: WriteOptions
     ) -> SelfSubjectRulesReview:
-        """What may I do in a namespace?"""
+        """Answer with the requesting user's rights in a namespace."""
         namespace = body.spec.namespace
         if not namespace:
             raise errors.bad_request("no namespace on request")
@@ -159,7 +159,7 @@ class Reviews:
         return SelfSubjectRulesReview(status=status)
 
     def _unresolved(self, user: User, namespace: str) -> str:
-        """What keeps the list of somebody's rights from being complete."""
+        """Return the errors that make the list of a user's rights incomplete; empty if it is complete."""
         found = [_OF_NODES] if node_of(user) else []
         found += [str(each) for each in self._authorizer.unknown_roles(user, namespace)]
         return aggregate(found) if found else ""
@@ -185,7 +185,7 @@ class Reviews:
 
 
 def _about(resource: ResourceAttributes) -> tuple[Attributes, list[str]]:
-    """What a question about a resource asks, and what of it cannot be read."""
+    """Return the attributes of a resource review, and the messages about its malformed selectors."""
     fields, unread = wanted_fields(resource.field_selector)
     asked = Attributes(
         resource.verb or "",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SHORTEST = timedelta(minutes=10)
 SHORT = timedelta(hours=8)
-"""A certificate for less than this lasts as long as asked for; a longer one loses the back-dating."""
+"""Certificates for less than this last the full requested time; longer ones lose the back-dating."""
 
 _KEY_USAGES = {
     "signing": "digital_signature",
@@ -54,7 +54,7 @@ _EXTENDED_USAGES = {
 
 
 def lifetime(seconds: int | None) -> timedelta:
-    """How long a certificate is to last: as asked for, but ten minutes at least and a year at most."""
+    """Return the lifetime of a certificate: the requested one, limited to between ten minutes and a year."""
     if seconds is None:
         return CERTIFICATE_VALIDITY
     return max(SHORTEST, min(timedelta(seconds=seconds), CERTIFICATE_VALIDITY))
@@ -108,7 +108,7 @@ class RequestSigner:
 def _extensions(
     asked: x509.CertificateSigningRequest, usages: Sequence[str], authority: x509.Certificate
 ) -> list[tuple[x509.ExtensionType, bool]]:
-    """What the certificate says beside its subject, and whether a reader must understand it."""
+    """Return the extensions of the certificate, each with its critical flag."""
     from cryptography import x509
 
     unknown = [each for each in usages if each not in _KEY_USAGES and each not in _EXTENDED_USAGES]

@@ -1,4 +1,4 @@
-"""What a service account token says, and what is understood of it. Pure.
+"""Claims of service account tokens: making and parsing them. Pure.
 
 Upstream counterpart: ``pkg/serviceaccount/claims.go``.
 """
@@ -25,9 +25,9 @@ CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 PRIVATE = "kubernetes.io"
 """The claim that holds namespace, service account and bound object."""
 PODS_SECONDS = 3607
-"""What tokens in pods are asked for, unless their pods ask for something else."""
+"""Lifetime of the tokens in pods, unless a pod requests another one."""
 EXTENDED = timedelta(days=365)
-"""How long such tokens hold all the same: for programs that read theirs only once."""
+"""Actual lifetime of such tokens: for programs that read theirs only once."""
 
 
 class Verified(Struct, frozen=True):
@@ -50,7 +50,7 @@ def claims_of(
     bound: tuple[str, Any, Node | None] | None,
     identifier: str,
 ) -> dict[str, Any]:
-    """Return what a new token says; ``identifier`` tells it from all others."""
+    """Return the claims of a new token; ``identifier`` makes it unique."""
     metadata = account.metadata
     private: dict[str, Any] = {
         "namespace": metadata.namespace,

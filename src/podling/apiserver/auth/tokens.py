@@ -89,14 +89,14 @@ class Tokens:
         return TokenRequest(metadata=metadata, spec=spec, status=status)
 
     def user_of(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> User | None:
-        """Whose token it is; None for one that is not (any more) good for any of ``audiences``."""
+        """Return the token's user; None if the token is not (any more) valid for any of ``audiences``."""
         verified = self.verify(token)
         if verified is None or not set(verified.audiences) & set(audiences):
             return None
         return verified.user
 
     def verify(self, token: str) -> Verified | None:
-        """What a token says, if all of it still holds."""
+        """Return the content of a token, or None if it is no longer valid."""
         now = clock.now()
         known = self._verified.get(token)
         if known is None:
@@ -160,7 +160,7 @@ class Tokens:
         return jwt.encode(dict(claims), self._private_key(), ALGORITHM, headers={"kid": self._key_id})
 
     def public_key(self) -> EllipticCurvePublicKey:
-        """What everybody may know: with it tokens are checked."""
+        """Return the public key that verifies the tokens."""
         return self._private_key().public_key()
 
     @cached_property

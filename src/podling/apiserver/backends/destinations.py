@@ -43,7 +43,7 @@ def destination(text: str) -> Destination:
 
 
 def pod_address(pod: Pod, port: str) -> tuple[str, int]:
-    """Where a pod listens: the port given by number or name, else its first. Raises 400."""
+    """Return the address of a pod: the port given by number or name, else its first. Raises 400."""
     address = pod.status.pod_ips[0].ip if pod.status.pod_ips else pod.status.pod_ip or ""
     if not address:
         raise errors.bad_request(f"pod {pod.metadata.name} has no address")
@@ -109,7 +109,7 @@ def _no_port(kind: str, name: str | None, port: str) -> int:
 
 
 def refuse_local(address: str) -> None:
-    """The server must not be made to speak to itself. Raises 400."""
+    """Raise 400 for an address that may be this host: the server must not send requests to itself."""
     ip = ipaddress.ip_address(address)
     if ip.is_loopback or ip.is_link_local or ip.is_multicast or ip.is_unspecified:
         raise errors.bad_request("address not allowed")

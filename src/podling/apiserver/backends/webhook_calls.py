@@ -1,6 +1,6 @@
-"""Asking a webhook: where it is, and one review sent to it over HTTPS.
+"""Calls to webhooks: finding the address, and sending one review over HTTPS.
 
-Shared by everybody whose rules live in another server: conversion of custom objects, and admission.
+Shared by the conversion of custom objects and by admission.
 Upstream: ``k8s.io/apiserver/pkg/util/webhook``.
 """
 
@@ -50,7 +50,7 @@ class ServiceReference(Protocol):
 
 
 class ClientConfig(Protocol):
-    """How to reach a webhook."""
+    """Client configuration of a webhook: a URL or a service, and the CA bundle."""
 
     @property
     def url(self) -> str | None: ...
@@ -61,7 +61,7 @@ class ClientConfig(Protocol):
 
 
 class Address(Struct, frozen=True):
-    """Where a webhook is. ``shown``: what messages call it; ``host``: whom its certificate must name."""
+    """Address of a webhook. ``shown``: its name in messages; ``host``: the name in its certificate."""
 
     url: str
     shown: str
@@ -69,7 +69,7 @@ class Address(Struct, frozen=True):
 
 
 async def locate(client: ClientConfig, objects: Objects, query: str = "") -> Address:
-    """Where a webhook is: at its URL, or at one of its service's endpoints. Raises ``WebhookFailed``."""
+    """Return a webhook's address: its URL, or an endpoint of its service. Raises ``WebhookFailed``."""
     from podling.apiserver.backends.destinations import service_addresses
 
     if client.url:
@@ -124,7 +124,7 @@ async def ask(address: Address, ca_bundle: str, body: bytes, *, seconds: float) 
 
 
 def said_of(status: int, body: str) -> str:
-    """What a Go client says of an answer that is no success. Pure.
+    """Return the message of a Go client for an unsuccessful answer. Pure.
 
     Upstream: ``NewGenericServerResponse`` in ``apimachinery/pkg/api/errors``.
     """
@@ -154,7 +154,7 @@ _ANSWERS = {
     "the request",
 }
 _UNTRUSTED = (18, 19, 20, 21)
-"""OpenSSL's codes for certificates that nobody known has signed."""
+"""OpenSSL's codes for certificates that no known authority has signed."""
 
 
 def _why(error: Exception) -> str:

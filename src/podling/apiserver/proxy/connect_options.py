@@ -1,6 +1,6 @@
-"""What a request for a connection asks for, as the options object that admission sees. Pure.
+"""Options objects of connect requests, in the form that admission sees. Pure.
 
-The objects have no other use, so they are plain data; only fields that say something are there, as in Go.
+The objects have no other use, so they are plain data; empty fields are left out, as in Go.
 Upstream: ``PodExecOptions`` and its neighbours in ``k8s.io/api/core/v1``; ``getRequestOptions`` in
 ``apiserver/pkg/endpoints/handlers/rest.go``.
 """

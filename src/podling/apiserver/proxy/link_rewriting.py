@@ -31,9 +31,9 @@ class Links(Struct, frozen=True):
 
     Attributes:
         prefix: the path under which clients see the server's root, without a slash at its end.
-        source_host: the host and port at which the answer was asked for.
-        request_host: the host that the client asks.
-        scheme, host: what rewritten links begin with; both empty for links without.
+        source_host: the host and port of the server that sent the answer.
+        request_host: the host in the client's request.
+        scheme, host: the beginning of rewritten links; both empty for links without them.
     """
 
     prefix: str

@@ -21,9 +21,9 @@ from podling.apiserver.proxy.upgrade_proxy import forwarded
 from podling.machinery import errors
 
 EXPANDED_BYTES = 64 * 1024
-"""What is expanded at once of a compressed document."""
+"""Number of bytes of a compressed document that are expanded at once."""
 SLICE = 1024
-"""What is rewritten before others get a turn: it may be all links."""
+"""Number of bytes rewritten before the event loop serves other requests: they may be all links."""
 GZIP, ZLIB, RAW = 31, 15, -15
 """Window sizes of zlib that mean a format."""
 
@@ -36,7 +36,7 @@ class Coding(Protocol):
     def encode(self, data: bytes) -> bytes: ...
 
     def end(self) -> bytes:
-        """What follows the last piece."""
+        """Return the bytes that follow the last piece."""
         ...
 
 

@@ -31,7 +31,7 @@ CONNECT_SECONDS = 10.0
 
 
 def to_root(request: web.BaseRequest, tail: str) -> web.Response | None:
-    """The redirect of a client that asks for a server's root without a slash, whose links would go wrong."""
+    """Return the redirect for a request for a server's root without a slash, which would break its links."""
     if tail or request.path.endswith("/") or request.method not in ("GET", "HEAD"):
         return None
     query = request.rel_url.raw_query_string
@@ -43,7 +43,7 @@ def proxied_headers(request: web.BaseRequest, links: Links, path: str) -> CIMult
     """Return the headers of a proxied request: the client's, and ``X-Forwarded-*``.
 
     Args:
-        path: what the server is asked for, decoded.
+        path: the requested path on the server, decoded.
     """
     headers = forwarded(request.headers)
     headers.update(links.forwarded_headers(path))
@@ -131,7 +131,7 @@ class Proxy:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            # Who answers is named by the cluster, not by a certificate: Kubernetes does not verify either.
+            # The cluster names the server, not a certificate: Kubernetes does not verify it either.
             connector = aiohttp.TCPConnector(ssl=False)
             timeout = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS)
             self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False)
@@ -139,7 +139,7 @@ class Proxy:
 
 
 def unverified() -> ssl.SSLContext:
-    """TLS to whoever answers: who that is is named by the cluster, not by a certificate."""
+    """Return a TLS context without verification: the cluster names the server, not a certificate."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

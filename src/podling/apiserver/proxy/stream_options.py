@@ -1,6 +1,6 @@
-"""What may be asked of a pod's streams, checked before any node is troubled. Pure.
+"""Options of a pod's streams, validated before any request to a node. Pure.
 
-Which container is meant, whether the options make sense, and in whose words they are refused
+This includes the choice of the container and the messages of refusals
 (``pkg/registry/core/pod/strategy.go``: ``LogLocation``, ``streamLocation``; ``validation.go``:
 ``ValidatePodLogOptions``).
 """

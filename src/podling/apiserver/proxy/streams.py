@@ -55,7 +55,7 @@ class Body(Protocol):
 
 
 class NodeConnector(Protocol):
-    """How the API server reaches kubelets. Raises ``ApiError`` when it cannot."""
+    """The API server's client for kubelets. Raises ``ApiError`` when a kubelet cannot be reached."""
 
     async def request(
         self,
@@ -66,7 +66,7 @@ class NodeConnector(Protocol):
         body: bytes,
         headers: Mapping[str, str] | None = None,
     ) -> Body:
-        """Ask a kubelet something; the answer may go on for ever."""
+        """Send a request to a kubelet; the answer may be an endless stream."""
         ...
 
     async def pass_upgrade(self, node: Node, path: str, query: str, request: Request) -> web.StreamResponse:
@@ -77,7 +77,7 @@ class NodeConnector(Protocol):
 
 
 def kubelet_url(node: Node) -> str:
-    """Where a node's kubelet listens. Raises 503 when the node has not said."""
+    """Return the URL of a node's kubelet. Raises 503 when the node has not published its address."""
     port = node.status.daemon_endpoints.kubelet_endpoint.port
     order = ("InternalIP", "Hostname", "ExternalIP")
     addresses = {each.type: each.address for each in reversed(node.status.addresses)}
@@ -270,7 +270,7 @@ class StreamRequests:
             del self._open[task]
 
     async def _proxy(self, request: Request, parsed: Parsed) -> web.StreamResponse:
-        """``nodes/{name}/proxy``: whatever else a kubelet serves. Pods and services answer for themselves."""
+        """Serve ``nodes/{name}/proxy``: all other paths of a kubelet. Pods and services have their own."""
         target = parsed.target
         if target.resource.plural != "nodes":
             return await self._proxy_to.serve(request, parsed)

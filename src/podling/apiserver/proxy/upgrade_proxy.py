@@ -1,8 +1,7 @@
-"""Connections that become something else than HTTP, WebSockets and SPDY, are passed on as they are.
+"""Proxy for upgraded connections (WebSockets and SPDY), which are passed on unchanged.
 
-The API server asks the server behind it for the same upgrade that the client asked for, tells the client what
-that server answers, and from then on carries bytes. What they say is between the two of them, a refusal too:
-clients choose by it how to ask again.
+The API server requests the same upgrade from the backend as the client did, forwards the backend's answer
+to the client, and from then on copies bytes. A refusal is forwarded too: clients choose by it how to retry.
 
 Upstream: ``k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go``.
 """
@@ -41,11 +40,11 @@ HOP_BY_HOP = frozenset(
     )
 )
 LAST_WORDS_SECONDS = 1.0
-"""How long the server behind may take to read what a client sent before it left."""
+"""Time for the backend to read the bytes that a client sent before it disconnected."""
 OURS = frozenset(
     ("authorization", "content-length", "impersonate-user", "impersonate-group", "impersonate-uid")
 )
-"""Headers that are for us and not for whoever is behind us, or that are written anew."""
+"""Headers that are meant for this server only, or that are set anew."""
 
 OUR_EXTRA = "impersonate-extra-"
 
@@ -62,7 +61,7 @@ def forwarded(headers: Mapping[str, str]) -> CIMultiDict[str]:
 
 
 def wants_upgrade(request: web.BaseRequest) -> bool:
-    """Return whether the client asks to go on in another protocol."""
+    """Return whether the client requests a switch to another protocol."""
     return "upgrade" in request.headers.get("Connection", "").lower() and "Upgrade" in request.headers
 
 
@@ -77,8 +76,8 @@ async def pass_upgrade(
     """Join the client's connection to the one at ``url`` until either ends. Raises ``OSError``.
 
     Args:
-        headers: what the server behind is told, beside the upgrade.
-        server_name: whose certificate it must show, if that is not in ``url``.
+        headers: further headers for the backend.
+        server_name: the name in the backend's certificate, if it is not the host in ``url``.
     """
     protocol = request.headers["Upgrade"]
     try:
