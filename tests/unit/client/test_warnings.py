@@ -9,7 +9,7 @@ from podling.apiserver.http.negotiation import warning_headers
 from podling.client.http import HttpClient
 from podling.client.warnings import parse_warnings
 from podling.machinery.errors import ApiError
-from tests.unit.client.test_http_answers import MAP, answer, scripted
+from tests.unit.client.test_http import MAP, answer, scripted
 
 
 @pytest.mark.parametrize(
