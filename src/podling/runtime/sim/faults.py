@@ -1,6 +1,6 @@
 """Faults of a simulated runtime: chosen calls hang, fail or return wrong results.
 
-    runtime.faults.append(Fault("start_container", pod="web", hangs=True))
+    runtime.faults.append(Fault(verb="start_container", pod="web", hangs=True))
 
 The first fault in the list that fits a call decides its result; a call without a fault succeeds. Calls on
 images are named ``images.pull`` and so on.
