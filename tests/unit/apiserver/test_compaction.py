@@ -8,10 +8,16 @@ import pytest
 from msgspec import structs
 from msgspec.structs import replace
 
-from podling.api.core_v1 import ConfigMap, Container, PodSpec, PodTemplate, PodTemplateSpec
+from podling.api.core_v1 import (
+    ConfigMap,
+    Container,
+    PodSpec,
+    PodTemplate,
+    PodTemplateSpec,
+)
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.registry import plugins_without_controllers
-from podling.apiserver.compaction import KEPT_BYTES
+from podling.apiserver.compaction import KEPT_BYTES, KEPT_CHANGES, KEPT_SECONDS, History
 from podling.apiserver.server import ApiServer
 from podling.client.base import PatchType
 from podling.client.requests import SYSTEM, Patch, Target, WriteOptions
@@ -126,3 +132,11 @@ async def test_record_of_managers_goes_where_it_makes_an_object_too_large(cluste
     apply = WriteOptions(field_manager="other", apply=True, force=True)
     with pytest.raises(ApiError, match="request is too large"):
         await cluster.backend.patch(target, SYSTEM, Patch(PatchType.APPLY, body), apply)
+
+
+def test_history_is_limited_by_age_and_number() -> None:
+    history = History()
+    assert history.look(0, 10) == 0
+    assert history.look(KEPT_SECONDS - 1, 20) == 0
+    assert history.look(KEPT_SECONDS, 30) == 10
+    assert history.look(KEPT_SECONDS + 1, 30 + KEPT_CHANGES) == 30

@@ -1,4 +1,4 @@
-"""Random histories through the API: whatever is written and forgotten, readers see one gapless order.
+"""Random histories through the API: after any writes and compactions, readers see one gapless order.
 
 A plain model holds, for every revision, the labels that each object had. A watcher that comes and goes has to
 see exactly the changes that the model derives for its selector; a list in pages, taken while writes go on,
@@ -52,7 +52,7 @@ PROPERTY = settings(
 
 @dataclass(slots=True)
 class Model:
-    """``state``: whether each object is shown. ``events``: what a watcher of the shown ones is told.
+    """``state``: whether each object is shown. ``events``: those that a watcher of the shown ones receives.
 
     ``content``: of each object, the number of its last write. Of one that goes, or is shown no more, watchers
     are given the content that they saw last.
@@ -110,7 +110,7 @@ class History:
             self._model.changed(self._store.revision, name, None)
 
     async def _compact(self, _: str, everything: bool) -> None:
-        """Forget what every reader has seen; or all of it, once everybody has caught up."""
+        """Forget what every reader has seen; or all of it, once every reader has caught up."""
         if everything:
             await self._reconnect("", False)
         await self._store.compact(min(self._seen, self._store.revision))
@@ -165,7 +165,7 @@ async def live(store: Store, steps: list[Step]) -> None:
 
 @PROPERTY
 @given(steps=STEPS)
-def test_in_memory(steps: list[Step]) -> None:
+def test_history_in_memory_is_one_order(steps: list[Step]) -> None:
     async def history() -> None:
         await live(MemoryStore(), steps)
 
@@ -173,7 +173,7 @@ def test_in_memory(steps: list[Step]) -> None:
 
 
 @pytest.mark.slow
-def test_on_disk(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_history_on_disk_is_one_order(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The same on SQLite, on the real loop."""
 
     @settings(PROPERTY, max_examples=15)
@@ -185,8 +185,8 @@ def test_on_disk(tmp_path_factory: pytest.TempPathFactory) -> None:
     histories()
 
 
-async def test_a_page_that_has_to_read_on_shows_one_moment(cluster: ControlPlane) -> None:
-    """Few of many match, so the store is asked several times for one page, and writes go on in between."""
+async def test_page_of_several_reads_shows_one_revision(cluster: ControlPlane) -> None:
+    """Few of many match, so one page needs several reads of the store, and writes go on in between."""
     client, names = cluster.client, [f"{number:02}" for number in range(40)]
     shown: dict[int, set[str]] = {}
     now = set[str]()

@@ -1,4 +1,4 @@
-"""What the API server does while its storage takes no writes."""
+"""The API server while its storage accepts no writes."""
 
 from __future__ import annotations
 

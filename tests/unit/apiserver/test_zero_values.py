@@ -1,4 +1,4 @@
-"""Zero values in requests: dropped where Go's types omit them, whatever the request's form."""
+"""Zero values in requests: dropped where Go's types omit them, in every format of the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is served by definitions that a test makes."""
+"""Fixtures: a cluster with custom resource definitions that a test creates."""
 
 from __future__ import annotations
 

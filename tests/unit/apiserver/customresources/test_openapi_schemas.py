@@ -57,7 +57,7 @@ SAME: list[Schema] = [
 
 
 @pytest.mark.parametrize("schema", SAME, ids=str)
-def test_version_2_has_the_same_words(schema: Schema) -> None:
+def test_version_2_keeps_supported_keywords(schema: Schema) -> None:
     assert v2_schema(schema, METADATA) == schema
 
 
@@ -115,14 +115,14 @@ def test_version_2_has_the_same_words(schema: Schema) -> None:
         pytest.param({"type": "array", "maxItems": 3}, {"maxItems": 3}, id="list of anything"),
     ],
 )
-def test_version_2_says_less(schema: Schema, expected: Schema) -> None:
+def test_version_2_drops_unsupported_keywords(schema: Schema, expected: Schema) -> None:
     assert v2_schema(schema, METADATA) == expected
     inside = v2_schema({"type": "object", "properties": {"x": {"type": "array", "items": schema}}}, METADATA)
     assert inside["properties"]["x"]["items"] == expected
 
 
 @pytest.mark.parametrize("convert", [v2_schema, v3_schema])
-def test_embedded_objects_have_a_head(convert: Any) -> None:
+def test_embedded_objects_have_type_and_metadata(convert: Any) -> None:
     made = convert({"type": "object", "x-kubernetes-embedded-resource": True, "required": ["spec"]}, METADATA)
     assert made["required"] == ["spec", "kind", "apiVersion"]
     assert made["properties"].keys() == {"apiVersion", "kind", "metadata"}
@@ -166,7 +166,7 @@ MARK = {"x-kubernetes-group-version-kind": [{"group": "bar.k8s.io", "version": "
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_roots(version: int) -> None:
+def test_root_has_type_and_metadata(version: int) -> None:
     assert definition_of(None, version) == {"type": "object", **MARK}
     assert definition_of({}, version) == {"type": "object", **MARK}
     for schema in ({"type": "object"}, {"type": "object", "properties": {"spec": {"type": "object"}}}):
@@ -176,7 +176,7 @@ def test_roots(version: int) -> None:
         assert found["x-kubernetes-selectable-fields"] == [{"fieldPath": "spec.a"}]
 
 
-def test_open_root() -> None:
+def test_root_that_preserves_unknown_fields() -> None:
     schema = {"type": "object", **OPEN, "properties": {"spec": {"type": "object"}}}
     assert definition_of(schema, 2) == {"type": "object", **MARK}
     assert definition_of(schema, 3)["properties"].keys() == {"apiVersion", "kind", "metadata", "spec"}

@@ -1,4 +1,4 @@
-"""Lists in pieces say the same as whole lists do."""
+"""Media types of lists in chunks: chunks are equal to the whole list."""
 
 from __future__ import annotations
 

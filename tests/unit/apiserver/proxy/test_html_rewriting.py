@@ -1,4 +1,4 @@
-"""HTML in pieces: what is a tag, what is not, and what is held meanwhile."""
+"""Rewriting of HTML in chunks: tags, other text, and the part that is held back."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def rewritten(document: bytes, cuts: list[int] | None = None) -> bytes:
         ("</", "</"),
     ],
 )
-def test_documents(document: str, wanted: str) -> None:
+def test_links_of_documents_are_rewritten(document: str, wanted: str) -> None:
     assert rewritten(document.encode()).decode() == wanted
     assert rewritten(document.encode(), list(range(len(document)))).decode() == wanted
 
 
 @pytest.mark.parametrize(("element", "names"), LINKS.items())
-def test_attributes_with_urls(element: str, names: tuple[str, ...]) -> None:
+def test_attributes_with_urls_are_rewritten(element: str, names: tuple[str, ...]) -> None:
     given_ = "".join(f' {name}="/x"' for name in ("class", *names))
     wanted = ' class="/x"' + "".join(f' {name}="[/x]"' for name in names)
     assert rewritten(f"<{element}{given_}>".encode()) == f"<{element}{wanted}>".encode()
@@ -76,7 +76,7 @@ PIECES = (
 
 
 @given(st.lists(st.sampled_from(PIECES)), st.lists(st.integers(0, 200), max_size=8))
-def test_cuts_change_nothing(parts: list[str], cuts: list[int]) -> None:
+def test_result_does_not_depend_on_chunks(parts: list[str], cuts: list[int]) -> None:
     document = "".join(parts).encode()
     assert rewritten(document, [min(cut, len(document)) for cut in cuts]) == rewritten(document)
 

@@ -55,7 +55,9 @@ def rewritten(links: Links, document: str, piece: int = 1 << 20) -> str:
         (BARE, "", ""),
     ],
 )
-def test_links_of_documents(form: str, links: Links, link: str, wanted: str, piece: int) -> None:
+def test_links_of_documents_are_rewritten(
+    form: str, links: Links, link: str, wanted: str, piece: int
+) -> None:
     assert rewritten(links, form.format(link), piece) == form.format(wanted)
 
 
@@ -74,7 +76,7 @@ def test_links_of_documents(form: str, links: Links, link: str, wanted: str, pie
         (BARE, "next", "next"),
     ],
 )
-def test_redirects(links: Links, target: str, wanted: str) -> None:
+def test_redirects_are_rewritten(links: Links, target: str, wanted: str) -> None:
     assert links.location(target) == wanted
 
 
@@ -101,7 +103,7 @@ def test_malformed_redirects_are_errors(target: str) -> None:
         (BARE, "/log\0<script>alert(1)</script>", {"X-Forwarded-Uri": f"{PREFIX}/log{SAFE}"}),
     ],
 )
-def test_headers_tell_how_the_client_asked(links: Links, path: str, headers: dict[str, str]) -> None:
+def test_forwarded_headers_describe_the_request(links: Links, path: str, headers: dict[str, str]) -> None:
     assert links.forwarded_headers(path) == headers
 
 
@@ -124,7 +126,7 @@ def test_headers_tell_how_the_client_asked(links: Links, path: str, headers: dic
         "x:y?z",
     ],
 )
-def test_urls_that_go_writes_as_it_reads_them(text: str) -> None:
+def test_urls_that_go_keeps_are_unchanged(text: str) -> None:
     assert str(urls.parse(text)) == text.replace("HTTP", "http")
 
 
@@ -139,7 +141,7 @@ def test_urls_that_go_writes_as_it_reads_them(text: str) -> None:
         ("http://h#f", "http://h#f"),
     ],
 )
-def test_urls_that_go_writes_in_another_way(text: str, written: str) -> None:
+def test_urls_are_normalised_as_by_go(text: str, written: str) -> None:
     assert str(urls.parse(text)) == written
 
 

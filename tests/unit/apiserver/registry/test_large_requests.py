@@ -1,4 +1,4 @@
-"""Large requests do not hold up small ones."""
+"""Large requests do not delay small ones."""
 
 from __future__ import annotations
 
