@@ -16,9 +16,9 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def leave(number: int, frame: FrameType | None) -> None:
-    """End as an exception does, so that whatever a benchmark started is ended with it: its cluster above all.
+    """Raise an exception, so that everything a benchmark started ends with it, first of all its cluster.
 
-    Another request to end must not cut that short.
+    A second signal must not cut that short.
     """
     for each in ENDING:
         signal.signal(each, lambda number, frame: None)
@@ -33,7 +33,7 @@ def main() -> None:
     for name in wanted:
         if name not in known:
             sys.exit(f"no benchmark {name!r}; there are: {', '.join(known)}")
-    # Whoever forbids Python to keep compiled modules would measure the compiler at every start.
+    # Without cached bytecode every start would measure the compiler.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     for name in wanted:
         print(f"== {name}", flush=True)

@@ -93,7 +93,7 @@ async def read(port: int, path: str) -> bytes:
 
 
 async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> bytes:
-    """One request on a kept connection; as little client as possible."""
+    """Send one request on a kept connection, with as little client code as possible."""
     writer.write(request)
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     if b"transfer-encoding: chunked" in head:
@@ -112,7 +112,7 @@ async def unchunked(reader: asyncio.StreamReader) -> bytes:
 
 
 async def rate(port: int, path: str, times: int, *, creating: bool = False) -> float:
-    """Requests a second from a process of clients."""
+    """Measure requests a second from a process of clients."""
     with child(client, port, path, times, creating) as answers:
         return float(await asyncio.to_thread(answers.recv))
 
@@ -148,7 +148,7 @@ def manifest(name: str) -> dict[str, Any]:
 
 
 async def fan_out(api: ApiServer, port: int) -> float:
-    """Events a second, all watchers together, while one object changes."""
+    """Measure events a second, all watchers together, while one object changes."""
     with child(watchers, port, str(api.store.revision)) as answers:
         await asyncio.to_thread(answers.recv)
         start = time.perf_counter()
@@ -198,7 +198,7 @@ def child(target: Callable[..., None], *arguments: Any) -> Iterator[Connection]:
 
 
 async def inside() -> list[Figure]:
-    """A pod's life in process, while every node of a large cluster watches its own pods."""
+    """Measure a pod's life in process, while every node of a large cluster watches its own pods."""
     async with memory_cluster() as cluster:
         client = cluster.client
         start = str(cluster.store.revision)

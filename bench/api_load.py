@@ -41,7 +41,7 @@ from podling.store.memory import MemoryStore
 from podling.store.sqlite import SqliteStore
 
 SECONDS, ROUNDS = 1, 15
-"""Short and many: the machine that is measured on may be another one a few seconds later."""
+"""Many short runs, because other load on the machine changes within seconds."""
 CONNECTIONS = 16
 LISTED = 500
 WATCHERS = 1_000
@@ -99,7 +99,7 @@ async def serving(store: Store, folder: Path) -> AsyncIterator[Served]:
 
 @dataclass(frozen=True)
 class Asked:
-    """One kind of request. ``bare`` is what the handler of the floor is asked instead."""
+    """One kind of request. ``bare`` is the request to the handler of the floor."""
 
     name: str
     path: str
@@ -120,7 +120,9 @@ ASKED = (
 async def beside_bare(folder: Path) -> list[Figure]:
     async with serving(SqliteStore(folder / "store.db"), folder) as served:
         client = served.api.client()
-        first = manifest("p0000")  # applied, it has a record of its fields, as one that comes over HTTP has
+        first = manifest(
+            "p0000"
+        )  # applied, it has a record of its fields, as an object has that comes over HTTP
         await client.patch(Pod, "p0000", first, "default", patch_type=PatchType.APPLY, field_manager="bench")
         for number in range(1, LISTED):
             await client.create(pod(f"p{number:04}"))
@@ -148,7 +150,7 @@ async def bare_handler(served: Served) -> AsyncIterator[int]:
 
 
 async def rated(asked: Asked, served: Served, bare_port: int, folder: Path) -> Figure:
-    """Floor and server in turns, so that both meet the same machine; the median ratio counts."""
+    """Measure floor and server in turns, so that both run under the same load; return the median ratio."""
     rounds: list[tuple[float, float]] = []
     for number in range(ROUNDS):
         options: list[str] = []
@@ -193,7 +195,7 @@ async def taken(request: web.Request, body: bytes) -> web.Response:
 
 
 async def wrk(port: int, path: str, *options: str) -> float:
-    """Requests a second of a few seconds. Raises when any of them was refused."""
+    """Measure requests a second for a few seconds. Raises when any of them was refused."""
     process = await asyncio.create_subprocess_exec(
         "wrk", "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}", "-H", TOKEN, *options, f"https://127.0.0.1:{port}{path}",
         stdout=asyncio.subprocess.PIPE,
@@ -226,7 +228,7 @@ async def read(port: int, path: str) -> bytes:
 
 
 async def watched(folder: Path) -> list[Figure]:
-    """How long after its write a change has reached a watcher; writer and watchers are other processes."""
+    """Measure the delay from a write to a watcher; writer and watchers are other processes."""
     async with serving(MemoryStore(), folder) as served:
         for number in range(WRITES_A_SECOND):
             await served.api.client().create(pod(f"p{number:04}"))
@@ -292,7 +294,7 @@ def many_pods(answers: Connection, folder: str) -> None:
 
 
 async def crowded(folder: Path) -> list[Figure]:
-    """Memory, and how long the loop is held, with very many pods."""
+    """Measure memory, and how long the loop is held, with very many pods."""
     import os
 
     store = MemoryStore()
@@ -323,7 +325,7 @@ async def crowded(folder: Path) -> list[Figure]:
 
 
 async def fill(store: Store) -> None:
-    """Pods as if each had been read from disk: nothing of them is shared."""
+    """Store pods as if each had been read from disk: they share no data."""
     first = store.peek("/registry/pods/default/first")
     assert first is not None
     for number in range(MANY):
@@ -341,7 +343,7 @@ async def fill(store: Store) -> None:
 
 
 async def longest_hold(act: Callable[[], Awaitable[Any]]) -> float:
-    """The longest time for which nothing else could run while ``act`` did."""
+    """Return the longest time for which no other task could run during ``act``."""
     longest, last = 0.0, time.perf_counter()
     task = asyncio.ensure_future(act())
     while not task.done():

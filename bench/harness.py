@@ -1,8 +1,7 @@
-"""What every benchmark shares: figures with their floors, a table, a cluster of its own.
+"""Shared parts of the benchmarks: figures with their floors, a table, a cluster.
 
-A goal that is missed is told in the table and nowhere else: figures depend on what else the machine does, so
-the exit code says only whether everything could be measured. A bad figure is measured again on a quiet
-machine before anybody believes it.
+Only the table shows a missed goal: figures depend on other load of the machine, so the exit code says only
+whether everything could be measured. Measure a bad figure again on a quiet machine.
 """
 
 from __future__ import annotations
@@ -75,14 +74,14 @@ def median(run: Callable[[], float], times: int) -> float:
 
 
 def timed(command: Sequence[str], **options: object) -> float:
-    """Wall seconds of a command, which must succeed."""
+    """Return the wall seconds of a command, which must succeed."""
     start = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **options)  # type: ignore[call-overload]
     return time.perf_counter() - start
 
 
 def import_floor(times: int = 5) -> float:
-    """Median seconds for a Python process that imports what any such server must import."""
+    """Return the median seconds of a Python process with the imports that any such server needs."""
     command = [sys.executable, "-c", "import aiohttp, uvloop, msgspec, ssl, sqlite3"]
     timed(command)
     return median(lambda: timed(command), times)
@@ -106,7 +105,7 @@ class BenchCluster:
 
 @contextlib.contextmanager
 def cluster(*options: str) -> Iterator[BenchCluster]:
-    """``podling up --detach`` in a directory of its own; taken down at the end."""
+    """Run ``podling up --detach`` in a new directory; take the cluster down at the end."""
     directory = Path(tempfile.mkdtemp(prefix="podling-bench-"))
     try:
         arguments = ["--data-dir", str(directory)]
@@ -122,18 +121,18 @@ def cluster(*options: str) -> Iterator[BenchCluster]:
 
 
 def memory_mib(pid: int) -> float:
-    """A process' proportional memory in MiB."""
+    """Return a process' proportional memory in MiB."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")) / 1024
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system seconds that a process has used."""
+    """Return the user and system seconds that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds_of_children(pid: int) -> float:
-    """User and system seconds of the processes that a process started and waited for."""
+    """Return the user and system seconds of the processes that a process started and waited for."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")

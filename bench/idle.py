@@ -1,4 +1,4 @@
-"""What a cluster costs while nothing happens: memory of the one process, and its share of a core."""
+"""Cost of an idle cluster: memory of the one process, and its share of a core."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Pods on real containers: one at a time, and fifty at once, beside ``crun run`` of the same container.
 
-The rate of fifty has no floor of its own: on a machine that does other things as well ``crun run`` takes
-longer, too, so see how long that took before a low rate is believed.
+The rate of fifty has no floor of its own: on a busy machine ``crun run`` takes
+longer, too, so compare a low rate with that time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from podling.client.http import HttpClient
 ONE_BY_ONE = 20
 AT_ONCE = 50
 SERVE = "trap 'exit 0' TERM; sleep infinity & wait"
-"""Runs until it is told to stop, and stops at once."""
+"""The command of a container that runs until SIGTERM and ends at once."""
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def pod(name: str) -> Pod:
 
 
 async def start_pod(client: HttpClient, name: str) -> float:
-    """Seconds from sending the POST to the watch event that shows the pod Ready."""
+    """Return the seconds from the POST to the watch event that shows the pod Ready."""
     start = time.perf_counter()
     created = await client.create(pod(name))
     version = created.metadata.resource_version or ""
@@ -84,7 +84,7 @@ async def start_pod(client: HttpClient, name: str) -> float:
 
 
 async def delete_pod(client: HttpClient, name: str) -> float:
-    """Seconds from sending the DELETE to the watch event that shows the pod gone."""
+    """Return the seconds from the DELETE to the watch event of the pod's deletion."""
     current = await client.get(Pod, name, "default")
     start = time.perf_counter()
     await client.delete(Pod, name, "default")

@@ -1,11 +1,11 @@
-"""A full node of probed pods: what 220 probes every ten seconds cost, and how punctual they are.
+"""A full node of probed pods: cost and punctuality of 220 probes every ten seconds.
 
 Punctuality is seen from outside, by the time at which each probe arrives: HTTP probes at a server in this
 process, exec probes in a file that the probed container writes. Once all pods are Ready, the most punctual
 arrival of each probe sets its rhythm, and every other one is due a whole number of periods before or after
 it; a probe left out makes all that follow late.
 
-What counts as cost is the processor time of the podling process and of every child that it waited for: for an
+Cost is the processor time of the podling process and of every child that it waited for: for an
 exec probe the OCI runtime that joins the container, and the command itself. Pods whose probes are both exec
 are the worst case and have no goal. The pods' own processes and their monitors are theirs.
 """
@@ -36,13 +36,13 @@ LATE_GOAL_SECONDS = 1
 KINDS = ("liveness", "readiness")
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 NOTE = 'read up _ </proc/uptime; echo "$up" >>/arrivals/"$0"'
-"""What an exec probe runs: the shell's own commands, so that a probe is one process and no more."""
+"""The command of an exec probe: shell built-ins only, so that a probe is a single process."""
 
 Arrivals = Mapping[str, list[float]]
 
 
 Handlers = tuple[str, str]
-"""Of the liveness probe, and of the readiness probe."""
+"""Handlers of the liveness probe and of the readiness probe."""
 
 
 def main() -> None:
@@ -92,7 +92,7 @@ def figures(handlers: Handlers, own: float, children: float, arrivals: Arrivals)
 
 
 def lateness(times: Sequence[float], period: float) -> list[float]:
-    """How long after its due time each arrival came; the most punctual one's rhythm is the measure."""
+    """Return the delay of each arrival after its due time; the most punctual one sets the rhythm."""
     offsets = [moment - times[0] - count * period for count, moment in enumerate(times)]
     return [offset - min(offsets) for offset in offsets]
 
@@ -122,7 +122,7 @@ class _Connection(asyncio.Protocol):
 
 
 def written(folder: Path) -> dict[str, list[float]]:
-    """What exec probes noted, by pod and kind."""
+    """Return the arrivals that exec probes recorded, by pod and kind."""
     return {file.name: [float(line) for line in file.read_text().split()] for file in folder.iterdir()}
 
 
@@ -155,7 +155,7 @@ def probed_pod(number: int, handlers: Handlers, port: int, folder: Path) -> Pod:
 
 
 async def start_pods(client: HttpClient, pods: Sequence[Pod]) -> None:
-    """Create them all, and wait until each is Ready."""
+    """Create all pods, and wait until each is Ready."""
     version = (await client.list(Pod, "default")).resource_version
     await asyncio.gather(*(client.create(pod) for pod in pods))
     ready: set[str] = set()

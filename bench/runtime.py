@@ -1,6 +1,6 @@
 """The container runtime without a cluster around it, beside ``crun run`` of the same container.
 
-The floor does what nobody can leave out: one OCI runtime, one container, its namespaces and its cgroup.
+The floor is the necessary minimum: one OCI runtime, one container, its namespaces and its cgroup.
 Ours adds a network with an address, a log, a monitor that outlives us, and records.
 """
 
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def bare_run_floor(times: int = TIMES) -> float:
-    """Median seconds of ``crun run`` (or runc's) of a container like those that are measured."""
+    """Return the median seconds of ``crun run`` (or runc's) of a container like the measured ones."""
     choice = detect.choose(detect.gather())
     if choice.engine is None:
         raise SystemExit("; ".join(choice.why))
@@ -116,7 +116,7 @@ async def _runtime(root: Path) -> AsyncIterator[OciRuntime]:
 
 
 class _Steps:
-    """How long each step took, run after run."""
+    """Seconds of each step, run after run."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {}

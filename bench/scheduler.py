@@ -69,7 +69,7 @@ def first(rows: Sequence[int]) -> int:
 
 
 def rate(make_spec: Callable[..., PodSpec]) -> float:
-    """Pods a second, from the object to its place in the cache."""
+    """Measure pods a second, from the object to its place in the cache."""
     cache = Cache()
     for number in range(NODES):
         cache.set_node(node(number))
@@ -85,7 +85,7 @@ def rate(make_spec: Callable[..., PodSpec]) -> float:
 
 
 def plain_rate() -> float:
-    """The least that one decision is without columns: fit and the two resource scores, node by node."""
+    """Measure the minimum of a decision without columns: fit and the two resource scores, node by node."""
     allocatable = [(32_000, 128 * 1024**3, 110)] * NODES
     requested = [[0, 0, 0] for _ in range(NODES)]
     cpu, memory, times = 250, 512 * 1024**2, 200

@@ -1,4 +1,4 @@
-"""From process start to a Ready node, beside what importing the same libraries takes."""
+"""From process start to a Ready node, beside the import time of the same libraries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def start_to_ready() -> float:
-    """Seconds until a client over TLS sees the node Ready, on a new data directory."""
+    """Return the seconds until a client over TLS sees the node Ready, on a new data directory."""
     directory = Path(tempfile.mkdtemp(prefix="podling-bench-"))
     arguments = ["--data-dir", str(directory)]
     start = time.perf_counter()
@@ -63,7 +63,7 @@ def node_ready(directory: Path) -> bool:
 
 
 def tls(directory: Path, config: dict) -> ssl.SSLContext:  # type: ignore[type-arg]
-    """The administrator's TLS context, from the inline data of the kubeconfig."""
+    """Return the administrator's TLS context, from the inline data of the kubeconfig."""
     import base64
 
     user, cluster = config["users"][0]["user"], config["clusters"][0]["cluster"]

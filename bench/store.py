@@ -15,7 +15,7 @@ from podling.store.memory import MemoryStore
 from podling.store.sqlite import SqliteStore
 
 VALUE = b"x" * 2_000
-"""About a small pod."""
+"""Size in bytes, about that of a small pod."""
 
 COMMITS = 500
 WRITERS = 100
@@ -40,7 +40,7 @@ async def durable(folder: Path) -> list[Figure]:
         ),
     )
     await store.close()
-    # Other users of the disk come and go: the floor is measured on both sides of what is compared with it.
+    # Other load on the disk varies: the floor is measured before and after the store.
     bare = (bare_before + bare_sqlite(folder / "bare-after.db")) / 2
     again = time.perf_counter()
     reopened = SqliteStore(folder / "store.db")
@@ -81,7 +81,7 @@ async def in_memory() -> list[Figure]:
 
 
 def bare_sqlite(path: Path) -> float:
-    """Commits a second of one insertion each, with the store's settings and row."""
+    """Measure commits a second of one insertion each, with the store's settings and row."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
@@ -123,7 +123,7 @@ async def pages(store: Store, times: int) -> None:
 
 
 def plain_lookups(names: list[str]) -> float:
-    """Seconds to look up every key of a dict in sorted order."""
+    """Return the seconds to look up every key of a dict in sorted order."""
     entries = {name: (VALUE, name) for name in names}
     ordered = sorted(names)
     start = time.perf_counter()
@@ -141,7 +141,7 @@ def plain_dict(names: list[str]) -> float:
 
 
 async def fan_out(bursts: int = 10, burst: int = 20) -> float:
-    """Events a second handed to many watches of one prefix, each reading as the API server does."""
+    """Measure events a second to many watches of one prefix, each reading as the API server does."""
     store = MemoryStore()
 
     async def reader() -> None:

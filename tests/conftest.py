@@ -1,4 +1,4 @@
-"""What all tests share: which event loop they run on, and an in-memory cluster.
+"""Fixtures of all tests: the event loop they run on, and an in-memory cluster.
 
 Unit tests run on the virtual-time loop: waiting costs nothing and every run is the same. Tests with
 real I/O (contract and end-to-end tests, or a unit test marked
@@ -30,7 +30,7 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Called for each asynchronous test: the loops it may run on."""
+    """Return the loops that an asynchronous test may run on."""
     marker = item.get_closest_marker("asyncio")
     if marker is not None and marker.kwargs.get("loop_factories"):
         return LOOPS
@@ -39,7 +39,7 @@ def pytest_asyncio_loop_factories(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the tests of parallel runs: files that take long first, so that no process ends late."""
+    """Order the tests of parallel runs: slow files first, so that no process ends late."""
     if hasattr(config, "workerinput"):
         items.sort(key=_turn)
 
@@ -67,7 +67,7 @@ def failures_expected() -> None:
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[ControlPlane]:
-    """An API server in memory, with what every new cluster holds."""
+    """An API server in memory, with the objects of every new cluster."""
     from podling.testing import memory_cluster  # not needed, and not loaded, by tests of pure functions
 
     async with memory_cluster() as plane:

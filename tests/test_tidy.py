@@ -1,4 +1,4 @@
-"""Style as a test: what no formatter or linter can hold, with the reason and the way out.
+"""Style rules that no formatter or linter checks, each with its reason and remedy.
 
 Budgets are a ratchet: an exception is listed with its present size, which may only fall.
 """
@@ -99,12 +99,12 @@ def test_files_have_one_subject_and_a_readable_size() -> None:
     assert not too_long, f"split these by subject: {too_long}"
 
 
-def test_every_module_says_what_it_is_for(trees: dict[str, ast.Module]) -> None:
+def test_every_module_has_a_docstring(trees: dict[str, ast.Module]) -> None:
     silent = [name for name, tree in trees.items() if not ast.get_docstring(tree)]
     assert not silent, f"no module docstring: {silent}"
 
 
-def test_banned_phrases() -> None:
+def test_banned_phrases_do_not_occur() -> None:
     found = [
         f"{name_of(path)}:{number}: {phrase!r}: {instead}"
         for path in source_files()
@@ -150,7 +150,7 @@ def is_pure(name: str, tree: ast.Module) -> bool:
 
 
 def is_file_access(called: str) -> bool:
-    """Tell calls that read or write files; the package's own data counts as code."""
+    """Return whether a call reads or writes files; the package's own data counts as code."""
     owner, _, method = called.rpartition(".")
     if method == "open":
         return not owner

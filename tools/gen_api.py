@@ -16,9 +16,9 @@ Rules of the translation:
 * A field with ``omitempty`` is left out while it is zero or ``None``: ``false`` of a client is dropped where
   Go holds the field by value, and kept behind a pointer. A field without it is always written, with null for
   pointers, for the zero time, and for empty lists. Structs by value are always written.
-* That a required field was missing is for validation to say, in Kubernetes' words.
-* What the schema requires, which structs are atomic, and which hold times with microseconds, is kept
-  as class variables: nothing else says it.
+* Validation reports a missing required field, in Kubernetes' words.
+* Class variables keep the schema's required fields, atomic structs, and structs that hold times with
+  microseconds: no other place has them.
 * No semantic default is ever written here: those are a separate pass per kind.
 """
 
@@ -101,14 +101,14 @@ it, or the API server makes it. So are the ``items`` of lists."""
 
 
 def load_go_types() -> dict[str, dict[str, dict[str, str]]]:
-    """How Go holds every field: the facts that ``tools/gen_go_types.py`` wrote."""
+    """Return how Go holds every field, as ``tools/gen_go_types.py`` wrote it."""
     document: dict[str, Any] = json.loads(GO_TYPES.read_text())
     modules: dict[str, dict[str, dict[str, str]]] = document["modules"]
     return modules
 
 
 def load_schema() -> dict[str, Any]:
-    """Every definition of the release, by its full dotted name."""
+    """Return every definition of the release, by its full dotted name."""
     folder = resources.files("kubernetes_validate") / "kubernetes-json-schema" / f"{RELEASE}-local"
     document: dict[str, Any] = json.loads((folder / "_definitions.json").read_text())
     definitions: dict[str, Any] = document["$defs"]
@@ -125,13 +125,13 @@ def snake(name: str) -> str:
 
 
 def camel(name: str) -> str:
-    """What ``rename="camel"`` of msgspec makes of a Python field name."""
+    """Return the JSON name that msgspec's ``rename="camel"`` makes of a Python field name."""
     head, *rest = name.split("_")
     return head + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
 def module_of(definition: str) -> str:
-    """The module that holds a definition: ``io.k8s.api.core.v1.Pod`` -> ``core_v1``."""
+    """Return the module that holds a definition: ``io.k8s.api.core.v1.Pod`` -> ``core_v1``."""
     *_, group, version, _name = definition.split(".")
     group = {"runtime": "meta", "pkg": "meta"}.get(group, group)
     return "meta_v1" if definition.startswith("io.k8s.apimachinery") else f"{group}_{version}"
@@ -159,7 +159,7 @@ class Field:
 
 
 def struct_name(annotation: str) -> str:
-    """The struct in an annotation: itself, or the first argument of ``Annotated``."""
+    """Return the struct in an annotation: itself, or the first argument of ``Annotated``."""
     return annotation.removeprefix("Annotated[").partition(",")[0]
 
 
@@ -345,7 +345,7 @@ class ModuleWriter:
 
 
 def references(schema: Any) -> set[str]:
-    """Every definition that a schema points to, however deep inside of it."""
+    """Return every definition that a schema refers to, at any depth."""
     if isinstance(schema, list):
         return set().union(*map(references, schema))
     if not isinstance(schema, dict):
@@ -355,7 +355,7 @@ def references(schema: Any) -> set[str]:
 
 
 def holding(wanted: str, schema: dict[str, Any]) -> set[str]:
-    """The definitions that hold ``wanted``, directly or through others."""
+    """Return the definitions that hold ``wanted``, directly or through others."""
     pointing = {definition: references(body) for definition, body in schema.items()}
     found = {wanted}
     while more := {name for name, targets in pointing.items() if name not in found and targets & found}:
@@ -364,7 +364,7 @@ def holding(wanted: str, schema: dict[str, Any]) -> set[str]:
 
 
 def build() -> dict[str, str]:
-    """File name -> content of everything that this tool writes."""
+    """Return the content of every file that this tool writes, by its name."""
     schema, go = load_schema(), load_go_types()
     micro = holding(f"{META}.MicroTime", schema)
     writers: dict[str, ModuleWriter] = {}
@@ -382,7 +382,7 @@ def build() -> dict[str, str]:
 
 
 def describe(schema: dict[str, Any]) -> dict[str, Any]:
-    """The texts of one definition: its own under ``""``, then one per field."""
+    """Return the texts of one definition: its own under ``""``, then one per field."""
     texts = {"": schema.get("description", "")}
     for name, spec in (schema.get("properties") or {}).items():
         texts[name] = spec.get("description", "")

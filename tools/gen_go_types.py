@@ -36,18 +36,18 @@ _PACKAGES = {
 
 
 def go_package(definition: str) -> str:
-    """The Go package that holds a definition of the schema."""
+    """Return the Go package that holds a definition of the schema."""
     prefix = definition.rpartition(".")[0]
     return _PACKAGES.get(prefix) or "k8s.io/api/" + prefix.removeprefix("io.k8s.api.").replace(".", "/")
 
 
 def word(field: go_source.GoField) -> str:
-    """The facts of one field: ``string,e``."""
+    """Return the facts of one field: ``string,e``."""
     return field.kind + ",e" * field.omitempty + ",z" * field.omitzero
 
 
 def build(root: Path) -> str:
-    """The content of the file. Raises LookupError where Go has no such type or field."""
+    """Return the content of the file. Raise LookupError where Go has no such type or field."""
     found: dict[str, dict[str, dict[str, str]]] = {}
     schema = gen_api.load_schema()
     for definition in sorted(schema):

@@ -3,7 +3,7 @@
 The messages come from the ``generated.proto`` of each API group. Only the groups that Podling serves are
 kept, and of each field its number, JSON name and type. A ``.proto`` file does not say which scalars are
 pointers in Go, and those matter: ``replicas: 0`` means zero, while ``hostPort: 0``, which Go's encoder writes
-as well, means that nothing was said. So the JSON name and the pointer come from the tags of the Go struct.
+as well, means that the field is absent. So the JSON name and the pointer come from the tags of the Go struct.
 
     python -m tools.gen_protobuf FOLDER            write the file
     python -m tools.gen_protobuf FOLDER --check    exit 1 if the file on disk differs
@@ -40,7 +40,7 @@ Row = list[str]
 
 
 def packages() -> list[str]:
-    """The Go packages of everything that request bodies may hold, by their import paths."""
+    """Return the Go packages of all kinds in request bodies, by their import paths."""
     served = {module_of(each.group, each.version).rpartition(".")[2] for each in RESOURCES}
     ordinary = {name.replace("_", "/") for name in served - _OWN_REPOSITORIES.keys()}
     found = {f"k8s.io/api/{name}" for name in ordinary | set(_WITHOUT_RESOURCES)}
@@ -49,7 +49,7 @@ def packages() -> list[str]:
 
 
 def tables(root: Path, path: str) -> dict[str, dict[str, Row]]:
-    """The tables of one package: number -> row, by the full name of the message."""
+    """Return the tables of one package: number -> row, by the full name of the message."""
     package = go_source.package(root, path)
     found: dict[str, dict[str, Row]] = {}
     for message, fields in go_source.messages(root, path).items():
@@ -82,7 +82,7 @@ def _row(message: str, field: ProtoField, go: go_source.GoField | None) -> Row:
 
 
 def _entry(message: str, field: ProtoField) -> str:
-    """The message that protobuf makes for the entries of a map."""
+    """Return the message that protobuf makes for the entries of a map."""
     return f"{message}.{field.name[:1].upper()}{field.name[1:]}Entry"
 
 
@@ -91,7 +91,7 @@ def _type(field: ProtoField) -> str:
 
 
 def build(root: Path) -> str:
-    """The content of the file."""
+    """Return the content of the file."""
     found: dict[str, dict[str, Row]] = {}
     for path in packages():
         found |= tables(root, path)

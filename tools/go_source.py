@@ -1,4 +1,4 @@
-"""Reads Kubernetes' API packages: the structs in Go files and the messages in ``generated.proto``.
+"""Readers of Kubernetes' API packages: the structs in Go files and the messages in ``generated.proto``.
 
 The packages come from a folder that holds checkouts of the upstream repositories ``api``, ``apimachinery``,
 ``apiextensions-apiserver`` and ``kube-aggregator``, each of the release ``RELEASE``.
@@ -81,7 +81,7 @@ class Package:
                 self.imports[(match[1] or last).strip()] = match[2]
 
     def fields(self, struct: str) -> list[GoField]:
-        """The fields of a struct that have a JSON name or are inline, in the order of the source."""
+        """Return the fields of a struct that have a JSON name or are inline, in source order."""
         found = []
         for match in _FIELD.finditer(self.structs[struct]):
             tags = match[3]
@@ -103,7 +103,7 @@ class Package:
         return found
 
     def flat_fields(self, struct: str) -> Iterator[GoField]:
-        """The fields of a struct in JSON: those of inline structs are among them."""
+        """Return the fields of a struct in JSON, those of inline structs included."""
         if struct not in self.structs:
             other, name = self.resolve(self.named[struct])
             yield from other.flat_fields(name)
@@ -116,12 +116,12 @@ class Package:
                 yield from other.flat_fields(name)
 
     def resolve(self, go_type: str) -> tuple[Package, str]:
-        """The package and the name of a type that may be qualified."""
+        """Return the package and the name of a type that may be qualified."""
         qualifier, _, name = go_type.lstrip("*").rpartition(".")
         return (package(self.root, self.imports[qualifier]) if qualifier else self), name
 
     def kind(self, go_type: str) -> str:
-        """The kind of a type, seen through its names. Raises LookupError for an unknown one."""
+        """Return the kind of a type behind its names. Raise LookupError for an unknown one."""
         if go_type.startswith("*"):
             return "pointer"
         if go_type.startswith("["):
@@ -140,12 +140,12 @@ class Package:
 
 @cache
 def package(root: Path, path: str) -> Package:
-    """The package at an import path, read once."""
+    """Return the package at an import path, read once."""
     return Package(root, path)
 
 
 def messages(root: Path, path: str) -> dict[str, list[ProtoField]]:
-    """The messages in the ``generated.proto`` of a package, by their full names."""
+    """Return the messages in the ``generated.proto`` of a package, by their full names."""
     text = _COMMENT.sub("", (root / path.removeprefix("k8s.io/") / "generated.proto").read_text())
     prefix = proto_package(path)
     own = {match[1]: match[2] for match in _MESSAGE.finditer(text)}
@@ -155,7 +155,7 @@ def messages(root: Path, path: str) -> dict[str, list[ProtoField]]:
 
 
 def proto_package(path: str) -> str:
-    """The protobuf package of a Go package."""
+    """Return the protobuf package of a Go package."""
     return path.replace("/", ".").replace("-", "_")
 
 

@@ -1,4 +1,4 @@
-"""How a story about a client is told twice: in process on virtual time, and over real TLS sockets."""
+"""Runs a test of a client twice: in process on virtual time, and over real TLS sockets."""
 
 from __future__ import annotations
 

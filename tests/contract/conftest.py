@@ -1,4 +1,4 @@
-"""What contracts share: both ways to a client, and asserts that explain themselves in files beside tests."""
+"""Fixtures of contract tests: both implementations of a client; rewriting of asserts in shared files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytest.register_assert_rewrite(
 
 @pytest.fixture(params=["in process", "over TLS"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
-    """Tells a story to one of the two."""
+    """A function that runs a story with one of the two clients."""
     if request.param == "in process":
         return lambda story: run(in_process(story))
 

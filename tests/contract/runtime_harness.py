@@ -1,4 +1,4 @@
-"""How each runtime is put to the contract: what it takes to run "the same program" on all of them.
+"""A harness for each runtime under the contract, to run "the same program" on all of them.
 
 A ``Program`` is a shell script together with the scripted life that stands for it on the simulated
 runtime, which runs nothing. A ``Harness`` holds one runtime in directories of its own.
@@ -31,7 +31,7 @@ from podling.runtime.sim.script import ANNOTATION_PREFIX, annotation
 from tests.support.runtimes import exited
 
 DEADLINE_SECONDS = 20.0
-"""Nothing here takes longer on a busy machine; reaching it is a failure."""
+"""Limit in seconds of every wait, even on a busy machine; reaching it is a failure."""
 RECORD = re.compile(
     rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([PF]) (.*)"
 )
@@ -39,16 +39,16 @@ RECORD = re.compile(
 
 @dataclass(frozen=True)
 class Program:
-    """What a container does: as a shell script, and as a simulated life."""
+    """A container's program: as a shell script, and as a simulated life."""
 
     shell: str
     sim: ContainerScript = field(default_factory=ContainerScript)
     ready: str = ""
-    """What it says once it can be sent signals; before, a shell has not set its traps yet."""
+    """The output that shows that the shell has set its traps and can be sent signals."""
 
 
 def serving(trap: str, sim: ContainerScript) -> Program:
-    """A program that runs for ever, with ``trap`` set before it says that it is ready."""
+    """Return a program that never ends, with ``trap`` set before it prints that it is ready."""
     script = replace(sim, logs=(LogScript(text="ready"),))
     return Program(f"{trap}; echo ready; while :; do sleep 0.02; done", script, "ready")
 
@@ -120,7 +120,7 @@ class Harness:
         return container_id
 
     async def ended(self, container_id: str) -> Container:
-        """The container once it has exited."""
+        """Wait for the container's exit and return its status."""
         return await exited(self.runtime, container_id)
 
     async def finish(self, program: Program, **changes: Any) -> Container:
@@ -134,7 +134,7 @@ class Harness:
         return Path(container.log_path).read_bytes()
 
     def records(self, container: Container) -> list[Record]:
-        """The log, every line of which must be in CRI format."""
+        """Read the log, every line of which must be in CRI format."""
         records = []
         for line in self.raw_log(container).splitlines():
             match = RECORD.fullmatch(line)
@@ -143,7 +143,7 @@ class Harness:
         return records
 
     def text(self, container: Container, stream: str = "stdout") -> str:
-        """What the container wrote, put together again."""
+        """Return the container's output, joined from its records."""
         wanted = [record for record in self.records(container) if record.stream == stream]
         return "".join(record.text + ("\n" if record.tag == "F" else "") for record in wanted)
 
@@ -156,7 +156,7 @@ class Harness:
 
 
 class Recorder:
-    """Streams that keep what is written; ``said`` can be waited for."""
+    """Streams that record all output; ``said`` waits for a text."""
 
     def __init__(self, *chunks: bytes, stays_open: bool = False) -> None:
         self.stdout = b""

@@ -1,4 +1,4 @@
-"""What every runtime promises of the lives of containers and sandboxes."""
+"""The contract of every runtime on life cycles of containers and sandboxes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.contract.runtime_harness import SLEEPER, STUBBORN, Harness, Program, 
 
 
 class LivesContract:
-    """Kept by every runtime."""
+    """Tests that every runtime passes."""
 
-    # Lives
+    # Life cycles
 
     async def test_a_container_goes_from_created_to_running_to_exited(self, harness: Harness) -> None:
         sandbox = await harness.pod()
@@ -43,7 +43,7 @@ class LivesContract:
         exited = await harness.finish(exiting(code))
         assert (exited.exit_code, exited.reason) == (code, reason)
 
-    async def test_attempts_are_containers_of_their_own(self, harness: Harness) -> None:
+    async def test_each_attempt_is_a_new_container(self, harness: Harness) -> None:
         sandbox = await harness.pod()
         first = await harness.run(sandbox, exiting(1))
         await harness.ended(first)
@@ -114,14 +114,14 @@ class LivesContract:
             await harness.runtime.remove_sandbox(sandbox.id)
         await harness.runtime.stop_sandbox(sandbox.id)
 
-    async def test_what_runs_is_not_removed(self, harness: Harness) -> None:
+    async def test_running_container_is_not_removed(self, harness: Harness) -> None:
         container_id = await harness.run(await harness.pod(), SLEEPER)
         with pytest.raises(RuntimeFailure):
             await harness.runtime.remove_container(container_id)
 
     # Sandboxes
 
-    async def test_a_sandbox_keeps_what_it_was_given(self, harness: Harness) -> None:
+    async def test_sandbox_keeps_its_configuration(self, harness: Harness) -> None:
         made = await harness.pod(attempt=3, labels={"a": "b"}, annotations={"c": "d"})
         (listed,) = await harness.runtime.list_sandboxes()
         assert listed == made
@@ -133,7 +133,7 @@ class LivesContract:
         )
         assert (listed.host_network, listed.ips) == (True, ())
 
-    async def test_a_stopped_sandbox_runs_nothing_and_takes_nothing_in(self, harness: Harness) -> None:
+    async def test_stopped_sandbox_runs_and_accepts_no_container(self, harness: Harness) -> None:
         sandbox = await harness.pod()
         container_id = await harness.run(sandbox, STUBBORN)
         await harness.runtime.stop_sandbox(sandbox.id)
@@ -152,7 +152,7 @@ class LivesContract:
         assert [container.id for container in await harness.runtime.list_containers()] == [kept]
         assert await harness.runtime.list_containers(sandbox_id=doomed.id) == ()
 
-    async def test_what_is_not_there_is_not_found(self, harness: Harness) -> None:
+    async def test_missing_objects_are_not_found(self, harness: Harness) -> None:
         runtime, nothing = harness.runtime, "0" * 64
         sandbox = await harness.pod()
         await harness.runtime.remove_sandbox(sandbox.id)
@@ -188,7 +188,7 @@ class LivesContract:
         ]
         assert {(event.pod_uid, event.sandbox_id) for event in seen} == {(sandbox.pod_uid, sandbox.id)}
 
-    async def test_an_exit_is_an_event_without_anybody_asking(self, harness: Harness) -> None:
+    async def test_exit_is_an_event_without_polling(self, harness: Harness) -> None:
         events = harness.runtime.events()
         container_id = await harness.run(await harness.pod(), exiting(5))
         async with asyncio.timeout(10):

@@ -1,4 +1,4 @@
-"""What runtimes promise that run programs: environments, mounts, adoption after a restart."""
+"""The contract of runtimes that run programs: environments, mounts, adoption after a restart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.pod_processes import still_running
 
 
 class ProgramsContract:
-    """Kept by runtimes that run programs."""
+    """Tests that runtimes pass which run programs."""
 
     async def test_command_arguments_and_environment_reach_the_program(self, harness: Harness) -> None:
         exited = await harness.finish(
@@ -28,8 +28,8 @@ class ProgramsContract:
         )
         assert harness.text(exited) == "hello, master of house\n"
 
-    async def test_an_image_says_how_it_is_run(self, harness: Harness, tmp_path: Path) -> None:
-        """What the specification leaves out comes from the image; what it says replaces the image's."""
+    async def test_image_configuration_supplies_defaults(self, harness: Harness, tmp_path: Path) -> None:
+        """Fields that the specification omits come from the image; its own fields replace the image's."""
         busybox_archive(
             tmp_path / "image.tar",
             "example.org/talker:1",
@@ -53,7 +53,7 @@ class ProgramsContract:
         exited = await harness.finish(Program('echo "<$PODLING_SECRET>"'))
         assert harness.text(exited) == "<>\n"
 
-    async def test_the_working_directory_is_the_one_asked_for(self, harness: Harness) -> None:
+    async def test_program_runs_in_its_working_directory(self, harness: Harness) -> None:
         exited = await harness.finish(Program("pwd"), working_dir="/usr/bin")
         assert harness.text(exited) == "/usr/bin\n"
 
@@ -76,7 +76,7 @@ class ProgramsContract:
         assert b"first" in path.with_suffix(".old").read_bytes()
         assert harness.text(exited) == "second\n"
 
-    async def test_a_terminal_is_one_when_asked_for(self, harness: Harness) -> None:
+    async def test_exec_with_tty_has_a_terminal(self, harness: Harness) -> None:
         container_id = await harness.run(await harness.pod(), SLEEPER)
         recorder = Recorder()
         command = ["sh", "-c", "test -t 0 && test -t 1 && echo terminal; echo err >&2"]
@@ -114,7 +114,7 @@ class ProgramsContract:
         exited = await harness.finish(Program("seq 1 50000"))
         assert harness.text(exited) == "".join(f"{number}\n" for number in range(1, 50001))
 
-    # Life beyond the runtime's own
+    # Restarts of the runtime
 
     async def test_containers_outlive_the_runtime_and_are_found_again(self, harness: Harness) -> None:
         assert harness.again is not None
@@ -135,9 +135,7 @@ class ProgramsContract:
         await harness.runtime.stop_container(running, grace_seconds=10)
         assert (await harness.ended(running)).exit_code == 143
 
-    async def test_an_exit_while_nobody_looked_is_found_afterwards(
-        self, harness: Harness, tmp_path: Path
-    ) -> None:
+    async def test_exit_during_downtime_is_found_afterwards(self, harness: Harness, tmp_path: Path) -> None:
         assert harness.again is not None
         gate = tmp_path / "gate"
         os.mkfifo(gate)
@@ -162,10 +160,10 @@ class ProgramsContract:
         assert harness.text(exited) == "from outside\n"
         assert (tmp_path / "volume" / "out").read_text() == "from inside\n"
 
-    async def test_what_a_container_leaves_behind_ends_with_it(
+    async def test_background_processes_end_with_their_container(
         self, harness: Harness, tmp_path: Path
     ) -> None:
-        """A process in a session of its own holds a pipe open; nobody does once the container is over."""
+        """A process in its own session holds a pipe open; the pipe closes once the container has ended."""
         shared = tmp_path / "shared"
         shared.mkdir()
         os.mkfifo(shared / "pipe")

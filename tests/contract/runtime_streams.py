@@ -1,4 +1,4 @@
-"""What every runtime promises of logs, commands, streams, ports, images and figures."""
+"""The contract of every runtime on logs, commands, streams, ports, images and statistics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CAT = Program("cat", ContainerScript(echo=True))
 
 
 class StreamsContract:
-    """Kept by every runtime."""
+    """Tests that every runtime passes."""
 
     # Logs
 
@@ -90,7 +90,7 @@ class StreamsContract:
         assert exited.exit_code == 0
         assert harness.text(exited) == "hello\n"
 
-    async def test_letting_go_of_an_attached_container_leaves_it_running(self, harness: Harness) -> None:
+    async def test_detaching_from_a_container_leaves_it_running(self, harness: Harness) -> None:
         container_id = await harness.run(await harness.pod(), CAT, stdin=True)
         recorder = Recorder(b"hello\n", stays_open=True)
         attached = asyncio.create_task(harness.runtime.attach(container_id, recorder.streams(stdin=True)))
@@ -118,7 +118,7 @@ class StreamsContract:
             await harness.runtime.port_forward(sandbox.id, 38917, streams.stdin, streams.stdout)
         assert recorder.stdout == b"got ping"
 
-    async def test_a_port_nobody_listens_on_is_refused(self, harness: Harness) -> None:
+    async def test_closed_port_is_refused(self, harness: Harness) -> None:
         sandbox = await harness.pod()
         streams = Recorder().streams(stdin=True)
         assert streams.stdin is not None
@@ -126,9 +126,9 @@ class StreamsContract:
         with pytest.raises(RuntimeFailure, match="38918"):
             await harness.runtime.port_forward(sandbox.id, 38918, streams.stdin, streams.stdout)
 
-    # Figures and images
+    # Statistics and images
 
-    async def test_only_what_runs_has_figures(self, harness: Harness) -> None:
+    async def test_only_running_containers_have_statistics(self, harness: Harness) -> None:
         sandbox = await harness.pod()
         running = await harness.run(sandbox, SLEEPER)
         await harness.ended(await harness.run(sandbox, exiting(0), name="done"))
@@ -151,12 +151,12 @@ class StreamsContract:
         with pytest.raises(NotFound):
             await harness.create(await harness.pod(), SLEEPER, image="sha256:" + "0" * 64)
 
-    async def test_what_is_no_image_name_is_refused(self, harness: Harness) -> None:
+    async def test_invalid_image_name_is_refused(self, harness: Harness) -> None:
         with pytest.raises(ImageFailure) as caught:
             await harness.runtime.images.image_status("Not A Name")
         assert caught.value.reason == "InvalidImageName"
 
-    async def test_the_runtime_says_who_it_is(self, harness: Harness) -> None:
+    async def test_runtime_reports_name_and_version(self, harness: Harness) -> None:
         status = await harness.runtime.status()
         assert status.runtime_ready
         assert status.name

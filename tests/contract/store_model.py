@@ -1,7 +1,7 @@
-"""What a store must do, said by a model too simple to be wrong, and a machine that compares the two.
+"""A plain model of a store, and a state machine that compares real stores with it.
 
 The model keeps a whole copy of the state for every revision and the list of all events: nothing is
-shared, indexed or forgotten. The machine writes, reads, compacts, watches and reconnects at random on
+shared, indexed or compacted. The machine writes, reads, compacts, watches and reconnects at random on
 a real store and checks every answer against the model.
 """
 
@@ -33,7 +33,7 @@ Seen = tuple[int, str, str, bytes, int, int]
 
 @dataclass
 class Model:
-    """Every state there ever was, by revision, and every event."""
+    """Every state by revision, and every event."""
 
     states: list[dict[str, Entry]] = field(default_factory=lambda: [{}])
     events: list[Seen] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Model:
         return self.now[key].revision if key in self.now else 0
 
     def record(self, type_: EventType, entry: Entry) -> None:
-        """Take over an acknowledged write, which must be the next revision."""
+        """Record an acknowledged write, which must be the next revision."""
         previous = self.now.get(entry.key)
         assert entry.revision == self.revision + 1
         assert entry.create_revision == (previous.create_revision if previous else entry.revision)
@@ -80,13 +80,13 @@ def comparable(entry: Entry | None) -> tuple[str, bytes, int, int] | None:
 
 
 def stamped(value: bytes) -> Encode:
-    """A value that carries its revision inside, as API objects do."""
+    """Return a function that writes the revision into the value, as API objects carry it."""
     return lambda revision: value + b"@%d" % revision
 
 
 @dataclass
 class Reader:
-    """A watch under test, and how far it has read."""
+    """A watch under test, and its last revision."""
 
     prefix: str
     position: int
@@ -110,7 +110,7 @@ def refuse(revision: int) -> bytes:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Subclasses say how a store is opened; all of it runs on one event loop of its own."""
+    """State machine over a store, on an event loop of its own; subclasses open the store."""
 
     def open_store(self) -> Store:
         raise NotImplementedError
@@ -164,7 +164,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(keys=st.lists(KEYS, min_size=2, max_size=8))
     def race(self, keys: list[str]) -> None:
-        """Many writers at once, all having read the same state: per key the first one wins."""
+        """Let many writers that read the same state write at once: per key the first one wins."""
         expected = {key: self.model.revision_of(key) for key in keys}
 
         async def write_all() -> list[Entry | BaseException]:
@@ -188,7 +188,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(key=KEYS)
     def writer_gives_up(self, key: str) -> None:
-        """An ``encode`` that raises writes nothing and uses up no revision."""
+        """Check that an ``encode`` that raises writes nothing and uses no revision."""
         with pytest.raises(EncodeFailed):
             self.runner.run(self.store.put(key, refuse, expect=self.model.revision_of(key)))
 
@@ -258,7 +258,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(which=st.integers(0), some=st.none() | st.integers(1, 3))
     def read_watch(self, which: int, some: int | None) -> None:
-        """Drain a watch, or take only some of what is there: never a gap, a repeat or disorder."""
+        """Drain a watch, or read a part: no event is missing, repeated or out of order."""
         if not self.readers:
             return
         reader = self.readers[which % len(self.readers)]
@@ -277,7 +277,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(which=st.integers(0))
     def reconnect(self, which: int) -> None:
-        """Close a watch and resume it from what it said it had delivered."""
+        """Close a watch and resume it from the last revision it delivered."""
         if not self.readers:
             return
         reader = self.readers.pop(which % len(self.readers))

@@ -1,6 +1,6 @@
-"""What every client promises, whichever way it reaches the API server.
+"""The contract of every client, in process and over HTTPS.
 
-Each story runs twice: in process on virtual time, and over real TLS sockets with a client certificate.
+Each test runs twice: in process on virtual time, and over real TLS sockets with a client certificate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from podling.testing import ControlPlane, memory_cluster
 from tests.contract.client_stories import DEADLINE_SECONDS, Play, config_map, pod, serving, take
 
 
-def test_what_is_created_can_be_read_changed_and_deleted(play: Play) -> None:
+def test_object_can_be_created_read_changed_and_deleted(play: Play) -> None:
     async def story(cluster: ControlPlane, client: Client) -> None:
         from msgspec import structs
 
@@ -126,7 +126,7 @@ def test_lists_select_and_come_in_pages(play: Play) -> None:
     play(story)
 
 
-def test_a_listed_object_knows_its_kind(play: Play) -> None:
+def test_listed_object_has_its_kind(play: Play) -> None:
     async def story(cluster: ControlPlane, client: Client) -> None:
         await client.create(config_map("a"))
         (held,) = (await client.list(ConfigMap, "default")).items
@@ -176,7 +176,7 @@ def test_pods_are_deleted_with_grace(play: Play) -> None:
     play(story)
 
 
-def test_subresources_answer_with_what_they_answer(play: Play) -> None:
+def test_subresources_return_their_own_kinds(play: Play) -> None:
     async def story(cluster: ControlPlane, client: Client) -> None:
         await client.create(pod("p"))
         eviction = Eviction(metadata=ObjectMeta(name="p", namespace="default"))
@@ -203,8 +203,8 @@ def test_moments_keep_their_precision(play: Play) -> None:
     play(story)
 
 
-def test_what_nobody_answers_is_unreachable(tmp_path: Path) -> None:
-    """Only sockets can be cut: a watch ends with its server, and then nobody answers."""
+def test_requests_to_a_stopped_server_are_unreachable(tmp_path: Path) -> None:
+    """Over sockets only: a watch ends with its server, and later requests fail."""
 
     async def story() -> None:
         async with memory_cluster() as cluster, serving(cluster, tmp_path) as (server, client):
@@ -222,7 +222,7 @@ def test_what_nobody_answers_is_unreachable(tmp_path: Path) -> None:
         runner.run(story())
 
 
-def test_service_accounts_ask_for_tokens(play: Play) -> None:
+def test_service_account_token_is_created(play: Play) -> None:
     async def story(cluster: ControlPlane, client: Client) -> None:
         account = ServiceAccount(metadata=ObjectMeta(name="robot", namespace="default"))
         await client.create(account)

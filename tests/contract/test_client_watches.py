@@ -1,4 +1,4 @@
-"""What every client promises of watches, and what follows them."""
+"""The contract of every client on watches and informers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from podling.testing import ControlPlane
 from tests.contract.client_stories import Play, config_map, take
 
 
-def test_a_watch_tells_every_change_after_its_start(play: Play) -> None:
+def test_watch_delivers_every_change_after_its_start(play: Play) -> None:
     async def story(cluster: ControlPlane, client: Client) -> None:
         await client.create(config_map("before"))
         start = (await client.list(ConfigMap, "default")).resource_version
@@ -53,7 +53,7 @@ def test_a_watch_carries_objects_of_any_size(play: Play) -> None:
     play(story)
 
 
-def test_a_watch_from_a_forgotten_revision_says_so(play: Play) -> None:
+def test_watch_from_compacted_revision_expires(play: Play) -> None:
     async def story(cluster: ControlPlane, client: Client) -> None:
         start = (await client.list(ConfigMap, "default")).resource_version
         for number in range(3):
@@ -67,7 +67,7 @@ def test_a_watch_from_a_forgotten_revision_says_so(play: Play) -> None:
     play(story)
 
 
-def test_an_informer_follows(play: Play) -> None:
+def test_informer_follows_changes(play: Play) -> None:
     async def story(cluster: ControlPlane, client: Client) -> None:
         informer = Informer(client, Namespace)
         arrived = asyncio.Event()

@@ -1,6 +1,6 @@
-"""What only HTTP shows: media types, status codes, headers, and the paths that are no resource.
+"""HTTP details of the API server: media types, status codes, headers, and non-resource paths.
 
-Each test asks a real server over TLS; everything behind the edge is told elsewhere, in process.
+Each test uses a real server over TLS; other tests cover the layers behind HTTP in process.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def config_map(name: str, **data: str) -> str:
         ("/apis/apps/v1", "APIResourceList"),
     ],
 )
-def test_discovery(served: ServedCluster, path: str, kind: str) -> None:
+def test_discovery_documents_are_served(served: ServedCluster, path: str, kind: str) -> None:
     answer = served.request("GET", path)
     assert (answer.code, answer.json["kind"]) == (200, kind)
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["audit-id"]
 
 
-def test_aggregated_discovery_is_kept_by_its_tag(served: ServedCluster) -> None:
+def test_aggregated_discovery_is_revalidated_by_etag(served: ServedCluster) -> None:
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
     first = served.request("GET", "/apis", accept=accept)
     assert first.json["kind"] == "APIGroupDiscoveryList"
@@ -69,7 +69,7 @@ def test_openapi_v2_comes_in_two_forms(served: ServedCluster) -> None:
     assert (refused.code, refused.body, refused.headers["vary"]) == (406, b"", "Accept")
 
 
-def test_large_answers_are_compressed_where_that_is_understood(served: ServedCluster) -> None:
+def test_large_answers_are_compressed_when_accepted(served: ServedCluster) -> None:
     answer = served.request("GET", "/openapi/v2", accept=PROTOBUF, accept_encoding="gzip")
     assert answer.headers["content-encoding"] == "gzip"
     assert answer.headers["vary"] == "Accept, Accept-Encoding"
@@ -111,7 +111,7 @@ def test_openapi_v3_comes_in_two_forms(served: ServedCluster, at: str) -> None:
         ("POST", "/version"),
     ],
 )
-def test_what_every_answer_carries(served: ServedCluster, method: str, path: str) -> None:
+def test_every_answer_carries_common_headers(served: ServedCluster, method: str, path: str) -> None:
     answer = served.request(method, path, audit_id="mine")
     assert answer.headers["audit-id"] == "mine"
     assert answer.headers["cache-control"] == "no-cache, private"
@@ -122,8 +122,8 @@ def test_what_every_answer_carries(served: ServedCluster, method: str, path: str
 @pytest.mark.parametrize(
     "line", ["GET {} HTTP/1.1", "GET {} HTTP/1.1\r\nConnection: close", "GET {} HTTP/1.0", "POST {} HTTP/1.1"]
 )
-def test_the_usual_request_is_answered_like_any_other(served: ServedCluster, path: str, line: str) -> None:
-    """Most answers take a short way; a client that names its request takes the long one."""
+def test_short_and_long_answer_paths_agree(served: ServedCluster, path: str, line: str) -> None:
+    """Most answers are written by a short path; a request with an audit id takes the long one."""
     (answer,) = served.ask(line.format(path), "Host: here")
     (expected,) = served.ask(line.format(path), "Host: here", "Audit-Id: mine")
     assert (answer.code, answer.body) == (expected.code, expected.body)
@@ -146,7 +146,7 @@ def test_a_head_has_no_body(served: ServedCluster) -> None:
         ("GET /version HTTP/1.0\r\nConnection: keep-alive", "keep-alive", 2),
     ],
 )
-def test_a_connection_goes_on_as_its_client_wishes(
+def test_client_decides_whether_connection_is_kept(
     served: ServedCluster, line: str, said: str | None, answers: int
 ) -> None:
     found = served.ask(line, "Host: here", times=2)
@@ -169,7 +169,7 @@ NO_METHOD = "the server does not allow this method on the requested resource"
 @pytest.mark.parametrize(
     "path", ["/nowhere", "/healthz/", "/livez/none", "/apis/no.group/v1/things", "/apis/x"]
 )
-def test_a_path_that_leads_nowhere_is_lost_in_plain_text(served: ServedCluster, path: str) -> None:
+def test_unknown_path_gets_plain_text_not_found(served: ServedCluster, path: str) -> None:
     lost = served.request("GET", path)
     assert (lost.code, lost.body) == (404, b"404 page not found\n")
     assert lost.headers["content-type"] == "text/plain; charset=utf-8"
@@ -179,7 +179,7 @@ def test_a_path_that_leads_nowhere_is_lost_in_plain_text(served: ServedCluster, 
 @pytest.mark.parametrize(
     "path", ["/api/v1/things", "/api/v9", "/apis/apps/v1/things", "/apis/apps/v9/deployments", f"{MAPS}/a/b"]
 )
-def test_what_a_served_group_does_not_have_is_a_status(served: ServedCluster, path: str) -> None:
+def test_unknown_resource_of_served_group_gets_a_status(served: ServedCluster, path: str) -> None:
     lost = served.request("GET", path)
     assert (lost.code, lost.json["reason"], lost.json["message"]) == (404, "NotFound", NO_RESOURCE)
     assert lost.json["details"] == {}
@@ -188,7 +188,7 @@ def test_what_a_served_group_does_not_have_is_a_status(served: ServedCluster, pa
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/version"), ("HEAD", "/api/v1"), ("PUT", MAPS), ("HEAD", f"{MAPS}/a")]
 )
-def test_methods_that_nobody_answers(served: ServedCluster, method: str, path: str) -> None:
+def test_unsupported_methods_are_refused(served: ServedCluster, method: str, path: str) -> None:
     answer = served.request(method, path)
     assert answer.code == 405
     if method != "HEAD":
@@ -219,7 +219,7 @@ def test_documents_without_routes_answer_any_method(served: ServedCluster) -> No
         ),
     ],
 )
-def test_who_may_not_ask_is_not_told_what_there_is(
+def test_forbidden_client_does_not_learn_what_exists(
     served: ServedCluster, method: str, path: str, why: str
 ) -> None:
     refused = served.request(method, path, known=False)
@@ -227,7 +227,7 @@ def test_who_may_not_ask_is_not_told_what_there_is(
     assert served.request(method, path, known=False, authorization="Bearer made-up").code == 401
 
 
-def test_whoever_shows_nothing_is_anonymous(served: ServedCluster) -> None:
+def test_client_without_credentials_is_anonymous(served: ServedCluster) -> None:
     refused = served.request("GET", MAPS, known=False)
     assert (refused.code, refused.json["reason"]) == (403, "Forbidden")
     assert 'User "system:anonymous" cannot list resource "configmaps"' in refused.json["message"]
@@ -262,12 +262,12 @@ def test_the_user_agent_names_a_writer_that_does_not(served: ServedCluster, agen
     assert sorted(managers) == sorted([agent.partition("/")[0], "said"])
 
 
-def test_who_says_nothing_is_recorded_as_unknown(served: ServedCluster) -> None:
+def test_client_without_user_agent_is_recorded_as_unknown(served: ServedCluster) -> None:
     made = served.request("POST", MAPS, config_map("by-nobody", a="1"), user_agent="").json
     assert [each["manager"] for each in made["metadata"]["managedFields"]] == ["unknown"]
 
 
-def test_errors_and_discovery_are_written_as_they_are_asked_for(served: ServedCluster) -> None:
+def test_errors_and_discovery_follow_the_accept_header(served: ServedCluster) -> None:
     lost = served.request("GET", f"{MAPS}/none", accept=YAML)
     assert (lost.code, lost.headers["content-type"]) == (404, YAML)
     assert msgspec.yaml.decode(lost.body)["reason"] == "NotFound"
@@ -331,14 +331,14 @@ def test_errors_and_discovery_are_written_as_they_are_asked_for(served: ServedCl
         ),
     ],
 )
-def test_options_that_nobody_understands(
+def test_invalid_options_are_refused(
     served: ServedCluster, method: str, path: str, body: str | None, code: int, message: str
 ) -> None:
     refused = served.request(method, path, body or "")
     assert (refused.code, refused.json["message"]) == (code, message)
 
 
-def test_a_timeout_may_be_asked_for(served: ServedCluster) -> None:
+def test_client_may_set_a_timeout(served: ServedCluster) -> None:
     assert served.request("GET", f"{MAPS}?timeout=1m30s").code == 200
     assert served.request("GET", f"{MAPS}?includeObject=Everything").code == 200, "no table, no rows"
     assert served.request("GET", f"{MAPS}?includeObject=Everything", accept=TABLE).code == 400
@@ -351,7 +351,7 @@ def test_a_timeout_may_be_asked_for(served: ServedCluster) -> None:
         ("/apis/example.com/v1/namespaces/default/parcels", ""),
     ],
 )
-def test_bodies_in_other_languages_are_refused(served: ServedCluster, path: str, more: str) -> None:
+def test_bodies_of_unsupported_media_types_are_refused(served: ServedCluster, path: str, more: str) -> None:
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     parcels = definition(names={"plural": "parcels", "kind": "Parcel", "shortNames": []})
     served.request("POST", definitions, codec.encode(parcels))
@@ -363,7 +363,7 @@ def test_bodies_in_other_languages_are_refused(served: ServedCluster, path: str,
     )
 
 
-def test_patches_in_other_languages_are_refused(served: ServedCluster) -> None:
+def test_patches_of_unsupported_media_types_are_refused(served: ServedCluster) -> None:
     for media_type in ("application/apply-patch+cbor", "application/json", "text/plain"):
         refused = served.request("PATCH", f"{MAPS}/coded?fieldManager=me", "{}", content_type=media_type)
         assert (refused.code, refused.json["message"]) == (
@@ -374,7 +374,7 @@ def test_patches_in_other_languages_are_refused(served: ServedCluster) -> None:
         )
 
 
-def test_a_watch_that_comes_too_late_is_told_in_the_stream(served: ServedCluster) -> None:
+def test_watch_from_compacted_revision_gets_error_in_the_stream(served: ServedCluster) -> None:
     made = served.request("POST", MAPS, config_map("old")).json
     served.request("DELETE", f"{MAPS}/old")
     oldest = served.compact()

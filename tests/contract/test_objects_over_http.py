@@ -1,4 +1,4 @@
-"""What HTTP shows of one object and of many: forms of answers, kept lists, kinds that are said once."""
+"""Representations of objects and lists over HTTP: media types, cached lists, and kinds in list items."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
 def scaled(served: ServedCluster, custom: bool) -> str:
-    """The path of an object that has a scale; two replicas are wanted."""
+    """The path of an object that has a scale of two replicas."""
     if not custom:
         deployments = "/apis/apps/v1/namespaces/default/deployments"
         pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -65,7 +65,7 @@ def widget(served: ServedCluster) -> str:
 
 
 @pytest.mark.parametrize("kind", ["deployment", "widget"])
-def test_subresources_take_every_form(
+def test_subresources_are_served_in_every_media_type(
     served: ServedCluster, kind: str, request: pytest.FixtureRequest
 ) -> None:
     path = request.getfixturevalue(kind)
@@ -89,7 +89,7 @@ def test_subresources_take_every_form(
 
 
 def test_a_list_is_never_older_than_what_was_written_before(served: ServedCluster) -> None:
-    """Lists are kept until something is written: anything, because each names the store's revision."""
+    """Any write ends the validity of all cached lists, because each list names the store's revision."""
     served.request("POST", MAPS, body=config_map("listed", a="1"))
     first = served.request("GET", MAPS)
     assert served.request("GET", MAPS).json["items"] == first.json["items"]
@@ -100,14 +100,14 @@ def test_a_list_is_never_older_than_what_was_written_before(served: ServedCluste
     assert int(after["metadata"]["resourceVersion"]) >= int(changed["metadata"]["resourceVersion"])
 
 
-def test_a_kept_list_is_shown_only_to_those_who_may_list(served: ServedCluster) -> None:
+def test_cached_list_is_shown_to_authorized_clients_only(served: ServedCluster) -> None:
     assert served.request("GET", MAPS).code == 200
     refused = served.request("GET", MAPS, impersonate_user="jane")
     assert (refused.code, refused.json["reason"]) == (403, "Forbidden")
 
 
-def test_kept_lists_are_told_apart(served: ServedCluster) -> None:
-    """By what is listed, by its form, and by everything that the query says."""
+def test_cached_lists_are_distinct_by_request(served: ServedCluster) -> None:
+    """The cache distinguishes resources, media types and all query parameters."""
     served.request("POST", MAPS, body=config_map("told-apart"))
     served.request("POST", MAPS.replace("default", "kube-system"), body=config_map("elsewhere"))
     everywhere, here = served.request("GET", "/api/v1/configmaps"), served.request("GET", MAPS)
@@ -119,8 +119,8 @@ def test_kept_lists_are_told_apart(served: ServedCluster) -> None:
 
 
 @pytest.mark.usefixtures("widget")
-def test_the_list_alone_says_of_what_kind_built_in_objects_are(served: ServedCluster) -> None:
-    """Read back, whatever wrote them: events and autoscalers are served in two versions."""
+def test_items_of_built_in_lists_have_no_kind(served: ServedCluster) -> None:
+    """Holds for objects written in any version: events and autoscalers are served in two."""
     event = {
         "metadata": {"name": "e"},
         "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},

@@ -1,7 +1,7 @@
-"""What every runtime promises the kubelet, held against each of them.
+"""The contract between kubelet and runtime, tested on each runtime.
 
-``RuntimeContract`` is what all keep, the simulated one too. ``ProgramContract`` adds what only
-means something where programs really run.
+Every runtime passes ``RuntimeContract``, the simulated one too. ``ProgramContract`` adds tests for runtimes
+that run real programs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tests.support.images import busybox_archive
 
 
 class RuntimeContract(LivesContract, StreamsContract):
-    """Kept by every runtime."""
+    """Tests that every runtime passes."""
 
 
 class ProgramContract(RuntimeContract, ProgramsContract):
-    """Kept by runtimes that run programs."""
+    """Tests that runtimes pass which run programs."""
 
 
 @pytest.mark.asyncio(loop_factories=["virtual"])
@@ -49,11 +49,11 @@ class TestSimRuntime(RuntimeContract):
 
 @pytest.mark.asyncio(loop_factories=["uvloop"])
 class TestSimRuntimeOnUvloop(TestSimRuntime):
-    """Again in real time, on the loop that clusters run on."""
+    """The same tests in real time, on the event loop of real clusters."""
 
 
 def _cannot_run_containers() -> str:
-    """Why real containers cannot be run here; empty when they can."""
+    """Return why real containers cannot run here; empty when they can."""
     if sys.platform != "linux":
         return "real containers need Linux"
     from podling.runtime.oci import detect
@@ -119,4 +119,4 @@ class TestProcessRuntime(ProgramContract):
 
 @pytest.mark.asyncio(loop_factories=["uvloop"])
 class TestProcessRuntimeOnUvloop(TestProcessRuntime):
-    """Again on the loop that clusters run on, which starts processes in its own way."""
+    """The same tests on the event loop of real clusters, which starts processes in its own way."""

@@ -1,4 +1,4 @@
-"""What every store promises, first as examples to read, then as a machine that tries everything."""
+"""The contract of every store: examples first, then a state machine that tries random operations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OpenStore = Callable[[int], Store]
 
 @pytest.fixture(params=["memory", "sqlite"])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStore:
-    """Opens an empty store whose watches may be so many events behind."""
+    """A function that opens an empty store whose watches may be so many events behind."""
     if request.param == "memory":
         return lambda watch_capacity: MemoryStore(watch_capacity=watch_capacity)
     return lambda watch_capacity: SqliteStore(tmp_path / "store.db", watch_capacity=watch_capacity)
@@ -49,7 +49,7 @@ def plain(value: str) -> Encode:
 
 
 async def write(store: Store, key: str, value: str = "") -> Entry:
-    """Put whatever is there now: revisions are not the point of the test that uses this."""
+    """Put a value at any revision, for tests that do not depend on it."""
     current = store.peek(key)
     return await store.put(key, plain(value), expect=current.revision if current else 0)
 
@@ -72,12 +72,12 @@ class TestWrites:
         second = await write(store, "/a")
         assert (second.create_revision, second.revision) == (first.revision, 3)
 
-    async def test_a_key_born_again_has_a_new_creation(self, store: Store) -> None:
+    async def test_recreated_key_has_a_new_create_revision(self, store: Store) -> None:
         first = await write(store, "/a")
         await store.delete("/a", expect=first.revision)
         assert (await write(store, "/a")).create_revision == 3
 
-    async def test_the_writer_that_read_an_older_state_is_told_where_the_key_is(self, store: Store) -> None:
+    async def test_conflict_reports_the_current_revision(self, store: Store) -> None:
         await write(store, "/a")
         await write(store, "/a")
         with pytest.raises(Conflict) as caught:
@@ -96,7 +96,7 @@ class TestWrites:
         assert caught.value.actual == 0
 
     async def test_of_many_writers_at_once_exactly_one_wins_and_none_is_lost(self, store: Store) -> None:
-        """Everyone adds one to a counter, and tries again when somebody else was faster."""
+        """Each writer adds one to a counter, and tries again after a conflict."""
 
         async def add_one() -> None:
             while True:
@@ -145,8 +145,8 @@ class TestLists:
         assert (page.revision, page.remaining) == (4, 0)
         assert store.count("/pods/") == 3
 
-    async def test_pages_of_one_revision_show_one_moment(self, store: Store) -> None:
-        """While somebody pages, one key changes, one goes and one comes: the pages do not notice."""
+    async def test_pages_show_one_revision(self, store: Store) -> None:
+        """Between two pages one key changes, one is deleted and one created: the pages show none of it."""
         for key in "abcde":
             await write(store, f"/k/{key}", "old")
         first = await store.list("/k/", limit=2)
@@ -159,7 +159,7 @@ class TestLists:
         ]
         assert (first.remaining, rest.remaining) == (3, 0)
 
-    async def test_a_moment_that_was_compacted_is_gone(self, store: Store) -> None:
+    async def test_compacted_revision_cannot_be_read(self, store: Store) -> None:
         for _ in range(3):
             await write(store, "/a")
         await store.compact(2)
@@ -170,7 +170,7 @@ class TestLists:
 
 
 class TestWatches:
-    async def test_a_watch_tells_what_happened_and_what_was_there_before(self, store: Store) -> None:
+    async def test_watch_event_carries_previous_entry(self, store: Store) -> None:
         watch = store.watch("/a", after=0)
         first = await store.put("/a", stamped(b"x"), expect=0)
         second = await store.put("/a", stamped(b"y"), expect=1)
@@ -183,7 +183,7 @@ class TestWatches:
         ]
         assert gone.value == b"last words@3"
 
-    async def test_past_and_present_join_without_a_seam(self, store: Store) -> None:
+    async def test_watch_continues_from_history_without_gap(self, store: Store) -> None:
         for _ in range(3):
             await write(store, "/a")
         watch = store.watch("/a", after=1)
@@ -197,7 +197,7 @@ class TestWatches:
         entry = await write(store, "/a")
         assert (await waiting).entry is entry
 
-    async def test_giving_up_waiting_loses_nothing(self, store: Store) -> None:
+    async def test_cancelled_wait_loses_no_event(self, store: Store) -> None:
         watch = store.watch("/a", after=0)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):
@@ -205,7 +205,7 @@ class TestWatches:
         await write(store, "/a")
         assert (await anext(aiter(watch))).revision == 1
 
-    async def test_only_the_prefix_is_heard_but_progress_follows_the_store(self, store: Store) -> None:
+    async def test_watch_sees_its_prefix_and_progress_of_the_store(self, store: Store) -> None:
         watch = store.watch("/pods/", after=0)
         await write(store, "/pods/a")
         assert (watch.behind, watch.progress) == (True, 0)
@@ -213,9 +213,7 @@ class TestWatches:
         await write(store, "/nodes/n")
         assert (watch.behind, watch.ready(), watch.progress) == (False, [], 2)
 
-    async def test_a_change_is_visible_before_its_writer_and_its_watchers_hear_of_it(
-        self, store: Store
-    ) -> None:
+    async def test_change_is_readable_before_writer_and_watchers_are_notified(self, store: Store) -> None:
         watch = store.watch("/", after=0)
 
         async def follow() -> None:
@@ -277,7 +275,7 @@ class MemoryMachine(StoreMachine):
 
 
 class TrimmingMachine(MemoryMachine):
-    """The same with logs that are trimmed after every event: reading never depends on when that is."""
+    """The machine with logs trimmed after every event: reads never depend on the moment of trimming."""
 
     def open_store(self) -> Store:
         self.patch = pytest.MonkeyPatch()
@@ -298,7 +296,7 @@ class SqliteMachine(StoreMachine):
 
     @rule()
     def reopen(self) -> None:
-        """Another process takes over: every watch resumes where it was, or hears what it missed."""
+        """Reopen the store as another process does: every watch resumes, or receives the events it missed."""
         self.runner.run(self.store.close())
         self.store = self.within(self.open_store)
         readers, self.readers = self.readers, []

@@ -1,4 +1,4 @@
-"""A cluster that is ready for a suite: the stand-in images are loaded."""
+"""A cluster for a suite, with the stand-in images loaded."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ STAND_INS = Path(__file__).parent / "stand_ins"
 
 @contextmanager
 def prepared_cluster(directory: Path, *, system_pod: bool) -> Iterator[RealCluster]:
-    """A new cluster of one node on the ``oci`` runtime, as long as the block lasts.
+    """Run a new cluster of one node on the ``oci`` runtime, as long as the block lasts.
 
-    ``system_pod`` asks for a running pod in kube-system, where the usual clusters have some.
+    ``system_pod`` adds a running pod in kube-system, where the usual clusters have some.
     """
     cluster = RealCluster(directory, "oci", "--port", "0")
     directory.mkdir(parents=True)
@@ -41,7 +41,7 @@ def prepared_cluster(directory: Path, *, system_pod: bool) -> Iterator[RealClust
 
 
 def describe_pods(cluster: RealCluster) -> str:
-    """The pods and late events of a cluster whose suite failed, for its log."""
+    """Return the pods and late events of a cluster whose suite failed, for its log."""
     texts = (
         cluster.try_kubectl("get", "pods", "-A", "-o", "wide"),
         cluster.try_kubectl("get", "events", "-A", "--sort-by=.lastTimestamp"),
@@ -50,7 +50,7 @@ def describe_pods(cluster: RealCluster) -> str:
 
 
 def kubectl_version() -> str:
-    """One line on the kubectl in use.
+    """Return one line on the kubectl in use.
 
     Raises:
         OSError: there is none.

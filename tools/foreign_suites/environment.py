@@ -32,7 +32,7 @@ class Environment:
 
 
 def prepare(suite: Suite, work: Path, clone: Path | None, report: Path) -> Environment:
-    """Fetch a suite's source, make its environment, and say how to run it so that it writes ``report``.
+    """Fetch a suite's source, make its environment, and return how to run it so that it writes ``report``.
 
     Raises:
         ValueError: the suite lies in a repository and no clone was named.
@@ -101,7 +101,7 @@ def _unpack_distribution(suite: Suite, folder: Path) -> None:
 
 
 def _python(suite: Suite, work: Path) -> Path:
-    """The interpreter of the suite's virtual environment, with what its locked requirements name."""
+    """Return the interpreter of the suite's virtual environment, with its locked requirements installed."""
     requirements = HERE / "requirements" / f"{suite.name}.txt"
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:12]
     folder = work / "environments" / f"{suite.name}-{digest}"

@@ -26,7 +26,7 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """True if something ran, and nothing failed that had to pass."""
+        """Return whether a test ran and none failed that had to pass."""
         return bool(self.passed) and not self.failed
 
 
@@ -61,7 +61,7 @@ def read_report(path: Path, excuses: Sequence[Excuse], seconds: float) -> Result
 
 
 def describe(name: str, result: Result) -> str:
-    """A line with the counts, and one for each test that did not pass."""
+    """Return a line with the counts, and one for each test that did not pass."""
     counts = f"{len(result.passed)} passed, {len(result.failed)} failed, {len(result.excused)} excused"
     lines = [f"{name}: {counts}, {len(result.skipped)} skipped in {result.seconds:.0f} s"]
     lines += [f"  failed      {test}: {text}" for test, text in result.failed.items()]

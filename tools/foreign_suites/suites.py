@@ -1,4 +1,4 @@
-"""The suites: where their sources come from, how each is run, and which of their failures count for nothing.
+"""The suites: where their sources come from, how each is run, and which of their failures are excused.
 
 A suite from a package index is fetched as a source distribution. The others lie in a git repository only; the
 caller names a local clone, and the pinned commit is taken from it.
@@ -25,7 +25,7 @@ class Suite:
     ``version`` is a release on the package index, or a commit where ``repository`` is set; ``paths`` are
     taken from the clone. ``arguments`` go to pytest, which runs in the source's directory; a suite of
     ``node`` takes none. ``system_pod`` is set where tests list the pods of kube-system and expect some.
-    ``excuses`` are failures that count for nothing.
+    ``excuses`` are failures that do not count.
     """
 
     name: str
@@ -47,7 +47,7 @@ SUITES = (
         (
             *PYTEST,
             "--only-e2e",
-            # Its runner leaves sockets to the garbage collector; whichever test runs then is blamed.
+            # Its runner leaves sockets to the garbage collector, which fails the test that runs then.
             "-W=ignore::pytest.PytestUnraisableExceptionWarning",
             "tests/e2e",
             "examples",
@@ -99,4 +99,4 @@ SUITES = (
         node=True,
     ),
 )
-"""In the order in which they run when none is named."""
+"""All suites, in the order in which they run when none is named."""

@@ -1,4 +1,4 @@
-"""Makes the tests of a clone a part of the package that is installed: the wheel leaves them out."""
+"""Adds the tests of a clone to the installed package, whose wheel leaves them out."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Stands in for pytest-kind: the cluster that is there takes the place of one that kind would make."""
+"""A stand-in for pytest-kind that uses the existing cluster in place of a kind cluster."""

@@ -18,10 +18,10 @@ class KindCluster:
         self.kubectl_path = shutil.which("kubectl")
 
     def create(self) -> None:
-        """Nothing is to be made."""
+        """Do nothing: the cluster exists."""
 
     def delete(self) -> None:
-        """Whoever made the cluster deletes it."""
+        """Do nothing: the creator of the cluster deletes it."""
 
     def kubectl(self, *arguments: str) -> str:
         """Run kubectl and return its output; raise CalledProcessError if it fails."""
