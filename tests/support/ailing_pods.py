@@ -1,4 +1,4 @@
-"""Pods with one thing wrong, and what is said of it."""
+"""Pods with one failure each, and its explanation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ask(
     node: str | None = "True",
     **metadata: Any,
 ) -> Explanation:
-    """The answer for a pod ``web`` with one container ``main``; ``node`` is its Ready condition."""
+    """Explain a pod ``web`` with one container ``main``; ``node`` is the node's Ready condition."""
     container = {"name": "main", "image": "app:1"}
     plain = {
         "metadata": {"name": "web", "namespace": "default", **metadata},
@@ -74,7 +74,7 @@ def event(reason: str, text: str) -> Event:
 
 
 def container(**state: Any) -> dict[str, Any]:
-    """A status whose only container is in this state."""
+    """Return a status whose only container is in this state."""
     fixed = {"name": "main", "image": "app:1", "imageID": "", "ready": False, "restartCount": 0}
     return {"phase": "Running", "conditions": [STARTABLE], "containerStatuses": [fixed | state]}
 

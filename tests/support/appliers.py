@@ -1,4 +1,4 @@
-"""Writers who share an object: what they apply, and who answers for what afterwards."""
+"""Several field managers of one object: their applied configurations, and the resulting ownership."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def applied(live: Any, intent: Any, who: str, *, force: bool = False, minutes: i
 
 
 def owned(obj: Any) -> dict[str, list[str]]:
-    """Who owns which fields, as messages name them."""
+    """Return the owners of fields, as messages name them."""
     return {
         f"{entry['manager']} {entry['operation']}": sorted(
             fieldsets.text_of(path) for path in fieldsets.decode(entry["fieldsV1"])

@@ -1,4 +1,4 @@
-"""The causes of a 422 in a few words, for tables of what is wrong with an object and what the answer says."""
+"""Short forms of a 422's causes, for tables of invalid objects and the expected answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Cause = tuple[str, str, str]
 """A cause of a 422: field, reason, message."""
 
 Row = tuple[str, list[Cause]]
-"""A fragment of a manifest, and what is wrong with it."""
+"""A fragment of a manifest, and its errors."""
 
 KindRow = tuple[type[Any], str, list[Cause]]
 """The same for tables of several kinds."""
@@ -63,5 +63,5 @@ def too_many(field: str, items: int, most: int) -> Cause:
 
 
 def causes(errors: list[FieldError]) -> list[Cause]:
-    """What an answer shows of what a validation has found."""
+    """Return the causes that an answer shows of a validation's errors."""
     return [(error.field, error.type.value, error.body()) for error in errors]

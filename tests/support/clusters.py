@@ -30,7 +30,7 @@ DEADLINE = "60s"
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind."""
+    """A command's exit code and output."""
 
     code: int
     out: str
@@ -58,7 +58,7 @@ def command(
 
 
 class RealCluster:
-    """A cluster in a process of its own, with everything a test wants to do to it."""
+    """A cluster in a process of its own, with the operations that tests need."""
 
     def __init__(self, directory: Path, runtime: str, *options: str) -> None:
         self.directory = directory
@@ -105,14 +105,14 @@ class RealCluster:
         return path.read_text()[-5000:] if path.exists() else "(no log)"
 
     def kubectl_command(self, *arguments: str) -> list[str]:
-        """The command line, for tests that start it and do not wait."""
+        """Return the command line, for tests that start it and do not wait."""
         return ["kubectl", "--kubeconfig", str(self.kubeconfig), *arguments]
 
     def try_kubectl(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> Done:
         return command(self.kubectl_command(*arguments), stdin=stdin, timeout=timeout)
 
     def kubectl(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
-        """kubectl's output; the test fails if kubectl does."""
+        """Return kubectl's output; the test fails if kubectl does."""
         done = self.try_kubectl(*arguments, stdin=stdin, timeout=timeout)
         assert done.code == 0, f"kubectl {' '.join(arguments)}: {done.out}{done.err}\n{self.log()}"
         return done.out
@@ -128,13 +128,13 @@ class RealCluster:
 
     @cached_property
     def token(self) -> str:
-        """An administrator's, asked for once: it outlives restarts."""
+        """An administrator's token, requested once: it outlives restarts."""
         return self.podling("token create").out.strip()
 
     def request(
         self, method: str, path: str, body: bytes = b"", content_type: str = "application/json"
     ) -> tuple[int, dict[str, Any], list[str]]:
-        """One raw request as an administrator: status code, decoded JSON body, Warning headers."""
+        """Send a raw request as administrator; return status code, decoded JSON body and Warning headers."""
         config = yaml.safe_load(self.kubeconfig.read_text())["clusters"][0]["cluster"]
         authority = base64.b64decode(config["certificate-authority-data"]).decode()
         request = urllib.request.Request(
@@ -152,7 +152,7 @@ class RealCluster:
                 return error.code, json.load(error), error.headers.get_all("Warning") or []
 
     def remove(self) -> None:
-        """Take the cluster down and its directory away, whatever state it is in."""
+        """Take the cluster down and remove its directory, in any state."""
         self.down()
         remove_tree(self.directory)
 
@@ -179,7 +179,7 @@ def namespace(cluster: RealCluster, name: str) -> Iterator[None]:
 
 
 def shell_pod(name: str, script: str, *, image: str = "podling.local/host", **spec: Any) -> dict[str, Any]:
-    """A pod with one container, ``main``, that runs a shell script."""
+    """Return a pod with one container, ``main``, that runs a shell script."""
     container = {
         "name": "main",
         "image": image,

@@ -1,4 +1,4 @@
-"""Controllers beside a real API server in memory, and the few objects that their stories need."""
+"""Controllers beside a real API server in memory, and the objects that their tests need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from podling.controllers.controller_manager import ControllerManager
 
 @asynccontextmanager
 async def running(client: Client, *controllers: ControllerFactory) -> AsyncIterator[ControllerManager]:
-    """These controllers at work until the block ends."""
+    """Run these controllers until the block ends."""
     manager = ControllerManager(client, controllers)
     task = asyncio.create_task(manager.run())
     started = asyncio.create_task(manager.started())
@@ -38,7 +38,7 @@ def pod(
     labels: dict[str, str] | None = None,
     **spec: Any,
 ) -> Pod:
-    """A pod with one container; ``spec`` are further fields of its spec."""
+    """Return a pod with one container; ``spec`` are further fields of its spec."""
     spec.setdefault("containers", (Container(name="main", image="busybox"),))
     return Pod(
         metadata=ObjectMeta(name=name, namespace=namespace, labels=labels or {}),
@@ -47,7 +47,7 @@ def pod(
 
 
 async def set_phase(client: Client, name: str, phase: str, *, ready: bool = False, **status: Any) -> Pod:
-    """What a kubelet would report of a pod."""
+    """Write a pod's phase as a kubelet would."""
     condition = PodCondition(type="Ready", status="True" if ready else "False")
     plain = {"type": condition.type, "status": condition.status}
     patch = {"status": {"phase": phase, "conditions": [plain], **status}}
@@ -55,7 +55,7 @@ async def set_phase(client: Client, name: str, phase: str, *, ready: bool = Fals
 
 
 async def make_ready(client: Client, namespace: str = "default") -> None:
-    """Let every pod that still runs become ready now, as kubelets would."""
+    """Make every running pod ready now, as kubelets would."""
     from podling import clock
 
     for each in (await client.list(Pod, namespace)).items:
@@ -70,7 +70,7 @@ async def make_ready(client: Client, namespace: str = "default") -> None:
 
 
 async def add_node(client: Client, name: str, *, ready: str = "True", **labels: str) -> Node:
-    """A node whose kubelet has reported once; if it is ready the taint of new nodes is off already."""
+    """Create a node whose kubelet has reported once; a ready one no longer has the taint of new nodes."""
     node = await client.create(Node(metadata=ObjectMeta(name=name, labels=labels)))
     if ready == "True":
         await client.patch(Node, name, {"spec": {"taints": None}})
@@ -78,7 +78,7 @@ async def add_node(client: Client, name: str, *, ready: str = "True", **labels: 
 
 
 async def heartbeat(client: Client, name: str, *, ready: str = "True") -> Node:
-    """What a kubelet reports every now and then."""
+    """Write a node's Ready condition with a new heartbeat, as a kubelet does."""
     from msgspec import structs
 
     from podling import clock
@@ -92,7 +92,7 @@ async def heartbeat(client: Client, name: str, *, ready: str = "True") -> Node:
 
 
 async def told(client: Client, namespace: str = "default") -> list[str]:
-    """Every event of a namespace as ``<type> <reason> <object>: <message>``, in the order of names."""
+    """Return every event of a namespace as ``<type> <reason> <object>: <message>``, in the order of names."""
     events = (await client.list(Event, namespace)).items
     return [
         f"{event.type} {event.reason} {event.involved_object.name}: {event.message}"

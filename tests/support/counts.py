@@ -1,4 +1,4 @@
-"""What was counted, read as a monitor would."""
+"""Samples of metrics, read as a monitor would."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from podling.apiserver.http.metrics import Collector
 
 
 def samples(collectors: Iterable[Collector], name: str) -> dict[tuple[str, ...], float]:
-    """The samples of this name, by the values of their labels, in the labels' order."""
+    """Return the samples of this name, by the values of their labels, in the labels' order."""
     return {
         tuple(each.labels.values()): each.value
         for collector in collectors

@@ -1,4 +1,4 @@
-"""Definitions of custom resources to test with, and objects of theirs."""
+"""Definitions of custom resources to test with, and custom objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Define = Callable[..., Awaitable[type[Any]]]
 def definition(
     schema: Schema | None = None, *, versions: list[Schema] | None = None, **spec: Any
 ) -> CustomResourceDefinition:
-    """``widgets.example.com`` in one version, ``v1``, unless told otherwise."""
+    """``widgets.example.com`` in one version, ``v1``, unless specified otherwise."""
     names = {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]} | spec.pop("names", {})
     one = {"name": "v1", "served": True, "storage": True, **spec.pop("version", {})}
     given = versions or [one]
@@ -30,7 +30,7 @@ def definition(
 
 
 def widget(kind: type[Any], name: str = "w", **content: Any) -> Any:
-    """An object of a custom kind in the namespace ``default``, as a client would send it."""
+    """Return an object of a custom kind in the namespace ``default``, as a client would send it."""
     group, version, named = kind.group_version_kind
     head = {"apiVersion": f"{group}/{version}", "kind": named}
     return codec.convert({**head, "metadata": {"name": name, "namespace": "default"}, **content}, kind)[0]

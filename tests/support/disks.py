@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def fill(directory: Path) -> None:
-    """Leave not a single block on the disk of ``directory``; to make room again, remove ``ballast`` in it."""
+    """Use every block on the disk of ``directory``; removing ``ballast`` in it frees them again."""
     with (directory / "ballast").open("wb", buffering=0) as file:
         for size in (1 << 20, 4096):
             try:

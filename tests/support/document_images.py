@@ -1,6 +1,6 @@
-"""Images under the names that the documents' manifests ask for: busybox, and small programs for big ones.
+"""Images under the names in the manifests of Kubernetes' documentation: busybox with small stand-in programs.
 
-Only what lies in an image is ours. What a manifest says of commands, probes and hooks runs as written.
+Only the images' content is ours; the manifests' commands, probes and hooks run as written.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from tests.support.clusters import RealCluster
 from tests.support.images import Tree, busybox_tree, configuration, docker_archive
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""As the documents' images have it: their hooks call ``nginx`` by its name alone."""
+"""The search path of the documentation's images: their hooks call ``nginx`` without a path."""
 
 PAGE = "<!DOCTYPE html> the page of "
-"""How every page begins that the images' ``wget`` fetches."""
+"""The first lines of every page that the images' ``wget`` fetches."""
 
 FETCH = f"""#!/bin/sh
 [ "$1" = -O ] || exec busybox wget "$@"
@@ -33,8 +33,8 @@ root=/usr/share/nginx/html
 httpd -p 80 -h "$root"
 sleep 36000 & wait
 """
-"""``nginx`` as far as the documents use it: it serves a page, and ``-s quit`` asks it to end,
-even if it has only just begun."""
+"""``nginx`` as far as the documentation uses it: it serves a page, and ``-s quit`` ends it,
+even just after its start."""
 
 LIVENESS = """#!/bin/sh
 [ "$1" = liveness ] || exit 64
@@ -54,7 +54,7 @@ else
     printf 'HTTP/1.0 200 OK\\r\\n\\r\\nok'
 fi
 """
-"""Well for ten seconds, then not, as the documents' own server does."""
+"""A server that is healthy for ten seconds, then fails, as the documentation's own does."""
 
 PROXY = """#!/bin/sh
 trap 'exit 0' TERM
@@ -65,7 +65,7 @@ wait
 ECHO = """#!/bin/sh
 busybox echo "$@" >/proc/1/fd/1
 """
-"""``echo`` into the container's own log, so that the log tells when a probe ran it."""
+"""``echo`` into the container's own log, so that the log shows when a probe ran it."""
 
 
 def _tree(programs: Mapping[str, str]) -> Tree:
@@ -93,7 +93,7 @@ IMAGES: Mapping[str, tuple[Mapping[str, str], Sequence[str], Sequence[str]]] = {
     ),
     "registry.k8s.io/goproxy:0.1": ({"bin/goproxy": PROXY}, ("/bin/goproxy",), ()),
 }
-"""By image name: its own programs, its entrypoint, its command."""
+"""Programs, entrypoint and command by image name."""
 
 
 def load(cluster: RealCluster, folder: Path, *names: str) -> None:

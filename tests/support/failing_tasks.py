@@ -1,4 +1,4 @@
-"""Faults in background tasks: an exception is raised inside a running task, at the point where it waits.
+"""Faults in background tasks: an exception is raised inside a running task, at its current await.
 
 The supervisor and the components are the real ones. Only the coroutines that a supervisor is given are
 driven through ``Driven``, which throws the exception into them as if what they wait for had raised it.
@@ -28,7 +28,7 @@ Site = tuple[str, int]
 
 @cache
 def sites() -> frozenset[Site]:
-    """Every place in the source that gives work to a supervisor."""
+    """Return every call in the source that starts a supervised task."""
     found = set()
     for path in SOURCE.rglob("*.py"):
         text = path.read_text()
@@ -108,13 +108,13 @@ class FailingTasks:
         return {(run.name, run.subject) for run in self.running}
 
     def fail(self, name: str, subject: str) -> None:
-        """Let a running task fail in the middle of its life."""
+        """Make a running task fail."""
         for run in self.running:
             if (run.name, run.subject) == (name, subject):
                 run.driven.fail(self._new_fault())
 
     def _new_fault(self) -> Exception:
-        """A fresh exception each time: one that is raised again carries every earlier traceback."""
+        """Return a new exception each time: one that is raised again carries every earlier traceback."""
         return type(self._fault)(*self._fault.args)
 
     def _starting(self, starter: str) -> Any:

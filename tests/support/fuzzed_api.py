@@ -1,4 +1,4 @@
-"""What the fuzzed server serves, as it publishes it, and the custom resources that are defined in it."""
+"""Operations of the fuzzed server, as it publishes them, and its custom resources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFINED = "customresourcedefinitions"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path; ``resource`` is what all paths to the same objects have in common.
+    """One method of one path; ``resource`` is the common part of all paths to the same objects.
 
     ``schema``: of the object that a body holds, or changes; ``options``: names and types in the query.
     """
@@ -40,19 +40,19 @@ class Operation:
 
     @property
     def makes(self) -> bool:
-        """True if new objects come of it."""
+        """Return whether the operation creates objects."""
         return self.method == "POST" and self.path.endswith(self.resource.rpartition("/")[2])
 
 
 def operations(document: dict[str, Any]) -> list[Operation]:
-    """Every operation that the server publishes, after the documents beside them."""
+    """Return every operation that the server publishes, after the non-resource documents."""
     found = [Operation(path, "GET") for path in DOCUMENTS]
     for path, item in document["paths"].items():
         parts = path.strip("/").split("/")
         version, rest = parts[: 2 if parts[0] == "api" else 3], parts[2 if parts[0] == "api" else 3 :]
         plural = rest[2] if rest[0] == "namespaces" and len(rest) > 2 else rest[0]
         for method, operation in item.items():
-            # The end of all definitions would be that of all custom requests.
+            # Deleting all definitions would end all custom requests.
             if method != "parameters" and (method, plural, rest[-1]) != ("delete", DEFINED, DEFINED):
                 said = (*item.get("parameters", ()), *operation.get("parameters", ()))
                 kind = operation["x-kubernetes-group-version-kind"]
@@ -68,14 +68,14 @@ def operations(document: dict[str, Any]) -> list[Operation]:
 
 
 def _schema(operation: dict[str, Any]) -> Schema | None:
-    """Of the body; where it is read instead, of the answer: a patch's own schema says nothing."""
+    """Return the schema of the body, or of the answer where there is no body."""
     bodies = (each["schema"] for each in operation.get("parameters", ()) if each["in"] == "body")
     found: Schema | None = next(bodies, operation["responses"].get("200", {}).get("schema"))
     return found
 
 
 def definitions() -> list[CustomResourceDefinition]:
-    """Custom resources with all that a schema may say, in several versions, in and out of namespaces."""
+    """Return custom resources with every feature of schemas, in several versions, namespaced and not."""
     item = {
         "type": "object",
         "required": ["name"],
@@ -132,7 +132,7 @@ def definitions() -> list[CustomResourceDefinition]:
 
 
 def custom_objects() -> list[dict[str, Any]]:
-    """A valid object of each version of theirs."""
+    """Return a valid object of each version of the custom resources."""
     spec = {
         "size": 3,
         "mode": "Slow",

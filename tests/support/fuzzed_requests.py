@@ -1,6 +1,6 @@
 """Sequences of requests as a strategy, made from the OpenAPI document that a server publishes.
 
-A sequence turns about a few resources, so that its requests meet each other's objects. Its bodies are valid
+A sequence uses few resources, so that its requests affect each other's objects. Its bodies are valid
 objects, such objects with something changed, what the schemas allow, or nonsense. Each request is drawn as
 two strings of bytes, whose decisions ``Choices`` takes: one draw each is quick, and shrinks well.
 """
@@ -43,7 +43,7 @@ ACCEPTS = (
     "application/json;as=PartialObjectMetadataList",
 )  # fmt: skip
 LAST = ("LAST-CONTINUE", "LAST-REVISION", "LAST-UID")
-"""Stand for what the last answer that had such a thing said."""
+"""Placeholders for the value in the last answer that had one."""
 MEANT: dict[str, tuple[str, ...]] = {
     "boolean": ("true", "false", "1", ""),
     "integer": ("1", "2", "0", "5", "-1", "x", "9" * 30),
@@ -57,7 +57,7 @@ MEANT: dict[str, tuple[str, ...]] = {
     "resourceVersionMatch": ("Exact", "NotOlderThan", "x"),
     "continue": ("LAST-CONTINUE", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJ4In0", "e30", "x"),
 }
-"""Values that an option of this name, or of this type, may well have."""
+"""Plausible values of an option, by its name or type."""
 OPTIONS = (
     "labelSelector", "fieldSelector", "resourceVersion", "resourceVersionMatch", "limit", "continue", "watch",
     "timeoutSeconds", "allowWatchBookmarks", "sendInitialEvents", "dryRun", "fieldManager", "fieldValidation",
@@ -84,13 +84,13 @@ DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder/containers", "$deleteFr
 DIRECTIVE_VALUES: tuple[Any, ...] = ("delete", "replace", "merge", None, 1, 2.5, True, [], [1], {}, {"a": 1})
 POINTERS = ("", "/", "/a/b/c", "x", "/~2", "/metadata/resourceVersion", "/spec/containers/99", 3, None)
 NO_PRIORITY = {"priorityClassName": None, "priority": None}
-"""For pods: the class would have to be there."""
+"""Overrides for pods: their priority class would have to exist."""
 ACTIONS = ("replace", "add", "remove", "test", "copy", "move", "x", None)
 
 
 @dataclass(frozen=True)
 class Request:
-    """What goes over the wire, but that the names of ``LAST`` are to be replaced."""
+    """A request as sent, except for placeholders of ``LAST``, which are to be replaced."""
 
     method: str
     path: bytes
@@ -100,7 +100,7 @@ class Request:
 
 @dataclass
 class Maker:
-    """Makes the requests of one sequence; ``sent`` remembers bodies, so that changes come upon something."""
+    """Makes the requests of one sequence; ``sent`` remembers bodies, so that changes find an object."""
 
     published: Published
     topics: list[list[Operation]]
@@ -131,11 +131,11 @@ class Maker:
         if method in ("POST", "PUT", "PATCH", "DELETE"):
             body = self._body(operation, method, headers["Content-Type"], name, content)
         if method == "DELETE" or (query and operation.makes):
-            self.sent.pop(operation.resource, None)  # it may well not be there (any more)
+            self.sent.pop(operation.resource, None)  # it may not exist (any more)
         return Request(method, f"{path}{'?' if query else ''}{query}".encode(), headers, body)
 
     def _operation(self, choices: Choices) -> Operation:
-        """Most of them are about the topics; what makes objects of theirs is asked more often."""
+        """Choose an operation, mostly on the sequence's resources; those that create are more frequent."""
         about = choices.below(16)
         if about > 13:
             return choices.one_of(self.published.operations)
@@ -143,11 +143,11 @@ class Maker:
         fresh = asked[0].resource not in self.sent
         makers = [each for each in asked if each.makes] if fresh and about > 2 else ()
         found = choices.one_of(makers or asked)
-        # Of what is deleted nothing else can be asked: that comes less often than other things.
+        # Deletions are less frequent, because later requests would find no object.
         return choices.one_of(asked) if found.method == "DELETE" and choices.chance(0.6) else found
 
     def _name(self, operation: Operation, choices: Choices) -> str:
-        """Few names: that of the valid object, which some kinds prescribe, and one more."""
+        """Choose one of few names: that of the valid object, which some kinds prescribe, and one more."""
         example = self.published.examples.get(operation.head, {})
         own: str = example.get("metadata", {}).get("name", "x")
         return choices.one_of((own, own, own, "x"))
@@ -186,7 +186,7 @@ class Maker:
         return json.dumps(plain).encode()
 
     def _known(self, operation: Operation) -> dict[str, Any]:
-        """What may well be stored: the object that was sent last, or the valid one."""
+        """Return an object that is probably stored: the one sent last, or the valid one."""
         return self.sent.get(operation.resource) or self.published.examples.get(operation.head, {})
 
     def _object(self, operation: Operation, name: str, choices: Choices) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class Maker:
         if operation.schema and not (first and base and choices.chance(0.7)):
             made = Body(self.published.definitions, choices, wrong, complete=not base)
             changes = made.value(operation.schema)
-        # A copy: what is spoilt below is shared with other requests, and with other tests.
+        # Copy it: other requests and tests share the object that is damaged below.
         plain: dict[str, Any] = copied(merged(base, changes if isinstance(changes, dict) else {}))
         version, kind = operation.head
         if not choices.chance(0.05):
@@ -228,16 +228,16 @@ class Published:
         for each in self.operations:
             self._by_resource.setdefault(each.resource, []).append(each)
         custom = [resource for resource in self._by_resource if resource.startswith("apis/fuzz.")]
-        # Those that say most of what a custom resource can be are asked more often than their number says.
+        # Custom objects get more weight than their number gives.
         self._resources = [*self._by_resource, *custom * 3]
 
     def each_once(self) -> list[Request]:
-        """Every operation, asked in the plainest way."""
+        """Return the plainest request for every operation."""
         maker = Maker(self, [])
         return [maker.asking(each, Choices(b""), Choices(b"")) for each in self.operations]
 
     def sequences(self) -> st.SearchStrategy[list[Request]]:
-        """Up to ``LONGEST`` requests about one to three resources."""
+        """Return sequences of up to ``LONGEST`` requests on one to three resources."""
 
         @st.composite
         def sequence(draw: Callable[[st.SearchStrategy[Any]], Any]) -> list[Request]:
@@ -255,7 +255,7 @@ class Published:
 
 
 def _spoil(plain: Any, keys: tuple[str, ...], choices: Choices) -> None:
-    """Put something of another type, or a directive, somewhere inside."""
+    """Replace a value inside by one of another type, or by a directive."""
     while isinstance(plain, dict):
         inner = [value for value in plain.values() if value and isinstance(value, dict | list)]
         if not inner or choices.chance(0.3):
@@ -270,7 +270,7 @@ def _spoil(plain: Any, keys: tuple[str, ...], choices: Choices) -> None:
 
 
 def _json_patch(plain: dict[str, Any], choices: Choices) -> list[dict[str, Any]]:
-    """Operations on what is there, most of them."""
+    """Return a JSON patch, mostly on existing fields."""
 
     def pointer() -> Any:
         return choices.one_of(POINTERS) if choices.chance(0.2) else _pointer(plain, choices)

@@ -1,4 +1,4 @@
-"""Fresh servers, many and quickly, that serve custom resources too."""
+"""New servers with custom resources, quick to create in large numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOKEN = "fuzz"
 
 
 async def beginning() -> Sequence[Entry]:
-    """Every write until a server with custom resources is ready, in the order of revisions."""
+    """Return every write until a server with custom resources is ready, in the order of revisions."""
     store = MemoryStore()
     api = ApiServer(store, plugins_without_controllers())
     await api.start()
@@ -37,7 +37,7 @@ async def beginning() -> Sequence[Entry]:
 
 @asynccontextmanager
 async def served(past: Sequence[Entry]) -> AsyncIterator[Wire]:
-    """A connection to a fresh server in whose store all of ``past`` has happened."""
+    """Connect to a new server whose store has all the writes of ``past``."""
     store = MemoryStore()
     for entry in past:
         await _write_again(store, entry)
@@ -63,7 +63,7 @@ async def _write_again(store: MemoryStore, entry: Entry) -> None:
 
 
 async def _established(client: Client, count: int) -> None:
-    """Wait until so many definitions are served."""
+    """Wait until ``count`` definitions are served."""
     found: set[str | None] = set()
     watch = client.watch(CustomResourceDefinition, resource_version="")
     async for event in watch:

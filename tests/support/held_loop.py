@@ -1,4 +1,4 @@
-"""How long an event loop is held by one callback, counted in calls: the same on every machine."""
+"""Measures how long one callback holds the event loop, in calls: the same on every machine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from types import FrameType, TracebackType
 from typing import Any
 
 RUN = asyncio.Handle._run.__code__
-"""Every callback, and every step of a task, begins and ends with it."""
+"""The function that every callback and every step of a task begins and ends with."""
 
 
 class CountedCalls:
-    """``most``: how many functions one callback has called at most, while this context manager was open.
+    """``most``: the most calls of one callback, while this context manager was open.
 
     A function that is called takes about half a microsecond, with what it does between its own calls.
     """

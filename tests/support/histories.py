@@ -1,4 +1,4 @@
-"""A plain model of what was written, and watchers over HTTP that compare what they are told with it."""
+"""A plain model of all writes, and watchers over HTTP that compare their events with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.served_here import ServedHere
 Key = tuple[str, str]
 """Namespace and name."""
 Told = tuple[int, str, Key]
-"""Revision, type of the event, and what it is about."""
+"""Revision, type of the event, and its object."""
 Matches = Callable[[Key, dict[str, str]], bool]
 
 KINDS = {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}
@@ -28,7 +28,7 @@ def collection(namespace: str) -> str:
 
 @dataclass(frozen=True)
 class Selection:
-    """What a reader asks for, and what that means."""
+    """A reader's selection of objects, as a query and as a predicate."""
 
     matches: Matches
     namespace: str = ""
@@ -40,7 +40,7 @@ class Selection:
 
 @dataclass
 class Model:
-    """Every change in the order of revisions: the labels of an object, or None for its end."""
+    """Every change in the order of revisions: the labels of an object, or None for its deletion."""
 
     changes: list[tuple[int, Key, dict[str, str] | None]] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ class Model:
         self.changes.append((revision, key, labels))
 
     def state(self, selection: Selection, revision: int | None = None) -> set[Key]:
-        """What is shown at a revision, or now."""
+        """Return the selected objects at a revision, or now."""
         found: dict[Key, dict[str, str] | None] = {}
         for when, key, labels in self.changes:
             if revision is None or when <= revision:
@@ -57,7 +57,7 @@ class Model:
         return {key for key, labels in found.items() if labels is not None and selection.shows(key, labels)}
 
     def events(self, selection: Selection, after: int) -> Iterator[Told]:
-        """What a watcher that has seen everything up to ``after`` is to be told, in order."""
+        """Return the events that a watcher has to receive after revision ``after``, in order."""
         shown: set[Key] = set()
         for revision, key, labels in self.changes:
             now = labels is not None and selection.shows(key, labels)
@@ -68,7 +68,7 @@ class Model:
 
 
 async def in_pages(server: ServedHere, selection: Selection, limit: int) -> tuple[int, set[Key]]:
-    """A whole list and its revision; every page has to be of that revision, and none shows a thing again."""
+    """Return a list and its revision; every page has to have it, and no object may appear twice."""
     query, found, revision = {**selection.query}, set[Key](), ""
     if limit:
         query["limit"] = str(limit)
@@ -88,9 +88,9 @@ async def in_pages(server: ServedHere, selection: Selection, limit: int) -> tupl
 
 
 class Watcher:
-    """One reader that lists once and then follows, over connections that break.
+    """A reader that lists once and then watches, over connections that break.
 
-    It never asks twice for what it has read: after a break it goes on from the last event or bookmark.
+    After a break it resumes from the last event or bookmark.
     """
 
     def __init__(self, server: ServedHere, model: Model, selection: Selection) -> None:
@@ -99,11 +99,11 @@ class Watcher:
         self._begun = 0
         """The revision of the last list."""
         self.seen = 0
-        """Everything up to here was read."""
+        """The revision up to which all events were read."""
         self._told: list[Told] = []
 
     async def read(self, count: int | None = None) -> None:
-        """Read that many events, or all that have happened; each has to be the one that comes next."""
+        """Read that many events, or all that have happened; each has to be the model's next one."""
         due = list(self._model.events(self._selection, self._begun))[len(self._told) :]
         for expected in due[:count]:
             told = await self._next()
@@ -111,19 +111,19 @@ class Watcher:
             self._told.append(told)
 
     async def follow(self, random: Random) -> None:
-        """Read whatever comes, for ever, over connections that break at random; ``check`` it afterwards."""
+        """Read events without end, over connections that break at random; ``check`` them afterwards."""
         while True:
             self._told.append(await self._next())
             if random.random() < 0.03:
                 self.cut()
 
     def check(self) -> None:
-        """What was read so far is what the model, complete by now, begins with."""
+        """Assert that the events read so far are the first of the model, which is complete by now."""
         expected = list(self._model.events(self._selection, self._begun))
         assert self._told == expected[: len(self._told)], self._selection
 
     def cut(self) -> None:
-        """Break the connection, whatever is under way in it."""
+        """Break the connection, even during an event."""
         if self._response is not None:
             connection = self._response.connection
             if connection is not None and connection.transport is not None:
@@ -132,7 +132,7 @@ class Watcher:
             self._response = None
 
     async def list_again(self, limit: int, *, stream: bool) -> None:
-        """Forget everything and begin with the present, in pages or as a stream of events."""
+        """Start again with the present state, in pages or as a stream of events."""
         self.cut()
         shown = await (self._stream() if stream else self._pages(limit))
         assert shown == self._model.state(self._selection, self.seen)
@@ -143,7 +143,7 @@ class Watcher:
         return found
 
     async def _stream(self) -> set[Key]:
-        """The present as a watch tells it (``sendInitialEvents``); the connection stays open."""
+        """Read the present state from a watch (``sendInitialEvents``); the connection stays open."""
         query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         await self._open(query)
         found: set[Key] = set()
@@ -158,7 +158,7 @@ class Watcher:
             found.add(key_of(event["object"]))
 
     async def _next(self) -> Told:
-        """The next event that is no bookmark."""
+        """Read the next event that is no bookmark."""
         while True:
             if self._response is None:
                 await self._open({"resourceVersion": str(self.seen)})
@@ -188,7 +188,7 @@ class Watcher:
 
 
 class Expired(Exception):
-    """The server does not know any more what happened since a watcher's last look."""
+    """Raised when the server has compacted the events since a watcher's last revision."""
 
 
 def key_of(obj: dict[str, Any]) -> Key:

@@ -1,4 +1,4 @@
-"""Requests that are made to cost much: bodies of many values, patches that multiply, long answers."""
+"""Requests made to be expensive: bodies of many values, patches that multiply, long answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NETWORKING = f"/apis/networking.k8s.io/v1/namespaces/{TENANT}"
 NETWORK = "networking.k8s.io/v1"
 BODY = 3 * 1024 * 1024 - 1024
 MOST = VALUES_MAX - 100
-"""As many values as a body may have, with what is around them."""
+"""The number of values that a body may have, with the JSON around them."""
 APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 STRATEGIC, PATCH = "application/strategic-merge-patch+json", "application/json-patch+json"
 YAML, PROTOBUF = "application/yaml", "application/vnd.kubernetes.protobuf"
@@ -58,7 +58,7 @@ LISTS = (
     (f"{NETWORKING}/ingresses", NETWORK, "Ingress", '},"spec":{"rules":[%s]}', b"{}"),
     (f"{NETWORKING}/networkpolicies", NETWORK, "NetworkPolicy", '},"spec":{"egress":[%s]}', b"{}"),
 )  # fmt: skip
-"""Where to create objects, their kinds, and lists inside of them with the smallest items."""
+"""Paths to create objects at, their kinds, and lists inside of them with the smallest items."""
 
 
 def _lists() -> Iterator[Asked]:
@@ -145,7 +145,7 @@ def _reads() -> Iterator[Asked]:
 
 
 def hostile_requests() -> Iterator[Asked]:
-    """All of them, in an order in which what is changed was made before."""
+    """Return all hostile requests; objects are created before requests change them."""
     yield from _lists()
     yield from _texts()
     yield from _patches()
@@ -153,7 +153,7 @@ def hostile_requests() -> Iterator[Asked]:
 
 
 def anonymous_requests() -> Iterator[Asked]:
-    """The same without a credential, and heads and paths that nobody but an attacker sends."""
+    """Return the same without a credential, and heads and paths that only an attacker sends."""
     for each in hostile_requests():
         yield Asked(each.method, each.path, each.body, each.content_type, "", each.headers)
     long = "x" * 60_000

@@ -1,8 +1,8 @@
-"""A simulated node whose kubelet is cut off, as by ``kill -9``, at a chosen call of its own.
+"""A simulated node whose kubelet is cut off, as by ``kill -9``, at a chosen call.
 
 Everything that a kubelet does to the world is a call to its runtime or to the API server. Cut off before or
-after any of these calls, all that it was about to do does not happen; what it did stays. A life that looks
-the same whichever call was the last one survives a kill at any moment.
+after any of these calls, all that it was about to do does not happen; what it did stays. A life cycle that is
+the same for every last call survives a kill at any moment.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from tests.support.kubelet_node import NODE, SimNode, sim_node
 
 
 class Line:
-    """One kubelet's connection to the world, cut at its ``at``-th call, before or after it is done."""
+    """One kubelet's connection to runtime and API server, cut before or after its ``at``-th call."""
 
     def __init__(self, at: int | None = None, *, after: bool = False) -> None:
         self.calls = 0
         self.counts = False
-        """True if calls count yet: what a kubelet does to come up is not part of any life."""
+        """Return whether calls count yet: a kubelet's start is not part of any life cycle."""
         self.was_cut = asyncio.Event()
         self._at = at
         self._after = after
 
     async def reach(self) -> int:
-        """Before a call; never comes back on a line that is cut. Returns the call's number."""
+        """Count a call before it happens and return its number; never return on a cut line."""
         await self._pass()
         self.calls += self.counts
         number = self.calls if self.counts else 0
@@ -47,7 +47,7 @@ class Line:
         return number
 
     async def answer(self, number: int) -> None:
-        """After a call: its answer may be one that nobody hears any more."""
+        """Pass on a call's answer, unless the line is cut after this call."""
         if number == self._at and self._after:
             self.was_cut.set()
         await self._pass()
@@ -58,7 +58,7 @@ class Line:
 
 
 class OverLine:
-    """Whatever a kubelet calls, called over a line."""
+    """A proxy whose calls go over a line."""
 
     def __init__(self, target: Any, line: Line) -> None:
         self._target = target
@@ -81,7 +81,7 @@ class OverLine:
 
 
 class KilledNode:
-    """A node whose first kubelet is cut off once, and replaced by one that is not."""
+    """A node whose first kubelet is cut off once, and replaced by another."""
 
     def __init__(self, node: SimNode, line: Line) -> None:
         self.node = node
@@ -108,7 +108,7 @@ class KilledNode:
         assert dead is not None
         self._old.append(dead)
         self.node._task = None
-        dead.cancel()  # nothing that it still tries goes through
+        dead.cancel()  # no further call of it goes through
         await clock.sleep(away)
         await self.start(Line())
 

@@ -1,6 +1,6 @@
-"""Lives of pods through which the kubelet is killed, and what each must have been in the end.
+"""Life cycles of pods during which the kubelet is killed, and the checks of each.
 
-Every container writes down what it does, with the moment; its notes judge how often it ran and until when.
+Every container records its actions with their times; the records show how often it ran and until when.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ TWICE = "[ $(grep -c start /notes/$NAME) -gt 1 ] || { sleep 0.4; note end; exit 
 SERVE = "trap 'note end; exit 0' TERM; while :; do sleep 0.1; done"
 SICKENING = f"[ $(grep -c start /notes/$NAME) -gt 1 ] || {{ sleep 0.5; touch /sick; }}; {SERVE}"
 PROBE = {"periodSeconds": 1, "timeoutSeconds": 20}
-"""A busy machine takes its time; that is no reason to be killed here."""
+"""Seconds; long enough for a busy machine."""
 ANSWERING = {"exec": {"command": ["true"]}, **PROBE}
 
 
 @dataclass(frozen=True)
 class Fault:
-    """When the pods that leave were deleted, when the process was back, and what was shown before."""
+    """Times of the deletions and of the restart, and the pods' statuses before."""
 
     deleted: float
     again: float
@@ -42,13 +42,13 @@ class Fault:
 
 @dataclass(frozen=True)
 class Life:
-    """One pod's life in one run, in its parts: what is there before, what begins, what is done to it."""
+    """One pod's life cycle in one run: the state before, the start, and the actions on it."""
 
     run: str
     notes: Path
     name: ClassVar[str] = ""
     leaves: ClassVar[bool] = False
-    """It runs when its run begins, and is deleted then."""
+    """True for a pod that exists when its run begins, and is deleted then."""
 
     @property
     def pod(self) -> str:
@@ -59,7 +59,7 @@ class Life:
         return []
 
     def begun(self) -> list[Plain]:
-        """Pods that begin with the run."""
+        """Pods that are created with the run."""
         return []
 
     def commands(self) -> list[list[str]]:
@@ -68,17 +68,17 @@ class Life:
         return []
 
     def act(self, cluster: RealCluster) -> None:
-        """What else happens to the pod when the run begins."""
+        """Act on the pod when the run begins, beyond ``commands``."""
 
     def end(self) -> list[str]:
-        """What ``kubectl wait`` waits for: the life as it should be."""
+        """The condition for ``kubectl wait``: the expected end of the life cycle."""
         return ["--for=condition=Ready", f"pod/{self.pod}"]
 
     def check(self, pod: Plain, fault: Fault) -> None:
-        """Raises ``AssertionError`` unless the life was as if there had been no fault."""
+        """Assert that the life cycle was the same as without a fault."""
         raise NotImplementedError
 
-    # ---- making
+    # ---- manifests
 
     def container(self, name: str, script: str, **more: Any) -> Plain:
         return {
@@ -108,10 +108,10 @@ class Life:
     def hook(self, script: str) -> Plain:
         return {"exec": {"command": ["sh", "-c", NOTE + script]}}
 
-    # ---- judging
+    # ---- checks
 
     def noted(self, name: str) -> list[tuple[str, float]]:
-        """What a container wrote down: words with their moments."""
+        """Return a container's records: words with their times."""
         path = self.notes / f"{self.run}-{name}"
         lines = path.read_text().splitlines() if path.exists() else []
         return [(word, float(at)) for word, at in (line.split() for line in lines)]
@@ -120,14 +120,14 @@ class Life:
         return [word for word, _ in self.noted(name)]
 
     def moment(self, name: str, word: str) -> float:
-        """When a container last wrote a word."""
+        """Return the time when a container last wrote a word."""
         return max(at for said, at in self.noted(name) if said == word)
 
     def check_runs(self, name: str, words: list[str], pod: Plain) -> None:
-        """The container ran as often as its life says, one run after the other, and its status counts that.
+        """Assert that the container ran as often as expected, one run at a time, as its status counts.
 
-        A container that was made and not yet started when the process died is an attempt too, as it is in
-        Kubernetes: it counts, though nothing of it ever ran.
+        A container that was created but not started before the kill counts as an attempt, as it does in
+        Kubernetes, though it never ran.
         """
         assert self.words(name) == words, f"{name} of {self.pod}"
         restarts = words.count("start") - 1
@@ -135,15 +135,15 @@ class Life:
         assert status["restartCount"] in (restarts, restarts + 1), f"{name} of {self.pod}: {status}"
 
     def check_ready(self, pod: Plain, fault: Fault) -> None:
-        """A pod that was shown Ready before the fault is Ready since that moment."""
+        """Assert that a pod that was Ready before the fault is Ready since that moment."""
         before = fault.shown.get(self.pod)
         if before is not None and ready_since(before)[0] == "True":
             assert ready_since(pod) == ready_since(before), f"{self.pod}: Ready flapped"
 
     def check_end(self, name: str, fault: Fault) -> None:
-        """A pod gets its grace period; a restart meanwhile gives it no new one.
+        """Assert that a pod gets its grace period once; a restart does not renew it.
 
-        Nobody is given less than two seconds between signal and kill, the start after the fault included.
+        No pod gets less than two seconds between signal and kill, the start after the fault included.
         """
         latest = max(fault.deleted + GRACE_SECONDS, fault.again) + 2
         assert self.noted(name)[-1][1] <= latest + 1, f"{self.pod} was given more than its grace period"
@@ -206,7 +206,7 @@ class Serving(Life):
 
 
 class Leaving(Life):
-    """Is deleted, and does not listen."""
+    """Is deleted, and ignores SIGTERM."""
 
     name = "leaving"
     leaves = True
@@ -311,7 +311,7 @@ class Grown(Life):
 
 
 class Lost(Life):
-    """Loses its sandbox, and begins anew in another one."""
+    """Loses its sandbox, and starts again in another one."""
 
     name = "lost"
 
@@ -320,7 +320,7 @@ class Lost(Life):
         return [self.manifest("Always", self.container("lost", SERVE), initContainers=init)]
 
     def act(self, cluster: RealCluster) -> None:
-        """What holds the pod's network namespace goes, as after a crash of it."""
+        """Kill the process that holds the pod's network namespace, as if it had crashed."""
         data = DataDirectory(cluster.directory)
         (node,) = data.node_names()
         for path in (data.node(node) / "oci/sandboxes").glob("*/record.json"):
@@ -337,12 +337,12 @@ class Lost(Life):
 
 
 ALWAYS: tuple[type[Life], ...] = (Once, Twice, Serving, Leaving)
-"""The lives of every run."""
+"""The life cycles of every run."""
 BY_TURNS: tuple[tuple[type[Life], ...], ...] = ((Hooked, Sidecar), (Sickening, Grown), (Lost, Sidecar))
-"""Those that take turns, so that one run stays short."""
+"""The life cycles that alternate between runs, so that one run stays short."""
 
 
 def lives_of(number: int, notes: Path) -> list[Life]:
-    """The lives of one run."""
+    """Return the life cycles of one run."""
     kinds = (*ALWAYS, *BY_TURNS[number % len(BY_TURNS)])
     return [kind(f"run{number}", notes) for kind in kinds]

@@ -1,4 +1,4 @@
-"""A namespace of the tests' own on the simulated cluster, with a deployment to ask about and to change."""
+"""A namespace of the tests' own on the simulated cluster, with a Deployment to query and to change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WEB = "deployment/web"
 
 @contextmanager
 def web_in_a_space(cluster: RealCluster) -> Iterator[RealCluster]:
-    """``cluster`` with a deployment of nothing in ``SPACE``, as long as the block lasts."""
+    """Add a Deployment without replicas in ``SPACE`` to the cluster, as long as the block lasts."""
     with namespace(cluster, SPACE):
         cluster.kubectl(*IN, "create", "deployment", "web", "--image=web:1", "--replicas=0")
         yield cluster

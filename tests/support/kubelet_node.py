@@ -1,4 +1,4 @@
-"""A kubelet beside an API server in memory, over the simulated runtime: what its stories are told with."""
+"""A kubelet beside an API server in memory, over the simulated runtime, for the kubelet's tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pod(
     containers: list[dict[str, Any]] | None = None,
     **spec: Any,
 ) -> Pod:
-    """A pod bound to the node. ``script`` is what its container ``app`` does, ``scripts`` by container."""
+    """Return a pod bound to the node. ``script`` is for its container ``app``; ``scripts``: by name."""
     lives = dict(scripts or {}) | ({"app": script} if script is not None else {})
     plain = {
         "metadata": {
@@ -55,7 +55,7 @@ def pod(
 
 
 class Faults(logging.Handler):
-    """Collects what the kubelet itself calls an error: its own faults, which it would survive."""
+    """A log handler that collects the kubelet's errors: its own faults, which it would survive."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -72,7 +72,7 @@ class SimNode:
         self.plane = plane
         self.client = plane.client
         self.runtime = runtime
-        # The kubelet has a node's rights and no more; the story's own hands may do everything.
+        # The kubelet has only a node's rights; the test itself is an administrator.
         own = plane.client_for(User(f"system:node:{NODE}", ("system:nodes", "system:authenticated")))
         self.recorder = EventRecorder(own, "kubelet", NODE)
         self.deps = KubeletDeps(own, self.runtime, self.recorder, root, NODE, config, complete_static_pod)
@@ -87,7 +87,7 @@ class SimNode:
             await self._task
 
     async def stop(self) -> None:
-        """The kubelet goes; its containers run on."""
+        """Stop the kubelet; its containers run on."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -123,14 +123,14 @@ class SimNode:
         await self.client.delete(Pod, name, "default", grace_seconds=grace_seconds)
 
     async def events(self, name: str = "web") -> list[str]:
-        """The pod's events as ``Reason: message``, sorted: many happen at the same moment."""
+        """Return the pod's events as ``Reason: message``, sorted: many have the same time."""
         listing = await self.client.list(Event, "default")
         found = [event for event in listing.items if event.involved_object.name == name]
         found.sort(key=lambda event: (event.reason or "", event.message or ""))
         return [f"{event.reason}: {event.message}" for event in found]
 
     async def change_condition(self, name: str, condition: PodCondition) -> None:
-        """Set a condition of somebody else's, as its owner would."""
+        """Set a condition that another component owns, as that component would."""
         found = await self.get(name)
         others = tuple(held for held in found.status.conditions if held.type != condition.type)
         status = structs.replace(found.status, conditions=(*others, condition))
@@ -138,7 +138,7 @@ class SimNode:
 
 
 def condition(of: Pod, type_: str) -> str:
-    """A condition's status with its reason, if it has one: ``False ContainersNotReady``."""
+    """Return a condition's status with its reason, if it has one: ``False ContainersNotReady``."""
     found = next((held for held in of.status.conditions if held.type == type_), None)
     if found is None:
         return "absent"
@@ -153,7 +153,7 @@ async def sim_node(
     config: KubeletConfig | None = None,
     runtime: SimRuntime | None = None,
 ) -> AsyncIterator[SimNode]:
-    """A node that is Ready, until the block ends. ``runtime`` is its machine, if not one of ``scenario``."""
+    """Run a Ready node until the block ends. ``runtime`` is its machine, if not one of ``scenario``."""
     chosen = config or KubeletConfig(
         node_addresses=("192.168.0.10",),
         capacity={"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi"},

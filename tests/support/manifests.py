@@ -1,4 +1,4 @@
-"""Objects from fragments of manifests, and what their kind's rules make of them."""
+"""Objects from fragments of manifests, prepared and validated by the rules of their kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN_POD: dict[str, Any] = {
 
 
 def valid_objects() -> list[dict[str, Any]]:
-    """One object of every stored kind, with as many of its fields as fit together."""
+    """Return one object of every stored kind, with as many compatible fields as possible."""
     found: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("valid_objects.yaml").read_text())
     return found
 
@@ -40,7 +40,7 @@ INDEXED = "completionMode: Indexed, completions: 3, parallelism: 3"
 
 
 def merged(base: Any, fragment: Any) -> Any:
-    """Maps are merged, a null removes; lists, but for lists of one map, and scalars are replaced."""
+    """Merge maps; null removes. Replace scalars and lists, except for lists of one map."""
     if isinstance(base, dict) and isinstance(fragment, dict):
         found = {key: merged(base.get(key), value) for key, value in fragment.items()}
         return {key: value for key, value in {**base, **found}.items() if value is not None}
@@ -61,29 +61,29 @@ def rules(kind: type[Any]) -> KindRules[Any]:
 
 
 def created(thing: Any, *, user: str = "") -> Any:
-    """``thing`` defaulted and prepared as for its creation."""
+    """Return ``thing`` defaulted and prepared as for its creation."""
     own = rules(type(thing))
     return own.prepare_create(own.default(thing), Context(NOW, user))
 
 
 def pod(text: str) -> Pod:
-    """A pod with one plain container, changed by a fragment, ready to be validated."""
+    """Return a pod with one plain container, changed by a fragment, ready to be validated."""
     made: Pod = created(obj(Pod, text, PLAIN_POD))
     return made
 
 
 def creation_causes(thing: Any) -> list[Cause]:
-    """What the API answers to the creation of ``thing``, which was defaulted and prepared."""
+    """Return the API's causes for the creation of ``thing``, which was defaulted and prepared."""
     return causes(rules(type(thing)).validate(thing, Context(NOW)))
 
 
 def change_causes(new: Any, old: Any, subresource: str = "") -> list[Cause]:
-    """What the API answers to an update, after the rules put back what the writer may not change."""
+    """Return the API's causes for an update, after the rules have restored read-only fields."""
     own, context = rules(type(old)), Context(NOW, subresource=subresource)
     prepared = own.prepare_update(own.default(new), old, context)
     return causes(own.validate_update(prepared, old, context))
 
 
 def container(text: str) -> str:
-    """A manifest whose only container has these fields, too."""
+    """Return a manifest whose only container has these fields, too."""
     return f"spec: {{containers: [{{name: main, image: nginx, {text}}}]}}"

@@ -1,6 +1,6 @@
 """Damages the network of a node of its own and shows whether it comes back: ``... ROOT COMMAND``.
 
-To be run in a network namespace of its own, because some of the damage is the whole machine's.
+To be run in a network namespace of its own, because some of the damage is machine-wide.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ async def on_node(*command: str) -> str:
 
 
 async def fetch(port: int) -> str:
-    """Return what a pod's web server answers by its host port on the node's loopback."""
+    """Return the answer of a pod's web server at its host port on the node's loopback."""
     async with asyncio.timeout(10):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.0\r\n\r\n")
@@ -39,7 +39,7 @@ async def fetch(port: int) -> str:
 
 
 async def healthy(here: Node) -> None:
-    """Ask for the status, as the kubelet does, until it is good."""
+    """Read the network's status, as the kubelet does, until it is good."""
     async with asyncio.timeout(REPAIR_SECONDS):
         while await here.network.status():
             await clock.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Objects that decode but make little sense: what rules must survive, whoever writes it."""
+"""Random objects that decode but make little sense; rules must accept or refuse them without failing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.choices import Choices
 
 DECISIONS = 1_500
 blobs = st.binary(min_size=DECISIONS, max_size=DECISIONS)
-"""Enough for two objects."""
+"""Bytes; enough for two objects."""
 
 WORDS = (
     "", "a", "web", "main", "default", "-", "a/b", "/a", "../a", "a:b", "*", "A B", "ä", "\0", "a" * 300,
@@ -32,9 +32,9 @@ DATA = ("", "YQ==", "e30=", "/w==", "YXV0aHM=")
 
 
 def nonsense(choices: Choices, type_: type[Any], share: float = 0.5, depth: int = 9) -> dict[str, Any]:
-    """Plain data that fits ``type_``; about ``share`` of its fields are set, fewer the deeper they are.
+    """Return plain data that fits ``type_``; about ``share`` of its fields are set, fewer at depth.
 
-    Now and then only the name and one more field: many types are a choice of one of their fields.
+    Sometimes only the name and one more field: many types are a choice of one of their fields.
     """
     fields = fields_of(type_)
     if not fields:
@@ -49,7 +49,7 @@ def nonsense(choices: Choices, type_: type[Any], share: float = 0.5, depth: int 
 
 
 def mixed(choices: Choices, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Some fields of the one, some of the other: a change that leaves something as it was."""
+    """Return some fields of one object and some of the other: a partial change."""
     found = {**one, **{name: value for name, value in other.items() if choices.chance(0.3)}}
     for name in sorted(one.keys() & other.keys()):
         if isinstance(one[name], dict) and isinstance(other[name], dict):

@@ -1,7 +1,7 @@
-"""A real container runtime of the test's own, with helpers that read as sentences; leaves nothing behind.
+"""A real container runtime of the test's own, with helpers for tests; it removes all its traces.
 
-``Node.again()`` is what a restarted process would make of the same directories. ``traces`` lists all that
-the machine still shows of a node, so that tests can say that nothing leaks.
+``Node.again()`` is a new instance over the same directories, as after a restart. ``traces`` lists all remains
+of a node on the machine, so that tests can assert that nothing leaks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SLEEP = ("sh", "-c", "trap 'exit 0' TERM; sleep 3600 & wait")
 
 
 def missing() -> str:
-    """Why real containers cannot be run here; empty when they can."""
+    """Return why real containers cannot run here; empty when they can."""
     if os.geteuid() != 0:
         return "needs root"
     if not shutil.which("busybox"):
@@ -42,7 +42,7 @@ def missing() -> str:
 
 @dataclass
 class Said:
-    """What a command said and how it ended."""
+    """A command's output and exit code."""
 
     code: int
     out: str
@@ -117,11 +117,11 @@ class Node:
         return container
 
     async def ended(self, container: str) -> Container:
-        """The container once it has exited."""
+        """Wait for the container's exit and return its status."""
         return await exited(self.runtime, container)
 
     async def finish(self, sandbox: Sandbox, *command: str, **wish: Any) -> tuple[Container, str]:
-        """Run a command as a container to its end; returns it with what it said."""
+        """Run a command as a container to its end; return the container and its output."""
         container = await self.ended(await self.run(sandbox, *command, **wish))
         return container, said_in(container)
 
@@ -139,7 +139,7 @@ class Node:
         return Said(code, out.decode(), err.decode())
 
     def traces(self) -> list[str]:
-        """Everything that the machine shows of this node's pods."""
+        """Return all remains of this node's pods on the machine."""
         found = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
         found = [point for point in found if point.startswith((f"{self.state}/", f"{self.root}/"))]
         found = [point for point in found if not point.startswith(f"{self.state}/host-files/")]
@@ -160,7 +160,7 @@ class Node:
 
 @asynccontextmanager
 async def node(root: Path, choice: detect.Choice | None = None) -> AsyncIterator[Node]:
-    """A started node, taken down at the end whatever happened."""
+    """Run a node; take it down at the end in any case."""
     one = Node(root, choice=choice)
     try:
         await one.start()
@@ -172,13 +172,13 @@ async def node(root: Path, choice: detect.Choice | None = None) -> AsyncIterator
 
 
 def said_in(container: Container) -> str:
-    """What is in a container's log, without times and streams."""
+    """Return a container's log, without times and streams."""
     lines = Path(container.log_path).read_text().splitlines()
     return "\n".join(line.split(" ", 3)[3] for line in lines)
 
 
 def own_address() -> str:
-    """This machine's address on its way out, or its loopback without one."""
+    """Return the address of this machine's default route, or loopback without one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.254", 9))

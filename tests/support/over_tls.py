@@ -26,7 +26,7 @@ class Running:
         self.url = f"https://127.0.0.1:{http.port}"
 
     def session(self, pair: KeyPair | None = None, token: str = "") -> aiohttp.ClientSession:
-        """A session with a client certificate, a bearer token, or nothing."""
+        """Open a session with a client certificate, a bearer token, or no credential."""
         context = ssl.create_default_context(cafile=str(self.pki.ca.certificate))
         if pair is not None:
             context.load_cert_chain(pair.certificate, pair.key)

@@ -1,6 +1,6 @@
-"""What a cluster shows of its pods' lives: ``Recorder`` follows them all and keeps each status it is shown.
+"""Records of a cluster's pods: ``Recorder`` watches them all and keeps each status.
 
-``normal`` and ``aspects`` give what differs from run to run (times, ids, addresses) plain names.
+``normal`` and ``aspects`` replace the parts that differ from run to run (times, ids, addresses) by names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NORMAL = (
 
 
 def normal(text: str) -> str:
-    """``text`` without what differs from run to run."""
+    """Return ``text`` without the parts that differ from run to run."""
     for pattern, name in NORMAL:
         text = pattern.sub(name, text)
     return text.strip()
@@ -42,7 +42,7 @@ def _state(state: Plain) -> str:
 
 
 def aspects(pod: Plain) -> dict[str, str]:
-    """Everything a status says that should be the same in every run, by what it is about."""
+    """Return the parts of a status that should be the same in every run, by aspect."""
     status = pod.get("status", {})
     found = {"phase": " ".join(filter(None, (status.get("phase"), status.get("reason"))))}
     found["deleted"] = str("deletionTimestamp" in pod["metadata"])
@@ -60,10 +60,10 @@ def aspects(pod: Plain) -> dict[str, str]:
 
 
 class Recorder:
-    """Follows the pods of a cluster from when it is made until ``finish``; a thread of its own reads."""
+    """Watches the pods of a cluster until ``finish``, in a thread of its own."""
 
     def __init__(self, cluster: RealCluster, act: Callable[[str, Plain], None]) -> None:
-        """``act`` is called with every pod as it is shown; ``seen`` holds what was shown, by pod."""
+        """``act`` is called with every revision of a pod; ``seen`` holds the revisions, by pod."""
         self.seen: dict[str, list[tuple[float, Plain]]] = {}
         self.changed = threading.Condition()
         self.gone: set[str] = set()
@@ -91,7 +91,7 @@ class Recorder:
                 self._act(name, pod)
 
     def wait(self, happened: Callable[[], bool], seconds: float) -> bool:
-        """Return whether ``happened`` came true, looked at whenever a pod was shown, within ``seconds``."""
+        """Return whether ``happened`` became true within ``seconds``; check it at every event."""
         with self.changed:
             return self.changed.wait_for(happened, seconds)
 
@@ -103,7 +103,7 @@ class Recorder:
         self._watch.stdout.close()
 
     def life(self, name: str) -> list[str]:
-        """A pod's life as it was shown, one line for every change of anything."""
+        """Return a pod's statuses, one line for every change."""
         before: dict[str, str] = {}
         lines = []
         for _, pod in self.seen.get(name, ()):

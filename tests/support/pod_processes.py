@@ -1,4 +1,4 @@
-"""A pod's processes as the machine shows them, for what happens to pods behind the back of their node."""
+"""A pod's processes on the machine, for faults that happen without the kubelet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def processes(uid: str) -> list[Path]:
-    """The directories under ``/proc`` of all that runs in the cgroups of the pod ``uid``."""
+    """Return the directories under ``/proc`` of all processes in the cgroups of the pod ``uid``."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(FileNotFoundError, ProcessLookupError):
@@ -20,7 +20,7 @@ def processes(uid: str) -> list[Path]:
 
 
 def wait_until_gone(uid: str, seconds: float) -> bool:
-    """Return whether all that runs of a pod ended within ``seconds``, each."""
+    """Return whether each process of a pod ended within ``seconds``."""
     for process in processes(uid):
         with suppress(ProcessLookupError):
             handle = os.pidfd_open(int(process.name))
@@ -33,7 +33,7 @@ def wait_until_gone(uid: str, seconds: float) -> bool:
 
 
 def kill_process_namespace(uid: str) -> None:
-    """Kill what holds a pod's process namespace, and with it all that is in it."""
+    """Kill the process that holds a pod's process namespace, and so all processes in it."""
     for process in processes(uid):
         with suppress(FileNotFoundError, ProcessLookupError):
             if _first_of_its_namespace(process):
@@ -48,7 +48,7 @@ def _first_of_its_namespace(process: Path) -> bool:
 
 
 def still_running(argument: str, seconds: float) -> list[int]:
-    """Processes with ``argument`` on their command lines that do not end within ``seconds``, each."""
+    """Return processes with ``argument`` on their command lines that do not end within ``seconds``."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(FileNotFoundError, ProcessLookupError):

@@ -1,14 +1,14 @@
-"""Everything that a cluster says of its pods, in the order in which it says it, as text that can be compared.
+"""Traces of a cluster's pods: statuses and events in order, as text that can be compared.
 
 ``Theatre`` plays stories on a cluster through any client, over HTTPS or in process, and keeps two traces
 of each: every revision of the pod that a watch shows, and every write of its events. Two traces of one story
-are equal on every runtime. What they are free in is all named here:
+are equal on every runtime. These are all allowed differences:
 
 * Moments, ids, addresses and the node's name have plain names (``snapshot``, ``normal``).
-* What only a machine has is not looked at (``ELSEWHERE``), nor the words in which a registry's client says
-  why it could not pull (``WHY_NOT_PULLED``).
+* Fields that only a real machine has (``ELSEWHERE``) and a registry client's own error texts
+  (``WHY_NOT_PULLED``) are not compared.
 * Statuses that follow each other in a moment may be gathered into one write (``PASSING_SECONDS``).
-* Which of the two came first, a status or an event, is not compared: different writers tell them.
+* The order between statuses and events is not compared: they have different writers.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from tests.support.pod_lives import normal
 
 Plain = dict[str, Any]
 Snapshot = dict[str, str]
-"""A pod at one revision: every leaf of what is compared, by its path."""
+"""A pod at one revision: every compared leaf, by its path."""
 
 NAMESPACE = "default"
 OF_RUNTIME = re.compile(r"^(oci|sim)://|^[^@ ]*@(?=sha256:)")
-"""Before ids: the runtime's name, and (before an image's) where it came from, if it came from anywhere."""
+"""Prefixes of ids: the runtime's name, and (for images) the registry, if there is one."""
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 NAMED_BY = ("type", "name", "ip", "mountPath", "resourceName")
-"""What tells the items of a list apart, where they have it."""
+"""Keys that identify the items of a list, where they have one."""
 WHY_NOT_PULLED = re.compile(r'(failed to pull and unpack image "[^"]*": ).*')
 ELSEWHERE = re.compile(r"\]\.user\.")
-"""Paths that are not compared: whom a process runs as, for in a simulation nothing runs."""
+"""Paths that are not compared: the user of a process, because a simulation runs no process."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What is done to a pod once it has come so far: ``act`` is called ``after`` seconds later."""
+    """An action on a pod: ``act`` is called ``after`` seconds after the condition holds."""
 
     when: Callable[[Plain], bool]
     act: Callable[[Hands, Plain], Awaitable[object]]
@@ -54,7 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Story:
-    """A pod, what its simulated containers do, and what is done to it on the way. The last step ends it."""
+    """A pod, the scripts of its simulated containers, and the actions on it. The last step ends it."""
 
     spec: Plain
     scripts: Plain
@@ -62,7 +62,7 @@ class Story:
     pod_script: Plain = field(default_factory=dict)
 
     def pod(self, name: str) -> Pod:
-        """The scripts leave the runtime time for everything that takes real containers a moment."""
+        """Return the story's pod; its scripts leave time for steps that take real containers a moment."""
         scripts = {"Pod": {"sandboxSeconds": 0.2, "sandboxStopSeconds": 0.1} | self.pod_script}
         for of, script in self.scripts.items():
             answers = [{"seconds": 0.1} | answer for answer in script.get("exec", [{}])]
@@ -87,7 +87,7 @@ class Story:
 
 
 class Hands(Protocol):
-    """What may be done to pods: through the API, and to the machine."""
+    """Actions on pods: through the API, and on the machine."""
 
     @property
     def client(self) -> Client: ...
@@ -97,12 +97,12 @@ class Hands(Protocol):
         """The name of the one node."""
 
     async def lose_sandbox(self, uid: str) -> None:
-        """The pod's sandbox ends with all that is in it, and nobody asked for it."""
+        """End the pod's sandbox with all its containers, without a request."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A revision of a pod, and for how many seconds it was the newest."""
+    """A revision of a pod, and the seconds for which it was the newest."""
 
     shown: Snapshot
     seconds: float
@@ -110,7 +110,7 @@ class Moment:
 
 @dataclass
 class Trace:
-    """One story as one cluster told it."""
+    """The trace of one story on one cluster."""
 
     moments: list[Moment] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
@@ -122,7 +122,7 @@ def plain(of: Pod | Event) -> Plain:
 
 
 def snapshot(pod: Plain) -> Snapshot:
-    """All that is said of the pod itself, leaf by leaf."""
+    """Return the compared fields of the pod, leaf by leaf."""
     metadata = pod["metadata"]
     about = {
         "deleted": "deletionTimestamp" in metadata,
@@ -158,7 +158,7 @@ def _flatten(value: object, path: str, into: Snapshot) -> None:
 
 
 class Theatre:
-    """Plays stories on one cluster, all at once, and writes down what it says."""
+    """Plays stories on one cluster, all at once, and records their traces."""
 
     def __init__(self, hands: Hands, stories: Mapping[str, Story]) -> None:
         self._hands = hands
@@ -172,13 +172,13 @@ class Theatre:
         self.traces = {name: Trace() for name in stories}
 
     async def play(self, seconds: float) -> None:
-        """Every story to its end, within ``seconds``. What is unfinished then keeps its trace."""
+        """Play every story to its end, within ``seconds``. Unfinished stories keep their traces."""
         client = self._hands.client
         revision = (await client.list(Pod, NAMESPACE)).resource_version
         pods = asyncio.create_task(self._watch(Pod, revision, self._saw_pod))
         events = asyncio.create_task(self._watch(Event, revision, self._saw_event))
         try:
-            # The node takes pods, and the machine's first container is behind it.
+            # Wait until the node accepts pods and has run a first container.
             await self._extra("prologue")
             for name, story in self._stories.items():
                 await client.create(story.pod(name))
@@ -193,7 +193,7 @@ class Theatre:
             await asyncio.gather(pods, events, *self._acts, return_exceptions=True)
 
     async def _extra(self, name: str) -> None:
-        """A pod beside the stories, until the event of its start is told."""
+        """Run a pod beside the stories, until the event of its start is written."""
         self._extra_started.clear()
         await self._hands.client.create(EXTRA.pod(name))
         await clock.wait_for(self._extra_started, 20)
@@ -264,13 +264,13 @@ EXTRA = Story(
 
 PASSING_SECONDS = 0.5
 """The kubelet may gather what follows within a moment into one write (``status_manager.GATHER_SECONDS``), and
-holds back what comes while a write is under way: an observer is owed the last word, not each word before it.
+holds back changes during a write: an observer is owed the last status, not each one before it.
 In the simulation, where every step has a length, all are written; on real containers a step that took less
 than this in the simulation may be gathered into the next. This is the only freedom between the two."""
 
 
 def same_story(real: list[Moment], simulated: list[Moment]) -> tuple[list[Snapshot], list[Snapshot]]:
-    """Both as they are to be equal: without passing moments of the simulation that the other gathered."""
+    """Return both traces for comparison: without moments of the simulation that the other gathered."""
     kept: list[Snapshot] = []
     position = 0
     for moment in simulated:
@@ -282,7 +282,7 @@ def same_story(real: list[Moment], simulated: list[Moment]) -> tuple[list[Snapsh
 
 
 def changes(shown: list[Snapshot]) -> list[str]:
-    """A trace for people: what changed from revision to revision."""
+    """Return a readable trace: the changes from revision to revision."""
     before: Snapshot = {}
     lines = []
     for number, now in enumerate(shown):
@@ -296,5 +296,5 @@ def changes(shown: list[Snapshot]) -> list[str]:
 
 
 def difference(real: list[str], simulated: list[str]) -> str:
-    """A diff for people; empty when both are the same."""
+    """Return a readable diff; empty when both are the same."""
     return "\n".join(difflib.unified_diff(real, simulated, "oci", "sim", lineterm="", n=12))

@@ -1,7 +1,6 @@
-"""A pure world in which plans can be carried out: what a runtime would hold, without one.
+"""A pure model of a runtime's state, in which plans can be carried out.
 
-Used to check laws of planning: that plans lead to where nothing is left to do, and never ask for what
-they must not.
+Checks laws of planning: plans converge, and never contain forbidden actions.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass
 class World:
-    """One pod's sandboxes and containers, changed by plans and by fate."""
+    """One pod's sandboxes and containers, changed by plans and by outside events."""
 
     pod: Pod
     now: datetime = START
@@ -39,7 +38,7 @@ class World:
         self.now += timedelta(seconds=seconds)
 
     def carry_out(self, plan: PodPlan) -> None:
-        """Do all that the plan says, and succeed in all of it."""
+        """Carry out all actions of the plan successfully."""
         self.tick()
         if plan.reset_all:
             self.containers.clear()
@@ -92,7 +91,7 @@ class World:
         )
 
     def end(self, name: str, exit_code: int) -> None:
-        """A running container ends."""
+        """End a running container."""
         self.containers = [
             replace(found, state=ContainerState.EXITED, exit_code=exit_code, finished_at=self.now)
             if found.name == name and found.state is ContainerState.RUNNING
@@ -101,7 +100,7 @@ class World:
         ]
 
     def lose_power(self) -> None:
-        """Everything stops, nobody is told."""
+        """End everything without an event."""
         for container in self.observed.running:
             self.end(container.name, 255)
         self.sandboxes = [replace(sandbox, ready=False) for sandbox in self.sandboxes]

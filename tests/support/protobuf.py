@@ -11,7 +11,7 @@ Message = dict[int, list[Any]]
 
 
 def fields(data: bytes) -> Message:
-    """One message: each field's values, integers as int, doubles as float, all else as bytes."""
+    """Return each field's values of a message: integers as int, doubles as float, all else as bytes."""
     found: Message = {}
     for number, value in pieces(data):
         found.setdefault(number, []).append(value)
@@ -48,7 +48,7 @@ def text(message: Message, number: int) -> str:
 
 
 def pairs(message: Message, number: int) -> dict[str, bytes]:
-    """A map: repeated pairs of name and value."""
+    """Return a map, which is written as repeated pairs of name and value."""
     found = {}
     for each in message.get(number, ()):
         pair = fields(each)

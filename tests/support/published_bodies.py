@@ -1,4 +1,4 @@
-"""Bodies made from nothing but a published OpenAPI document: what fits a schema, or nearly does."""
+"""Bodies made from a published OpenAPI document only: valid or almost valid under a schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.nonsense import DATA, MICRO_TIMES, NUMBERS, QUANTITIES, TIMES
 Schema = Mapping[str, Any]
 
 WRONG: tuple[Any, ...] = (None, True, -1, 1.5, "", "x", [], {}, [{}], {"a": 1})
-"""What may stand where the schema says something else."""
+"""Values that take the place of valid ones."""
 PLAIN_WORDS = ("a", "web", "main", "x")
 DEPTH = 8
 MEANT: dict[str, tuple[Any, ...]] = {
@@ -20,7 +20,7 @@ MEANT: dict[str, tuple[Any, ...]] = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.Time": TIMES,
     "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": MICRO_TIMES,
 }
-"""Definitions that say less of their values than their names do."""
+"""Definitions whose schemas are weaker than their meaning."""
 FORMATS: dict[str, tuple[Any, ...]] = {
     "byte": DATA,
     "date-time": TIMES,
@@ -34,8 +34,8 @@ class Body:
 
     Args:
         definitions: those of a version 2 document.
-        wrong: how often to do otherwise than a schema says.
-        complete: with all that is required; else what is made is a change of something that is complete.
+        wrong: how often to violate a schema.
+        complete: with all required fields; else the body is a change of a complete object.
     """
 
     definitions: Mapping[str, Schema]
@@ -44,7 +44,7 @@ class Body:
     complete: bool
 
     def value(self, schema: Schema, depth: int = DEPTH) -> Any:
-        """Something that the schema allows."""
+        """Return a value that the schema allows."""
         choices = self.choices
         if self._errs():
             return choices.one_of(WRONG)

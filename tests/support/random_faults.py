@@ -25,7 +25,7 @@ FREE_DESCRIPTORS = 10
 CONNECTIONS = 40
 
 Fault = Callable[[], None]
-"""Begins or ends a fault."""
+"""A function that begins or ends a fault."""
 
 
 class FaultyNode:
@@ -43,7 +43,7 @@ class FaultyNode:
         self._connections: list[socket.socket] = []
 
     def faults(self) -> Mapping[str, tuple[Fault, Fault]]:
-        """How each fault begins and ends, by name."""
+        """Return the start and end of each fault, by name."""
         found: dict[str, tuple[Fault, Fault]] = {}
         for name, disk in self.disks.items():
             found[f"fill {name}"] = (disk.fill, disk.empty)
@@ -75,7 +75,7 @@ class FaultyNode:
             subprocess.run(table, check=False, capture_output=True)
 
     def _take_descriptors(self) -> None:
-        """Leave the process a few descriptors, and let clients ask for them."""
+        """Leave the process a few descriptors, and let clients use them."""
         pid = self.cluster.pid
         used = max((int(name) for name in os.listdir(f"/proc/{pid}/fd")), default=0)
         self._limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
@@ -98,7 +98,7 @@ def _nothing() -> None:
 
 @contextmanager
 def faulty_node(folder: Path) -> Iterator[FaultyNode]:
-    """A started node, removed at the end whatever happened."""
+    """Run a node; remove it at the end in any case."""
     node = FaultyNode(folder)
     try:
         node.cluster.up()

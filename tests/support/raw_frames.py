@@ -1,4 +1,4 @@
-"""Sends raw Ethernet frames from the network namespace it runs in: ``python3 raw_frames.py KIND ...``.
+"""Program that sends raw Ethernet frames from its network namespace: ``python3 raw_frames.py KIND ...``.
 
 Imports only the standard library, so that the program also runs inside a pod. All frames leave by ``eth0``.
 """

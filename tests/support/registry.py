@@ -16,7 +16,7 @@ _PASSWORD_HASH = "$2b$04$Pz7/ZMoHbMwIIeWov20BE.U.M3mBm1FPhdVQsDMjzEb8FwT6B2Rw."
 
 @dataclass(frozen=True)
 class Registry:
-    """A running registry; ``address`` is what image names begin with."""
+    """A running registry; ``address`` is the prefix of image names."""
 
     address: str
     login: bool
@@ -44,7 +44,7 @@ def registry(directory: Path, *, login: bool = False) -> Iterator[Registry]:
     if login:
         (directory / "passwords").write_text(f"{USER}:{_PASSWORD_HASH}\n")
         config["auth"] = {"htpasswd": {"realm": "test", "path": str(directory / "passwords")}}
-    (directory / "config.yml").write_text(json.dumps(config))  # YAML's easier half
+    (directory / "config.yml").write_text(json.dumps(config))  # JSON is valid YAML
     process = subprocess.Popen(
         ["docker-registry", "serve", str(directory / "config.yml")],
         stdout=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""What a machine still shows of a cluster's pods: tests that deleted every pod say that nothing is left."""
+"""Finds remains of a cluster's pods on the machine: none may be left after the pods are deleted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from podling.runtime.oci.cgroups import Cgroups
 
 
 def remains(directory: Path) -> list[str]:
-    """Processes, mounts, cgroups, namespaces, ports and directories of pods on a cluster's nodes."""
+    """Return processes, mounts, cgroups, namespaces, ports and directories of pods on a cluster's nodes."""
     data = DataDirectory(directory)
     return [
         found
@@ -37,7 +37,7 @@ def _of_node(identity: str, node: Path) -> list[str]:
 
 
 def _processes(identity: str, folder: str) -> list[str]:
-    """Whatever runs in a cgroup of the node's pods, or names the node's directories in its command."""
+    """Return processes in a cgroup of the node's pods, or with the node's directories in their commands."""
     found = []
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit() or int(entry.name) == os.getpid():

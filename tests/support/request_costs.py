@@ -1,4 +1,4 @@
-"""An API server on a thread of its own, and what each request costs it: time of its loop, and memory.
+"""An API server on a thread of its own, and the cost of each request: time of its loop, and memory.
 
 Time is the processor time of the loop's thread, so other load on the machine does not count. Memory is the
 highest resident size of the process while a request was served, less that before; the body of the request is
@@ -102,7 +102,7 @@ class MeasuredServer:
     def cost(self, asked: Asked, *, whole: bool = True) -> Cost:
         """Send one request, read its answer, and return what it cost.
 
-        Without ``whole`` the connection ends when an answer comes in pieces, which may go on for ever.
+        Without ``whole`` the connection ends when an answer is chunked, because it may never end.
         """
         data = asked.encoded()
         if self._connection is None:
@@ -110,7 +110,7 @@ class MeasuredServer:
         self._idle()
         Path("/proc/self/clear_refs").write_text("5")
         before, started = _memory("VmRSS"), self._cpu_seconds()
-        with suppress(ConnectionError):  # the server had enough; its answer may have come all the same
+        with suppress(ConnectionError):  # the server closed the connection, perhaps after its answer
             self._connection.sendall(data)
         code, answer, goes_on = self._answer(asked.method, whole=whole)
         self._idle()
@@ -121,7 +121,7 @@ class MeasuredServer:
         return Cost(code, spent, grown, answer)
 
     def read_all(self, path: str) -> bytes:
-        """The body of an answer to an administrator."""
+        """Return the body of an answer to an administrator."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_SECONDS)
         try:
             connection.request("GET", path, headers={"Authorization": "Bearer admin"})
@@ -130,7 +130,7 @@ class MeasuredServer:
             connection.close()
 
     def _answer(self, method: str, *, whole: bool) -> tuple[int, bytes, bool]:
-        """The code, the beginning of the body, and whether the connection goes on."""
+        """Return the code, the beginning of the body, and whether the connection stays open."""
         assert self._connection is not None
         head = b""
         try:
@@ -162,7 +162,7 @@ class MeasuredServer:
         return time.clock_gettime(self._cpu)
 
     def _idle(self) -> None:
-        """Wait until the loop has done what it was going to do at once."""
+        """Wait until the loop has run all ready callbacks."""
         for _ in range(3):
             self.wait_for(clock.sleep(0))
 
@@ -192,7 +192,7 @@ class MeasuredServer:
 
 
 def _memory(name: str) -> int:
-    """A figure of /proc/self/status, in bytes."""
+    """Return a figure of /proc/self/status, in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(name + ":"):
             return int(line.split()[1]) * 1024

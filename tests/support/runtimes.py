@@ -1,4 +1,4 @@
-"""What tests of any runtime need."""
+"""Helpers for tests of any runtime."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEADLINE_SECONDS = 30.0
 
 
 async def exited(runtime: Runtime, container_id: str) -> Container:
-    """The container once it has exited."""
+    """Wait for the container's exit and return its status."""
     events = runtime.events()
     async with asyncio.timeout(DEADLINE_SECONDS):
         while True:
@@ -26,7 +26,7 @@ async def exited(runtime: Runtime, container_id: str) -> Container:
 async def start_app(
     runtime: Runtime, logs: Path, *, script: ContainerScript | None = None, shell: str = ""
 ) -> str:
-    """Start a container that logs to ``0.log`` in ``logs``; returns its id. Programs run ``shell``."""
+    """Start a container that logs to ``0.log`` in ``logs``; return its id. Programs run ``shell``."""
     sandbox = await runtime.run_sandbox(
         SandboxSpec(pod_uid="uid", pod_name="web", pod_namespace="default", log_directory=logs)
     )

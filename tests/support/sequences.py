@@ -1,4 +1,4 @@
-"""Sequences of steps for properties of what has a history."""
+"""Sequences of steps for property tests of stateful objects."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ T = TypeVar("T")
 
 
 def sequences(step: st.SearchStrategy[T], longest: int) -> st.SearchStrategy[list[T]]:
-    """Short ones and long ones: left alone, lists have about five items, however many they may have."""
+    """Return short and long sequences: Hypothesis' lists have about five items by default."""
     return st.lists(step, max_size=longest) | st.lists(step, min_size=longest // 2, max_size=longest)

@@ -1,8 +1,7 @@
 """An API server in memory behind a real TLS socket, for clients that know nothing of it.
 
-It runs on an event loop in a thread of its own, so that clients that block may be used from a test; the test
-keeps the handle that a cluster in another process would not give: it can compact the history, or stop
-listening for a while.
+It runs on an event loop in a thread of its own, so that a test may use blocking clients. Unlike
+with a cluster in another process, the test can compact the history, or stop listening for a while.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server sent back; ``headers`` by their names in lower case, as far as they come once."""
+    """The server's answer; ``headers`` by their names in lower case, those that occur once."""
 
     code: int
     headers: Mapping[str, str]
@@ -86,11 +85,11 @@ class ServedCluster:
         self._wait_for(self._listen())
 
     def go_silent(self) -> None:
-        """End every connection and serve no more."""
+        """End every connection and stop serving."""
         self._wait_for(self._server.stop())
 
     def compact(self) -> int:
-        """Forget all history; returns the revision that is left."""
+        """Compact all history; return the revision that is left."""
         store = self._plane.store
         self._wait_for(store.compact(store.revision))
         return store.revision
@@ -98,7 +97,7 @@ class ServedCluster:
     def request(
         self, method: str, path: str, body: bytes | str = b"", *, known: bool = True, **headers: str
     ) -> Answer:
-        """One request over a connection of its own, as an administrator or (not ``known``) as nobody.
+        """Send a request over a new connection, as an administrator or (not ``known``) anonymously.
 
         Headers are named as Python names things: ``content_type="application/json"``.
         """
@@ -115,7 +114,7 @@ class ServedCluster:
             connection.close()
 
     def ask(self, *lines: str, times: int = 1) -> list[Answer]:
-        """The same request, byte for byte, ``times`` times over one connection, as long as that goes on."""
+        """Send the same bytes ``times`` times over one connection, as long as the server keeps it open."""
         found: list[Answer] = []
         plain = socket.create_connection(("127.0.0.1", self._port), DEADLINE_SECONDS)
         with self._tls().wrap_socket(plain, server_hostname="127.0.0.1") as connection:

@@ -23,7 +23,7 @@ ADMIN = User("admin", ("system:masters",))
 async def serving(
     token: str, plugins: Sequence[Plugin] = (), **options: Any
 ) -> AsyncIterator[tuple[ApiServer, int]]:
-    """A new server over a store in memory and its port, as long as the block lasts.
+    """Run a new server over a store in memory as long as the block lasts; yield it and its port.
 
     ``token`` is an administrator's; ``options`` are further fields of ``Serving``.
     """
@@ -63,7 +63,7 @@ class ServedHere:
         await self.store.close()
 
     async def restart(self, *, reopen: bool) -> None:
-        """Stop serving and begin again; ``reopen`` the store too, as a new process would."""
+        """Stop and start again; ``reopen`` the store too, as a new process would."""
         await self._stop()
         if reopen:
             await self.store.close()

@@ -27,7 +27,7 @@ UNMOUNT_SECONDS = 10.0
 
 
 def missing() -> str:
-    """Why there can be no such file systems here; empty when there can."""
+    """Return why such file systems cannot be made here; empty when they can."""
     if os.geteuid() != 0:
         return "needs root"
     if not shutil.which("mkfs.ext4", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
@@ -49,7 +49,7 @@ class SmallDisk:
         self._immutable: list[Path] = []
 
     def fill(self) -> None:
-        """Leave not a single block."""
+        """Use every block."""
         with (self.point / "ballast").open("wb") as file:
             found = os.statvfs(self.point)
             free = found.f_bavail * found.f_frsize
@@ -59,7 +59,7 @@ class SmallDisk:
         fill(self.point)
 
     def empty(self) -> None:
-        """Give back what ``fill`` took."""
+        """Free the blocks that ``fill`` used."""
         for name in ("ballast", "ballast.1"):
             (self.point / name).unlink(missing_ok=True)
 
@@ -95,7 +95,7 @@ def run(*command: str) -> None:
 
 
 def _files(folder: Path, device: int) -> Iterator[Path]:
-    """Every regular file and directory below, and ``folder`` itself, on one file system."""
+    """Return every regular file and directory below, and ``folder`` itself, on one file system."""
     yield folder
     for entry in os.scandir(folder):
         if entry.is_symlink() or entry.stat(follow_symlinks=False).st_dev != device:
@@ -107,7 +107,7 @@ def _files(folder: Path, device: int) -> Iterator[Path]:
 
 
 def _set_immutable(path: Path, on: bool) -> bool:
-    """Set or take the flag; return whether that changed something. A file that is gone has none."""
+    """Set or clear the flag; return whether that changed it. A deleted file has none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -66,7 +66,7 @@ def resume(status: Mapping[str, Any], patch: kopf.Patch, **_: Any) -> None:
 
 @kopf.on.delete(GROUP, VERSION, PLURAL)
 def delete(name: str, namespace: str | None, spec: Mapping[str, Any], **_: Any) -> None:
-    """What only the operator can do: leave a note outside of what the garbage collector reaches."""
+    """Record the deletion in an object without an owner, which the garbage collector keeps."""
     metadata = {"name": f"gone-{name}", "labels": {"by": "operator"}}
     note = {"metadata": metadata, "data": {"size": str(spec["size"])}}
     kubernetes.client.CoreV1Api().create_namespaced_config_map(namespace, note)

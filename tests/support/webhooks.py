@@ -1,4 +1,4 @@
-"""A webhook of admission that tests answer for, and what configures it."""
+"""An admission webhook with answers from tests, and its configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERYTHING = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "re
 
 
 class Hook:
-    """A webhook that answers what a test wants."""
+    """A webhook with the answers that a test sets."""
 
     def __init__(self, url: str, ca: str) -> None:
         self.client = {"url": f"{url}/admit", "caBundle": ca}
@@ -30,7 +30,7 @@ class Hook:
         self.paths: list[str] = []
         self.code = 200
         self.waits: asyncio.Event | None = None
-        """What is waited for before an answer, if anything."""
+        """An event to wait for before an answer, if any."""
         self.answer: Callable[[dict[str, Any]], Answer] = lambda _asked: {"allowed": True}
 
     async def serve(self, request: web.BaseRequest) -> web.Response:
@@ -64,7 +64,7 @@ def label(name: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def serving_hook(directory: Path) -> AsyncIterator[Hook]:
-    """A webhook behind HTTPS on this machine; ``directory`` keeps its certificates."""
+    """Serve a webhook behind HTTPS on this machine; ``directory`` keeps its certificates."""
     pki = Pki(directory)
     found: list[Hook] = []
 

@@ -1,4 +1,4 @@
-"""A WebSocket client's side of the framing, for tests that write what no library would."""
+"""A WebSocket client's side of the framing, for tests that write frames that no library sends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def client_frame(
     length: int | None = None,
     wide: int = 0,
 ) -> bytes:
-    """A client's frame. ``length`` is announced instead of the real one, in ``wide`` bytes if not 0."""
+    """Return a frame. ``length`` is announced instead of the real one, in ``wide`` bytes if not 0."""
     announced = len(data) if length is None else length
     size = wide or (0 if announced < 126 else 2 if announced < 1 << 16 else 8)
     short = {0: announced, 2: 126, 8: 127}[size]
@@ -29,7 +29,7 @@ def client_frame(
 
 
 def server_frames(data: bytes) -> list[tuple[int, bytes]]:
-    """Types and payloads of a server's whole frames; what is left over is not looked at."""
+    """Return types and payloads of a server's complete frames; a partial frame at the end is ignored."""
     found = []
     while len(data) >= 2:
         length, start = data[1], 2

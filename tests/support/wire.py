@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``body`` is what came; of an answer that goes on, such as a watch, nothing."""
+    """An answer; ``body`` is empty for an endless one, such as a watch."""
 
     code: int
     headers: dict[str, str]
@@ -42,7 +42,7 @@ class Wire:
             return Answer(code, found, b"")
         silent = method == "HEAD" or code in (204, 304)
         data = b"" if silent else await reader.readexactly(int(found.get("content-length", "0")))
-        # What was no HTTP at all is answered in the oldest version, which says nothing of an end.
+        # A malformed request is answered in HTTP/1.0, where the connection marks the end.
         if found.get("connection", "").lower() == "close" or status.startswith("HTTP/1.0"):
             self.close()
         return Answer(code, found, data)
@@ -54,7 +54,7 @@ class Wire:
 
 
 class Asker:
-    """Asks as an administrator. Headers are named as Python names things; a body of text is sent as it is."""
+    """Sends requests as an administrator. Headers are given in snake case; a text body is sent unchanged."""
 
     def __init__(self, port: int) -> None:
         self.wire = Wire(port)

@@ -1,4 +1,4 @@
-"""Small workloads of each kind, complete enough for any API server; further fields of the spec by name."""
+"""Small workloads of each kind, valid for any API server; further fields of the spec by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from podling.api.meta_v1 import LabelSelector, ObjectMeta
 
 
 def template(image: str, restart_policy: str = "Always", **labels: str) -> PodTemplateSpec:
-    """A template of pods with one container, ``main``."""
+    """Return a template of pods with one container, ``main``."""
     spec = PodSpec(containers=(Container(name="main", image=image),), restart_policy=restart_policy)
     return PodTemplateSpec(metadata=ObjectMeta(labels=labels), spec=spec)
 
@@ -96,7 +96,7 @@ def job(restart_policy: str = "Never", **spec: Any) -> Job:
 
 
 def service(name: str = "web", **spec: Any) -> Service:
-    """A service of the pods that ``deployment`` makes."""
+    """Return a Service of the pods of ``deployment``."""
     spec.setdefault("selector", {"app": "web"})
     ports = (ServicePort(name="http", port=80, target_port=8080, protocol="TCP"),)
     return Service(metadata=ObjectMeta(name=name, namespace="default"), spec=ServiceSpec(ports=ports, **spec))

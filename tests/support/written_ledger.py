@@ -1,4 +1,4 @@
-"""Load on an API server, and what of it must be there at the end: a ledger of acknowledged writes.
+"""Load on an API server, and a ledger of the acknowledged writes, which must be there at the end.
 
 Each writer has objects of its own, so that the last acknowledged value of each is known. A write that was
 refused or not answered may or may not have happened; the next read of the object decides.
@@ -94,7 +94,7 @@ class Writer(threading.Thread):
             self._write(name, self._number, "PATCH", f"{MAPS}/{name}", body)
 
     def lost(self, found: dict[str, int]) -> list[str]:
-        """Return what differs from the ledger in the values ``found`` on the server."""
+        """Return the differences between the ledger and the values ``found`` on the server."""
         return [
             f"{name}: acknowledged {value}, found {found.get(name, ABSENT)}"
             for name, value in self.acknowledged.items()
@@ -130,7 +130,7 @@ class Writer(threading.Thread):
 
 
 def values(connection: Connection) -> dict[str, int]:
-    """Return what the server has of every writer's objects."""
+    """Return the server's values of every writer's objects."""
     _, answer = connection.request("GET", MAPS)
     return {
         item["metadata"]["name"]: int(item["data"]["n"])

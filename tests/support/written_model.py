@@ -1,4 +1,4 @@
-"""A plain model of one object that several change through all its doors, and of who owns what in it."""
+"""A plain model of one object with several field managers and subresources, and of field ownership."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ DOORS: dict[str, tuple[Leaf, ...]] = {
     "status": ("status.ready", "status.note"),
     "scale": ("spec.size",),
 }
-"""What a write to each subresource can change; whatever else it says is not listened to."""
+"""The fields that a write to each subresource can change; its other fields are ignored."""
 LEAVES = tuple(dict.fromkeys(leaf for leaves in DOORS.values() for leaf in leaves))
 
 
 @dataclass(frozen=True)
 class Write:
-    """``verb``: ``update`` says all, ``merge`` and ``json`` what is to be other; ``apply`` and ``force``."""
+    """``verb``: ``update`` has all fields, ``merge`` and ``json`` the changes; or ``apply``, ``force``."""
 
     door: str
     verb: str
@@ -31,7 +31,7 @@ class Write:
 
     @property
     def owner(self) -> str:
-        """As the record names it."""
+        """Return the manager as managedFields identifies it."""
         return " ".join(filter(None, (self.who, "Apply" if self.applies else "Update", self.door)))
 
     @property
@@ -43,7 +43,7 @@ class Write:
 class Model:
     """``owners`` and ``times``: of each entry of the record, its leaves and the second of its last change.
 
-    Who has only ever agreed with what was there has changed nothing, and no second.
+    A manager that never changed a value has no time.
     """
 
     values: Values = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Model:
     generation: int = 1
 
     def perform(self, write: Write, now: int) -> set[tuple[str, Leaf]]:
-        """Do it, or say with whom it conflicts: then nothing happens."""
+        """Perform the write, or return the conflicting managers and change nothing."""
         if write.applies:
             return self._apply(write, now)
         self._update(write, now)
@@ -89,7 +89,7 @@ class Model:
         return set()
 
     def _take(self, me: str, new: Values) -> set[Leaf]:
-        """Make ``new`` the values. What changed is lost to all others, what is gone to everybody."""
+        """Make ``new`` the values. Other managers lose changed fields; all managers lose removed fields."""
         changed = {leaf for leaf in new if self.values.get(leaf) != new[leaf]}
         gone = self.values.keys() - new.keys()
         for owner, leaves in self.owners.items():

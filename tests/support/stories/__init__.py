@@ -1,7 +1,7 @@
-"""Lives of pods that are played on every runtime: shell for real containers, scripts for simulated ones.
+"""Stories of pods for every runtime: shell for real containers, scripts for simulated ones.
 
-A story's moments are about a second apart, so that what follows what does not depend on how busy a machine
-is. Each ends with the deletion of its pod.
+A story's moments are about a second apart, so that their order does not depend on the load of the
+machine. Each ends with the deletion of its pod.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from tests.support.stories import beginnings, changes, endings, probes_and_hooks
 from tests.support.stories.words import IMAGE
 
 STORIES = {**beginnings.STORIES, **probes_and_hooks.STORIES, **changes.STORIES, **endings.STORIES}
-"""By name."""
+"""All stories, by name."""
 
 IMAGES = {
     f"{IMAGE}:*": ImageScript(present=True),
     beginnings.OUT_OF_REACH: ImageScript(missing=True, pull_seconds=0.4),
 }
-"""What the simulated registry and node know of the stories' images."""
+"""The stories' images in the simulated registry and on the node."""

@@ -1,4 +1,4 @@
-"""Beginnings: scheduling, images, init containers and sidecars, and what keeps a container from starting."""
+"""Beginnings: scheduling, images, init containers and sidecars, and failures to start a container."""
 
 from __future__ import annotations
 

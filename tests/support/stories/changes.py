@@ -1,4 +1,4 @@
-"""What changes under a running pod: its image, resources, containers, its sandbox."""
+"""Changes of a running pod: its image, resources, containers, its sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endings: by themselves, by crashes and limits, by deletion in all its forms."""
+"""Endings: regular exits, crashes, limits, and all forms of deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stories are told with: containers and probes; when something has happened; what is done then."""
+"""Vocabulary of the stories: containers and probes, conditions to wait for, and actions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ UNTIL_STOPPED = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
 STUBBORN = "trap '' TERM; while :; do sleep 0.1; done"
 ENDS_SLOWLY = "trap 'sleep 1.2; exit 0' TERM; while :; do sleep 0.1; done"
 UNHURRIED: Plain = {"periodSeconds": 2, "timeoutSeconds": 10}
-"""Every probe. What changes what it finds, and what ends a container, happens between two of them; how long
-a command takes on a busy machine is no part of any story."""
+"""Times of every probe. Changes of their results and ends of containers happen between two probes, so that no
+story depends on the speed of the machine."""
 STOPS: Plain = {"stopExitCode": 0, "stopSeconds": 0.1}
 
 
@@ -39,7 +39,7 @@ def lives(seconds: float, exit_code: int = 0) -> Plain:
     return {"seconds": seconds, "exitCode": exit_code}
 
 
-# When.
+# Conditions.
 
 
 def status_of(pod: Plain, name: str = "main") -> Plain:
@@ -80,7 +80,7 @@ def ended(name: str) -> Callable[[Plain], bool]:
     return lambda pod: "terminated" in status_of(pod, name)["state"]
 
 
-# What.
+# Actions.
 
 
 async def delete(hands: Hands, pod: Plain) -> None:
@@ -97,7 +97,7 @@ async def delete_sooner(hands: Hands, pod: Plain) -> None:
 
 
 async def nothing(hands: Hands, pod: Plain) -> None:
-    """It is enough that it came so far."""
+    """Do nothing: reaching the condition is enough."""
 
 
 async def evict(hands: Hands, pod: Plain) -> None:
@@ -111,7 +111,7 @@ async def lose_sandbox(hands: Hands, pod: Plain) -> None:
 
 
 def patch(change: Plain, subresource: str = "") -> Callable[[Hands, Plain], Any]:
-    """A strategic merge patch of the pod or a part of it."""
+    """Return an action that sends a strategic merge patch of the pod or a subresource."""
 
     async def act(hands: Hands, pod: Plain) -> None:
         await hands.client.patch(
@@ -129,5 +129,5 @@ def patch(change: Plain, subresource: str = "") -> Callable[[Hands, Plain], Any]
 def at(
     when: Callable[[Plain], bool], act: Callable[[Hands, Plain], Any] = delete, after: float = 1.0
 ) -> Step:
-    """A moment later than ``when``: what was about to be said has been said by then."""
+    """Return a step a moment after ``when``, when pending statuses have been written."""
     return Step(when, act, after)
