@@ -1,8 +1,7 @@
-"""Pods that are not there: what is said of a workload without them, and of a name that none has."""
+"""Explanations for workloads that lack pods."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -12,12 +11,14 @@ from podling.api.apps_v1 import DaemonSet, Deployment
 from podling.api.batch_v1 import Job
 from podling.api.core_v1 import Event, Pod
 from podling.cli.evidence import Explanation
-from podling.cli.explain_absent import explain_absent
 from podling.cli.explain_workload import explain_workload
 
-NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NAMES = {"name": "web", "namespace": "shop"}
+
+
 WELL = Explanation(healthy=True, area="none", reason="Ready", text="Nothing is wrong.")
+
+
 ILL = Explanation(area="crash", reason="CrashLoopBackOff", text="It keeps ending.", advice="Look.")
 
 
@@ -99,23 +100,3 @@ def test_workloads_that_are_to_have_no_pods_and_such_that_lack_some() -> None:
 
 
 COMPLETE = {"type": "Complete", "status": "True"}
-
-
-@pytest.mark.parametrize(
-    ("name", "events", "said"),
-    [
-        ("nothing", [], 'There is no pod "nothing" in namespace shop.'),
-        ("db", [], 'There is no pod "db" in namespace shop. There is one in namespace back: use -n back.'),
-        ("web", [], 'There is no pod "web" in namespace shop. Is web-1-a or web-1-b meant?'),
-        ("cachee", [], 'There is no pod "cachee" in namespace shop. Is cache meant?'),
-        (
-            "gone",
-            [event("Preempted", "Preempted by pod x."), event("Killing", "Stopping container main")],
-            'There is no pod "gone" in namespace shop. There was one; the last word on its end: '
-            "Preempted, 60s ago: Preempted by pod x.",
-        ),
-    ],
-)
-def test_a_pod_that_does_not_exist(name: str, events: list[Event], said: str) -> None:
-    pods = [pod("web-1-a"), pod("web-1-b"), pod("cache"), pod("db", "back")]
-    assert explain_absent(name, "shop", pods, events, NOW) == said

@@ -6,10 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-import yaml
 
 from podling.cluster.directory import ClusterSettings, DataDirectory, DirectoryInUse, DirectoryUnusable
-from podling.cluster.kubeconfig import KubeconfigUnusable, merge_into
 from tests.support.locks import held_by_another
 
 
@@ -132,40 +130,6 @@ def test_a_place_that_cannot_be_a_directory_is_named(tmp_path: Path) -> None:
 def test_clusters_have_different_ids() -> None:
     assert DataDirectory(Path("/a")).id != DataDirectory(Path("/b")).id
     assert DataDirectory(Path("/a/../b")).id == DataDirectory(Path("/a/../b")).id
-
-
-def config(name: str, server: str) -> bytes:
-    return yaml.safe_dump(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": name,
-            "clusters": [{"name": name, "cluster": {"server": server}}],
-            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-            "users": [{"name": name, "user": {}}],
-        }
-    ).encode()
-
-
-def test_a_kubeconfig_keeps_the_clusters_it_had(tmp_path: Path) -> None:
-    path = tmp_path / "config"
-    path.write_bytes(config("theirs", "https://theirs"))
-    merge_into(path, config("podling", "https://old"))
-    merge_into(path, config("podling", "https://new"))
-    written = yaml.safe_load(path.read_text())
-    assert written["current-context"] == "podling"
-    servers = {entry["name"]: entry["cluster"]["server"] for entry in written["clusters"]}
-    assert servers == {"theirs": "https://theirs", "podling": "https://new"}
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize("text", ["just words", "- a\n- list", "clusters: 3", "{unclosed"])
-def test_another_kind_of_file_is_left_alone(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "config"
-    path.write_text(text)
-    with pytest.raises(KubeconfigUnusable):
-        merge_into(path, config("podling", "https://new"))
-    assert path.read_text() == text
 
 
 def ran_before(path: Path) -> DataDirectory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -14,7 +14,7 @@ from podling.machinery.selectors import parse_label_selector
 from podling.scheduler.cache import Cache
 from podling.scheduler.columns import CPU, MEMORY, PODS
 from podling.scheduler.podfacts import HostPort, PodFacts
-from podling.scheduler.podgroups import PodGroup, counts_per_row
+from podling.scheduler.podgroups import counts_per_row
 from tests.unit.scheduler.scheduling import cache_of, container, facts, node, taint
 
 
@@ -71,6 +71,8 @@ def test_a_place_is_used_again_without_a_trace_of_who_had_it() -> None:
 
 
 NAMES = st.sampled_from([f"n{number}" for number in range(6)])
+
+
 NODES = st.builds(
     lambda name, zone, cpu, tainted, cordoned: node(
         name,
@@ -170,6 +172,8 @@ class CacheMachine(RuleBasedStateMachine):
 
 
 TestCacheAgainstAPlainCount = CacheMachine.TestCase
+
+
 TestCacheAgainstAPlainCount.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
 
 
@@ -178,13 +182,3 @@ def test_columns_grow_with_the_cluster() -> None:
     assert cache.labels.selected(parse_label_selector("half=1"), cache.rows).sum() == 50
     cache.add_pod(facts(cpu="1"), "n99")
     assert cache.resources.requested[CPU, cache.row_of("n99")] == 1000
-
-
-@given(counts=st.dictionaries(st.integers(0, 99), st.integers(1, 5), max_size=60))
-def test_pods_of_a_kind_are_counted_per_row_few_or_many(counts: dict[int, int]) -> None:
-    one = PodGroup(facts(labels={"app": "web"}))
-    one.rows.update(counts)
-    other = PodGroup(facts(labels={"app": "db"}))
-    other.rows[3] = 7
-    total = counts_per_row([one, other], 100)
-    assert total.tolist() == [counts.get(row, 0) + 7 * (row == 3) for row in range(100)]

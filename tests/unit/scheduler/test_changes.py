@@ -1,4 +1,4 @@
-"""Changes that matter to the scheduler, and the status of a pod without a node."""
+"""Changes of nodes and pods that matter to the scheduler."""
 
 from __future__ import annotations
 
@@ -13,17 +13,13 @@ from podling.api.core_v1 import (
     Node,
     NodeCondition,
     Pod,
-    PodCondition,
-    PodStatus,
     ResourceRequirements,
 )
 from podling.scheduler.changes import counts_differently, may_fit_now, node_aspects, placed_pod_event
 from podling.scheduler.framework import Aspect, PodEvent
-from podling.scheduler.reports import Report, status_patch
 from tests.unit.scheduler.scheduling import facts, node, pod, taint
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-EARLIER = datetime(2026, 1, 1, 11, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -107,59 +103,3 @@ def test_change_of_placed_pod_yields_event(old: Any, new: Any, event: PodEvent) 
 )
 def test_changed_pending_pod_may_fit_now(new: Pod, matters: bool) -> None:
     assert may_fit_now(BOUND, new) is matters
-
-
-def scheduled(message: str, *, status: str = "False", generation: int = 0) -> PodStatus:
-    said = PodCondition(
-        type="PodScheduled",
-        status=status,
-        reason="Unschedulable",
-        message=message,
-        last_transition_time=EARLIER,
-        observed_generation=generation,
-    )
-    return PodStatus(conditions=(said,))
-
-
-class TestPatch:
-    report = Report("uid", "Unschedulable", "no room")
-
-    def test_the_first_time(self) -> None:
-        assert status_patch(pod(metadata={"generation": 2}), self.report, NOW) == {
-            "conditions": [
-                {
-                    "type": "PodScheduled",
-                    "status": "False",
-                    "reason": "Unschedulable",
-                    "message": "no room",
-                    "lastTransitionTime": "2026-01-01T12:00:00Z",
-                    "observedGeneration": 2,
-                }
-            ]
-        }
-
-    def test_unchanged_report_writes_no_patch(self) -> None:
-        assert status_patch(pod(status=scheduled("no room")), self.report, NOW) == {}
-
-    def test_another_reason_does_not_move_the_time_but_another_status_does(self) -> None:
-        [again] = status_patch(pod(status=scheduled("full")), self.report, NOW)["conditions"]
-        assert (again["message"], again["lastTransitionTime"]) == ("no room", "2026-01-01T11:00:00Z")
-        [turned] = status_patch(pod(status=scheduled("", status="True")), self.report, NOW)["conditions"]
-        assert turned["lastTransitionTime"] == "2026-01-01T12:00:00Z"
-
-    @pytest.mark.parametrize(
-        ("before", "nominated", "patch"),
-        [
-            ("", None, {}),
-            ("", "", {}),
-            ("", "n", {"nominatedNodeName": "n"}),
-            ("n", None, {}),
-            ("n", "n", {}),
-            ("n", "", {"nominatedNodeName": None}),
-        ],
-    )
-    def test_nomination_is_set_or_cleared(
-        self, before: str, nominated: str | None, patch: dict[str, Any]
-    ) -> None:
-        one = pod(status=PodStatus(nominated_node_name=before))
-        assert status_patch(one, Report("uid", nominated=nominated), NOW) == patch

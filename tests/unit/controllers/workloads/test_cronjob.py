@@ -10,13 +10,11 @@ import pytest
 from msgspec import structs
 
 from podling import clock
-from podling.api.batch_v1 import CronJob, CronJobSpec, CronJobStatus, Job, JobSpec, JobTemplateSpec
+from podling.api.batch_v1 import CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec
 from podling.api.core_v1 import PodSpec, PodTemplateSpec
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.cronjob import CronJobController
-from podling.controllers.workloads.cronjob_rules import Due, due
-from podling.machinery.cron import parse
 from podling.machinery.encoding import codec
 from podling.machinery.scheme import resource_of
 from podling.sim.loop import EPOCH
@@ -215,24 +213,6 @@ async def test_vanished_and_foreign_jobs_are_handled(cluster: ControlPlane) -> N
         "Warning UnexpectedJob report: Saw a job that the controller did not create or forgot: report-by-hand"
         in lines
     )
-
-
-@pytest.mark.parametrize(
-    ("last", "now", "expected"),
-    [
-        (0, 5, Due(None)),
-        (0, 10, Due(EPOCH + timedelta(minutes=10), 1)),
-        (10, 19, Due(None)),
-        (10, 45, Due(EPOCH + timedelta(minutes=40), 3)),
-        (0, 2000, Due(EPOCH + timedelta(minutes=2000), 200)),
-    ],
-)
-def test_last_run_and_now_decide_due_run(last: int, now: int, expected: Due) -> None:
-    held = CronJob(
-        metadata=ObjectMeta(creation_timestamp=EPOCH),
-        status=CronJobStatus(last_schedule_time=minute(last) if last else None),
-    )
-    assert due(held, parse("*/10 * * * *"), minute(now)) == expected
 
 
 def minute(number: int) -> datetime:

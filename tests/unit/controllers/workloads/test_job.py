@@ -24,9 +24,7 @@ from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.job import JobController
 from podling.controllers.workloads.job_accounting import FINALIZER
 from podling.controllers.workloads.job_indexes import INDEX, Indexes, rule_met
-from podling.controllers.workloads.job_rules import Backoff, backoff_seconds
 from podling.machinery.conditions import find
-from podling.sim.loop import EPOCH
 from podling.testing import ControlPlane
 from tests.support.control_loops import running, told
 from tests.support.workloads import job
@@ -359,11 +357,3 @@ def test_indexes_beyond_the_end_are_left_out() -> None:
 )
 def test_success_rule_counts_indexes(rule: SuccessPolicyRule, met: bool) -> None:
     assert (rule_met([rule], Indexes.of({0, 2}), 5) == 0) is met
-
-
-@pytest.mark.parametrize(
-    ("failures", "seconds"), [(0, 0), (1, 10), (2, 20), (3, 40), (6, 320), (7, 600), (50, 600)]
-)
-def test_failures_in_a_row_double_the_wait(failures: int, seconds: float) -> None:
-    assert backoff_seconds(Backoff(failures, EPOCH), EPOCH) == seconds
-    assert backoff_seconds(Backoff(failures, EPOCH), EPOCH + timedelta(seconds=seconds)) == 0

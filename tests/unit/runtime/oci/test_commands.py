@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from podling.runtime.base import RuntimeFailure
 from podling.runtime.oci import commands
 from podling.runtime.oci.console import Console
 from podling.runtime.oci.threads import in_thread, wait_for_end
+from tests.support.descriptors import no_descriptors
 
 pytestmark = [
     pytest.mark.asyncio(loop_factories=["real"]),  # processes do not know virtual time
@@ -86,6 +88,12 @@ async def test_a_command_that_leaves_a_process_behind_is_not_waited_for() -> Non
     await commands.run_detached(["sh", "-c", "sleep 1 & exit 0"])
     with pytest.raises(RuntimeFailure, match="sh failed: said before"):
         await commands.run_detached(["sh", "-c", "echo said before; exit 1"])
+
+
+async def test_child_is_awaited_without_a_free_descriptor() -> None:
+    process = subprocess.Popen(["sleep", "0.05"])  # noqa: ASYNC220
+    with no_descriptors():
+        assert await commands.wait(process) == 0
 
 
 async def test_a_cancelled_caller_takes_back_what_its_thread_did() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import ctypes.util
 import json
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from podling.runtime.base import RuntimeFailure
 from podling.runtime.oci import seccomp_table
 from podling.runtime.oci.capabilities import DEFAULT, NAMES
 from podling.runtime.oci.seccomp import default_profile, from_file, profile_for
-from podling.runtime.oci.seccomp_compile import compiled
 
 
 def allowed(profile: dict[str, Any]) -> set[str]:
@@ -127,16 +124,3 @@ def test_a_profile_that_cannot_be_had(wish: str, message: str) -> None:
     with pytest.raises(RuntimeFailure) as caught:
         profile_for(wish, DEFAULT)
     assert str(caught.value) == message
-
-
-@pytest.mark.skipif(ctypes.util.find_library("seccomp") is None, reason="needs libseccomp")
-def test_profiles_are_compiled_where_the_library_is() -> None:
-    filter_ = base64.b64decode(compiled(default_profile(DEFAULT, "amd64")))
-    assert len(filter_) % 8 == 0, "a filter is a row of eight-byte instructions"
-    assert len(filter_) > 8 * 100
-    assert compiled(default_profile(NAMES, "amd64")) != compiled(default_profile(DEFAULT, "amd64"))
-
-
-def test_unsupported_profile_is_left_to_engine() -> None:
-    assert compiled({"defaultAction": "SCMP_ACT_NOTIFY", "syscalls": []}) == ""
-    assert compiled({"defaultAction": "SCMP_ACT_ALLOW", "flags": ["SECCOMP_FILTER_FLAG_LOG"]}) == ""

@@ -1,0 +1,48 @@
+"""The ImageLocality plugin."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.api.core_v1 import (
+    ContainerImage,
+)
+from podling.scheduler.plugins import image_locality
+from tests.unit.scheduler.scheduling import (
+    cache_of,
+    container,
+    facts,
+    node,
+    scores,
+)
+
+
+class TestImageLocality:
+    MIB = 1024 * 1024
+
+    def test_a_node_with_the_image_wins_and_images_everywhere_count_more(self) -> None:
+        half = ContainerImage(names=("app:1",), size_bytes=1000 * self.MIB)
+        everywhere = ContainerImage(names=("base:1",), size_bytes=1000 * self.MIB)
+        cache = cache_of(node("a", images=[half, everywhere]), node("b", images=[everywhere]))
+        plugin = image_locality.ImageLocality()
+        assert scores(plugin, facts(containers=[container(image="base:1")]), cache) == {"a": 100, "b": 100}
+        # Spread over half of the nodes the image counts half: (500 - 23) / (1000 - 23).
+        assert scores(plugin, facts(containers=[container(image="app:1")]), cache) == {"a": 48, "b": 0}
+
+    def test_small_images_do_not_matter(self) -> None:
+        cache = cache_of(node("a", images=[ContainerImage(names=("tiny:1",), size_bytes=20 * self.MIB)]))
+        one = facts(containers=[container(image="tiny:1")])
+        assert scores(image_locality.ImageLocality(), one, cache) == {"a": 0}
+
+    @pytest.mark.parametrize(
+        ("image", "name"),
+        [
+            ("app", "app:latest"),
+            ("app:1", "app:1"),
+            ("registry:5000/app", "registry:5000/app:latest"),
+            ("registry:5000/app:1", "registry:5000/app:1"),
+            ("app@sha256:0f", "app@sha256:0f"),
+        ],
+    )
+    def test_an_image_without_a_tag_means_latest(self, image: str, name: str) -> None:
+        assert image_locality.with_tag(image) == name
