@@ -15,7 +15,7 @@ from aiohttp import web
 from podling.api.core_v1 import Container, Node, Pod, PodSpec
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.http.exchange import Request
+from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.proxy.streams import Body, StreamRequests
 from podling.apiserver.server import ApiServer
 from podling.store.memory import MemoryStore
@@ -79,7 +79,9 @@ class LogNode:
         self.bodies.append(LogBody(200, LINES, follow="follow" in query))
         return self.bodies[-1]
 
-    async def pass_upgrade(self, node: Node, path: str, query: str, request: Request) -> web.StreamResponse:
+    async def pass_upgrade(
+        self, node: Node, path: str, query: str, request: HttpRequest
+    ) -> web.StreamResponse:
         raise OSError("no streams here")
 
     async def close(self) -> None:

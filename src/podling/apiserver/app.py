@@ -23,7 +23,7 @@ from podling.apiserver.auth import impersonation, issuer
 from podling.apiserver.auth.authn import ANONYMOUS, Authenticator
 from podling.apiserver.auth.authz import refusal
 from podling.apiserver.auth.pki import KeyPair
-from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, Request
+from podling.apiserver.http.exchange import CACHE_CONTROL, Answer, HttpRequest
 from podling.apiserver.http.health import Check
 from podling.apiserver.http.metrics import Labels, RequestMetrics, path_labels, stored_objects, target_labels
 from podling.apiserver.http.nonresource_handlers import Documents
@@ -154,14 +154,14 @@ class HttpServer:
 
     def _request(
         self, message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]
-    ) -> Request:
+    ) -> HttpRequest:
         """A request whose body may be as large as Kubernetes allows."""
         loop = asyncio.get_running_loop()
-        request = Request(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
+        request = HttpRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
         request.seconds = self._serving.timeouts.request
         return request
 
-    async def _handle(self, request: Request) -> web.StreamResponse:
+    async def _handle(self, request: HttpRequest) -> web.StreamResponse:
         started = clock.monotonic()
         labels: Labels | None = None
         try:
@@ -208,7 +208,7 @@ class HttpServer:
             await _send(request, response)
         return response
 
-    def _route(self, request: Request) -> _Route | None:
+    def _route(self, request: HttpRequest) -> _Route | None:
         """Return the meaning of a request for a resource; None for other requests. Raises 405.
 
         That of a path of a built-in resource is remembered: it is always the same.
@@ -230,11 +230,11 @@ class HttpServer:
         self._metrics.begin(labels)
         return labels
 
-    def _labels(self, request: Request, verb: str, parsed: Parsed) -> Labels:
+    def _labels(self, request: HttpRequest, verb: str, parsed: Parsed) -> Labels:
         applies = verb == "patch" and request.headers.get("Content-Type", "").startswith(APPLY)
         return target_labels(verb, parsed.target, applies=applies, dry_run="dryRun" in request.query_string)
 
-    async def _resource(self, request: Request, parsed: Parsed, verb: str) -> web.StreamResponse:
+    async def _resource(self, request: HttpRequest, parsed: Parsed, verb: str) -> web.StreamResponse:
         streams = parsed.target.subresource in STREAMS
         if "timeout=" in request.query_string and verb != "watch" and not streams:
             check_timeout(request.query)
@@ -247,7 +247,7 @@ class HttpServer:
             request.flow = self._api.flows.of_target(user, verb, parsed.target)
         return await self._objects.serve(request, parsed, verb, user)
 
-    def _verb(self, request: Request, parsed: Parsed) -> str:
+    def _verb(self, request: HttpRequest, parsed: Parsed) -> str:
         """Return the verb of a resource request. Raises 405, but only after the client is authorised."""
         by_query = not parsed.target.name and "watch" in request.query_string
         watch = parsed.watch or (by_query and flag(request.query, "watch"))
@@ -257,7 +257,7 @@ class HttpServer:
             self._authorized(request)
             raise
 
-    def _authorized(self, request: Request) -> User:
+    def _authorized(self, request: HttpRequest) -> User:
         """Return the user of a request after a check of its path and method. Raises 401 and 403."""
         user = self._user(request)
         watch = "watch" in request.query_string and flag(request.query, "watch")
@@ -269,14 +269,14 @@ class HttpServer:
             raise refusal(user, asked, decision.reason)
         return user
 
-    async def _external(self, request: Request, external: External) -> web.StreamResponse:
+    async def _external(self, request: HttpRequest, external: External) -> web.StreamResponse:
         """Forward the request to an aggregated server, if the user is authorised."""
         user = self._authorized(request)
         if not external.available:
             return await reply_text(request, UNAVAILABLE, code=503)
         return await self._api.aggregation.backend.serve(request, external.service, user)
 
-    async def _document(self, request: Request) -> web.StreamResponse:
+    async def _document(self, request: HttpRequest) -> web.StreamResponse:
         self._authorized(request)
         elsewhere = self._api.aggregation.described_by(request.path)
         if elsewhere is not None:
@@ -287,7 +287,7 @@ class HttpServer:
             return await reply(request, body, media_type=media_type, headers={CACHE_CONTROL: issuer.KEPT})
         return await self._documents.serve(request)
 
-    def _user(self, request: Request) -> User:
+    def _user(self, request: HttpRequest) -> User:
         certificate = _certificate_of(request)
         authorization = request.headers.get("Authorization", "")
         if certificate is None and not authorization:
@@ -298,7 +298,7 @@ class HttpServer:
         return impersonation.impersonated(user, request.headers, self._api.authorizer)
 
 
-async def _send(request: Request, response: web.Response) -> None:
+async def _send(request: HttpRequest, response: web.Response) -> None:
     """Send an answer whose body is whole; a client that does not read it in time is cut off."""
     try:
         async with asyncio.timeout(request.seconds):
@@ -314,7 +314,7 @@ def _is_malformed(record: logging.LogRecord) -> bool:
     return record.exc_info is not None and isinstance(record.exc_info[1], HttpProcessingError)
 
 
-def _certificate_of(request: Request) -> bytes | None:
+def _certificate_of(request: HttpRequest) -> bytes | None:
     """The client's certificate (DER) as TLS verified it. Raises ``ConnectionError`` after the end of TLS."""
     transport = request.transport
     if transport is None or not transport.get_extra_info("peercert"):

@@ -11,7 +11,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from podling.apiserver.app import HttpServer, Serving
-from podling.apiserver.http.exchange import Request
+from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.server import ApiServer
 from podling.store.memory import MemoryStore
 
@@ -41,7 +41,7 @@ async def test_a_request_whose_tls_session_has_ended_is_a_quiet_disconnect(
     transport = EndedTls()
     made = make_mocked_request("GET", "/api/v1/nodes", transport=transport)
     loop = asyncio.get_running_loop()
-    request = Request(made._message, made.content, made.protocol, made._payload_writer, made.task, loop)
+    request = HttpRequest(made._message, made.content, made.protocol, made._payload_writer, made.task, loop)
     api = ApiServer(MemoryStore(), ())
     server = HttpServer(api, api.authenticator, Serving())
     response = await server._handle(request)

@@ -44,11 +44,11 @@ class Operation(StrEnum):
 
 
 UNSETTLED_SECONDS = 30.0
-"""How long a cancelled write may still be stored."""
+"""Time after which a cancelled write is certain not to be stored any more."""
 
 
 class Rounds:
-    """Whether the plugins are asked a second time, because one that asks others changed the object.
+    """State of reinvocation: plugins are called a second time after a webhook or policy changed the object.
 
     Upstream: ``ReinvocationContext``.
     """
@@ -61,11 +61,11 @@ class Rounds:
         self.again = False
         """True if this is the second round; there is no third."""
         self.notes: dict[str, Any] = {}
-        """What plugins remember of the first round, by their name."""
+        """Plugins' notes from the first round, by the plugin's name."""
 
 
 def release(releases: list[Callable[[], object]]) -> None:
-    """Call and forget all of ``Request.releases``."""
+    """Call and forget all of ``AdmissionRequest.releases``."""
     while releases:
         releases.pop()()
 
@@ -78,11 +78,14 @@ def release_later(releases: list[Callable[[], object]]) -> None:
         releases.clear()
 
 
-class Request(Struct, frozen=True, kw_only=True):
-    """What a plugin may know. ``object`` is the new state (None for a deletion), ``old`` the stored one
-    (None for a creation). For subresources that show another kind (``scale``) both are of that kind; for
-    those that take a body of their own (``binding``, ``eviction``) ``object`` is that body, for CONNECT
-    the options as plain data, and ``old`` is None."""
+class AdmissionRequest(Struct, frozen=True, kw_only=True):
+    """Request as seen by a plugin.
+
+    ``object`` is the new state (None for a deletion), ``old`` the stored one (None for a creation). For
+    subresources of another kind (``scale``) both are of that kind. For subresources with a body of their own
+    (``binding``, ``eviction``) ``object`` is that body, for CONNECT the options as plain data, and ``old`` is
+    None.
+    """
 
     operation: Operation
     resource: Resource
@@ -143,7 +146,7 @@ class Objects(Protocol):
 
 
 class Server(Protocol):
-    """What a server offers to plugins beside its objects."""
+    """Services of the server for plugins, beside its objects."""
 
     def versions(self, resource: Resource) -> Sequence[Resource]:
         """Every served resource that shows the same stored objects as this one, itself included."""
@@ -162,7 +165,7 @@ class Server(Protocol):
         ...
 
     def decide(self, user: User, asked: Attributes) -> Decision:
-        """Return whether somebody may do something."""
+        """Return whether a user is allowed a request."""
         ...
 
 
@@ -179,14 +182,14 @@ class Plugin:
         """Take what the server offers; called once, before any request."""
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
-        """Return whether the plugin has anything to say about such requests; asked once and remembered."""
+        """Return whether the plugin handles such requests; called once per kind of request and remembered."""
         return True
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         """The object to go on with, its defaults filled in; ``request.object`` itself if nothing changes."""
         return request.object
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         """Refuse by raising ``ApiError``."""
 
 
@@ -208,9 +211,11 @@ class Chain:
         self._validating: dict[tuple[Operation, Resource, str], _Step] = {}
         self.metrics = StepMetrics()
 
-    async def admit(self, request: Request) -> Any:
-        """``request.object`` after every plugin's ``admit``, each seeing what the one before made; all
-        are asked once more when one of them wishes it."""
+    async def admit(self, request: AdmissionRequest) -> Any:
+        """Return ``request.object`` after every plugin's ``admit``, each with the result of the one before.
+
+        All plugins are called once more when one of them requests it.
+        """
         key = (request.operation, request.resource, request.subresource)
         step = self._mutating.get(key)
         if step is None:
@@ -227,7 +232,7 @@ class Chain:
         step.passed.observe(clock.monotonic() - started)
         return admitted
 
-    async def _round(self, step: _Step, request: Request) -> Any:
+    async def _round(self, step: _Step, request: AdmissionRequest) -> Any:
         objects = self._objects
         for plugin in step.plugins:
             if plugin.acts_on is not None and objects.has_none(plugin.acts_on):
@@ -237,7 +242,7 @@ class Chain:
                 request = structs.replace(request, object=admitted)
         return request.object
 
-    async def validate(self, request: Request) -> None:
+    async def validate(self, request: AdmissionRequest) -> None:
         key = (request.operation, request.resource, request.subresource)
         step = self._validating.get(key)
         if step is None:

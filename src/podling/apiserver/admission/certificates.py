@@ -1,7 +1,7 @@
-"""Who may approve and who may sign requests for certificates, and what no request may ask for.
+"""Permissions to approve and sign certificate signing requests, and the subject that no request may have.
 
-Beside the right to write ``certificatesigningrequests/approval`` or ``/status`` one needs the right to
-``approve`` or ``sign`` for the signer: a rule about the made-up resource ``signers``, by the signer's name or
+A user needs the right to write ``certificatesigningrequests/approval`` or ``/status``, and the right to
+``approve`` or ``sign`` for the signer: a rule about the virtual resource ``signers``, by the signer's name or
 for its whole domain (``example.com/*``).
 
 Source: ``plugin/pkg/admission/certificates/{approval,signing,subjectrestriction}``.
@@ -10,7 +10,7 @@ Source: ``plugin/pkg/admission/certificates/{approval,signing,subjectrestriction
 from __future__ import annotations
 
 from podling.api.certificates_v1 import CertificateSigningRequest
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Server
 from podling.apiserver.auth.authz import MASTERS
 from podling.apiserver.auth.rbac import Attributes
 from podling.machinery.certificate_requests import pem_of, wanted
@@ -25,7 +25,7 @@ def _is_about(resource: Resource) -> bool:
 
 
 class _SignerRights(Plugin):
-    """What both plugins about signers' rights share."""
+    """Base of both plugins about signers' rights."""
 
     subresource: str
     verb: str
@@ -38,7 +38,7 @@ class _SignerRights(Plugin):
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         return _is_about(resource) and subresource == self.subresource and operation is Operation.UPDATE
 
-    def _demand(self, request: Request, signer: str) -> None:
+    def _demand(self, request: AdmissionRequest, signer: str) -> None:
         domain, _, _ = signer.partition("/")
         for name in (signer, f"{domain}/*"):
             asked = Attributes(self.verb, GROUP, "signers", name=name)
@@ -51,7 +51,7 @@ class CertificateApproval(_SignerRights):
     name = "CertificateApproval"
     subresource, verb = "approval", "approve"
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         self._demand(request, request.object.spec.signer_name)
 
 
@@ -59,21 +59,21 @@ class CertificateSigning(_SignerRights):
     name = "CertificateSigning"
     subresource, verb = "status", "sign"
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         new, old = request.object.status, request.old.status
         if new.certificate != old.certificate or new.conditions != old.conditions:
             self._demand(request, request.old.spec.signer_name)
 
 
 class CertificateSubjectRestriction(Plugin):
-    """Nobody becomes a member of ``system:masters`` by a certificate that the API server trusts."""
+    """Refuses certificates for ``system:masters`` from the signer that the API server trusts."""
 
     name = "CertificateSubjectRestriction"
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         return _is_about(resource) and not subresource and operation is Operation.CREATE
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         asked: CertificateSigningRequest = request.object
         if asked.spec.signer_name != CLIENT_SIGNER:
             return

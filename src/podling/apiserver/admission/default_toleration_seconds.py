@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from podling.api.core_v1 import Pod, Toleration
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.kinds.common.filling import change
 from podling.machinery.scheme import Resource
 
@@ -26,7 +26,7 @@ class DefaultTolerationSeconds(Plugin):
         written = operation in (Operation.CREATE, Operation.UPDATE)
         return written and (resource.group, resource.plural) == ("", "pods") and not subresource
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         pod: Pod = request.object
         own = pod.spec.tolerations
         added = TOLERATIONS

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from podling.apiserver.admission.base import Request, Server
+from podling.apiserver.admission.base import AdmissionRequest, Server
 from podling.apiserver.kinds.common.views import shown_form, stored_form
 from podling.machinery.encoding import codec
 from podling.machinery.encoding.custom import CustomObject
@@ -38,7 +38,7 @@ async def plain_in(obj: Any, resource: Resource, server: Server) -> Any:
 class Forms:
     """The forms of one request, each made once."""
 
-    def __init__(self, request: Request, server: Server) -> None:
+    def __init__(self, request: AdmissionRequest, server: Server) -> None:
         self._request, self._server = request, server
         self._made: dict[str, Form] = {}
 

@@ -1,4 +1,4 @@
-"""LimitRanger: what containers, pods and claims of a namespace may ask for, and what they get unasked.
+"""LimitRanger: limits and defaults for the containers, pods and claims of a namespace.
 
 Upstream: ``plugin/pkg/admission/limitranger``.
 """
@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from podling.api.core_v1 import Container, LimitRange, LimitRangeItem, PersistentVolumeClaim, Pod
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.kinds.common.filling import change
 from podling.machinery.pods import pod_limits, pod_requests
 from podling.machinery.quantity import Quantity, parse
 from podling.machinery.scheme import Resource
 
 ANNOTATION = "kubernetes.io/limit-ranger"
-"""Tells which requests and limits a pod did not bring itself."""
+"""Annotation with the requests and limits that a pod received as defaults."""
 
 Amounts = Mapping[str, Quantity]
 
@@ -34,7 +34,7 @@ class LimitRanger(Plugin):
             return not subresource and operation in (Operation.CREATE, Operation.UPDATE)
         return False
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         if request.resource.plural != "pods" or request.subresource:
             return request.object
         pod: Pod = request.object
@@ -42,7 +42,7 @@ class LimitRanger(Plugin):
             pod = _with_defaults(pod, limits)
         return pod
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         if request.old is not None and request.old.metadata.deletion_timestamp is not None:
             return
         found = pod_problems if request.resource.plural == "pods" else claim_problems
@@ -93,7 +93,7 @@ def _with_defaults(pod: Pod, limits: LimitRange) -> Pod:
 
 
 def pod_problems(pod: Pod, limits: LimitRange) -> Iterator[str]:
-    """What of a pod is outside the limits. What a pod costs the node itself counts for none of them."""
+    """Yield the pod's violations of the limits. The pod's overhead counts for none of them."""
     spec = change(pod.spec, overhead={})
     for item in limits.spec.limits:
         if item.type == "Container":

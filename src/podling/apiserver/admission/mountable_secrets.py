@@ -20,7 +20,7 @@ def is_limited(account: ServiceAccount) -> bool:
 
 
 def foreign_secrets(account: ServiceAccount, spec: PodSpec) -> Iterator[str]:
-    """What a pod refers to though its account does not list it."""
+    """Yield messages about the secrets that a pod refers to but its account does not list."""
     listed, unlisted = _listed(account), _unlisted(account)
     for volume in spec.volumes:
         if volume.secret is not None and volume.secret.secret_name not in listed:

@@ -1,8 +1,8 @@
-"""MutatingAdmissionPolicy: what is changed of a request before it is stored, told in CEL.
+"""MutatingAdmissionPolicy: changes of a request's object before it is stored, written in CEL.
 
-Policies act one after the other, in the order of their names, each seeing what the one before made. When one
-changed something, all plugins are asked again, and of the policies those that wish it and acted before the
-change. The patches themselves are ``mutations``' business.
+Policies act one after the other, in the order of their names, each on the result of the one before. After a
+change all plugins are called again. Of the policies, only those with a reinvocation policy of ``IfNeeded``
+that acted before the change are evaluated again. The patches themselves are made by ``mutations``.
 
 Upstream: ``apiserver/pkg/admission/plugin/policy/mutating``.
 """
@@ -21,11 +21,11 @@ from podling.api.admissionregistration_v1 import (
 from podling.api.meta_v1 import StatusCause, StatusDetails
 from podling.apiserver.admission import policy_requests as requests
 from podling.apiserver.admission import webhook_matching as matching
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Server
 from podling.apiserver.admission.forms import Forms
 from podling.apiserver.admission.mutations import MutationFailed, mutated
 from podling.apiserver.admission.policy_requests import Misconfigured
-from podling.apiserver.admission.repeating import Repeating
+from podling.apiserver.admission.reinvocation import ReinvocationContext
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import Resource
@@ -77,7 +77,7 @@ class MutatingAdmissionPolicies(Plugin):
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         return operation is not Operation.DELETE and requests.judged(resource)
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         bindings = await objects.list(MutatingAdmissionPolicyBinding)
         if not bindings:
             return request.object
@@ -89,10 +89,10 @@ class MutatingAdmissionPolicies(Plugin):
             own = [each for each in bindings if each.spec.policy_name == policy.metadata.name]
             if own:
                 invocations += await self._invocations(policy, own, request, objects, objections)
-        repeating = Repeating.of(request, self.name)
+        context = ReinvocationContext.of(request, self.name)
         for each in invocations:
-            request = await self._acted(each, request, objects, repeating, objections)
-        repeating.made(request.object)
+            request = await self._acted(each, request, objects, context, objections)
+        context.record_output(request.object)
         counting = [each for each in objections if each.policy.spec.failure_policy != "Ignore"]
         if counting:
             raise _refusal(request, counting)
@@ -102,11 +102,11 @@ class MutatingAdmissionPolicies(Plugin):
         self,
         policy: MutatingAdmissionPolicy,
         bindings: Sequence[MutatingAdmissionPolicyBinding],
-        request: Request,
+        request: AdmissionRequest,
         objects: Objects,
         objections: list[_Objection],
     ) -> list[_Invocation]:
-        """What of a policy is about the request."""
+        """Return the policy's bindings and parameters that match the request."""
         spec, found = policy.spec, list[_Invocation]()
         if spec.match_constraints is None:
             return found
@@ -133,11 +133,11 @@ class MutatingAdmissionPolicies(Plugin):
     async def _acted(
         self,
         invocation: _Invocation,
-        request: Request,
+        request: AdmissionRequest,
         objects: Objects,
-        repeating: Repeating,
+        context: ReinvocationContext,
         objections: list[_Objection],
-    ) -> Request:
+    ) -> AdmissionRequest:
         """The request after a policy acted on it, as far as it could."""
         policy, binding, before = invocation.policy, invocation.binding, request.object
         expressions, namespace = self._expressions.of(policy), requests.namespace_object(request, objects)
@@ -150,7 +150,7 @@ class MutatingAdmissionPolicies(Plugin):
         except matching.ConditionFailed as error:
             objections.append(_Objection(policy, binding, str(error), INVALID))
             return request
-        if not repeating.asks(invocation.key):
+        if not context.should_invoke(invocation.key):
             return request
         if request.operation is Operation.CONNECT:
             raise _no_schema(form.object)
@@ -167,9 +167,9 @@ class MutatingAdmissionPolicies(Plugin):
                 forms = Forms(request, self._server)
                 form = await forms.of(invocation.resource)
         if request.object != before:
-            repeating.changed()
+            context.record_change()
         if policy.spec.reinvocation_policy == "IfNeeded":
-            repeating.asked(invocation.key)
+            context.record_invocation(invocation.key)
         return request
 
 
@@ -182,7 +182,7 @@ def _no_schema(options: dict[str, Any]) -> ApiError:
     return errors.service_unavailable(f"Resource kind {shown} not found. {why}")
 
 
-def _refusal(request: Request, objections: Sequence[_Objection]) -> ApiError:
+def _refusal(request: AdmissionRequest, objections: Sequence[_Objection]) -> ApiError:
     """403 in the words of the first; the causes are all of them."""
     status = request.forbidden("").status
     details = status.details or StatusDetails()

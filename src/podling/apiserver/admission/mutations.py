@@ -1,8 +1,7 @@
-"""The two ways in which a mutating policy changes an object: an apply configuration, and a JSON patch. Pure.
+"""The two kinds of mutation of a mutating policy: an apply configuration, and a JSON patch. Pure.
 
-An apply configuration is merged into the object as a server-side apply would merge it, but nobody comes to
-own what it sets, and it may not name what can only be replaced as a whole. A JSON patch whose test fails
-leaves the object as it is.
+An apply configuration is merged into the object as by a server-side apply, but its fields get no manager, and
+it may not set atomic fields. A JSON patch whose test fails leaves the object as it is.
 
 Upstream: ``apiserver/pkg/admission/plugin/policy/mutating/patch``.
 """

@@ -11,13 +11,13 @@ from msgspec import structs
 
 from podling.api.core_v1 import Namespace
 from podling.api.meta_v1 import StatusCause, StatusDetails
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.machinery import errors
 from podling.machinery.errors import ApiError
 from podling.machinery.scheme import Resource
 
 IMMORTAL = ("default", "kube-system", "kube-public")
-"""Namespaces that nobody may delete."""
+"""Namespaces that cannot be deleted."""
 
 _ACCESS_REVIEW = ("authorization.k8s.io", "localsubjectaccessreviews")
 
@@ -32,7 +32,7 @@ class NamespaceLifecycle(Plugin):
             return False
         return resource.namespaced and operation in (Operation.CREATE, Operation.UPDATE)
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         namespace = objects.get(Namespace, request.namespace)
         if namespace is None:
             raise errors.not_found("namespaces", "", request.namespace)
@@ -40,12 +40,12 @@ class NamespaceLifecycle(Plugin):
             raise _terminating(request)
         return request.object
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         if request.operation is Operation.DELETE and request.name in IMMORTAL:
             raise request.forbidden("this namespace may not be deleted")
 
 
-def _terminating(request: Request) -> ApiError:
+def _terminating(request: AdmissionRequest) -> ApiError:
     name = request.namespace
     refusal = request.forbidden(
         f"unable to create new content in namespace {name} because it is being terminated"

@@ -1,4 +1,4 @@
-"""What a kubelet may do with pods: mirror its static ones, and say how those it runs are.
+"""Limits on a kubelet's writes of pods: it creates mirror pods, and updates the status of its own pods.
 
 Source: ``admitPod``, ``admitPodStatus`` and ``admitPodEviction`` in ``plugin/pkg/admission/noderestriction``.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from podling.api.core_v1 import Node, Pod
-from podling.apiserver.admission.base import Objects, Operation, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation
 from podling.machinery.errors import not_found
 from podling.machinery.pod_references import api_object_reference
 from podling.machinery.pods import MIRROR_ANNOTATION, is_mirror
 
 
-def check_pod(request: Request, node: str, objects: Objects) -> None:
+def check_pod(request: AdmissionRequest, node: str, objects: Objects) -> None:
     """Raises 403 for what the kubelet of ``node`` may not do."""
     if request.subresource == "status":
         _check_status(request, node)
@@ -33,7 +33,7 @@ def check_pod(request: Request, node: str, objects: Objects) -> None:
         raise request.forbidden(f'unexpected operation "{request.operation}", {only}')
 
 
-def _check_status(request: Request, node: str) -> None:
+def _check_status(request: AdmissionRequest, node: str) -> None:
     new, old = request.object, request.old
     _own(request, old, node, "can only update pod status for pods with spec.nodeName set to itself")
     if new.metadata.labels != old.metadata.labels:
@@ -42,7 +42,7 @@ def _check_status(request: Request, node: str) -> None:
         raise request.forbidden(f'node "{node}" cannot update resource claim statues')
 
 
-def _check_eviction(request: Request, node: str, objects: Objects) -> None:
+def _check_eviction(request: AdmissionRequest, node: str, objects: Objects) -> None:
     pod = objects.get(Pod, request.name, request.namespace)
     if pod is None:
         raise not_found("pods", "", request.name)
@@ -50,12 +50,12 @@ def _check_eviction(request: Request, node: str, objects: Objects) -> None:
         raise request.forbidden(f"node {node} can only evict pods with spec.nodeName set to itself")
 
 
-def _own(request: Request, pod: Any, node: str, rule: str) -> None:
+def _own(request: AdmissionRequest, pod: Any, node: str, rule: str) -> None:
     if pod.spec.node_name != node:
         raise request.forbidden(f'node "{node}" {rule}')
 
 
-def _check_mirror(request: Request, node: str, objects: Objects) -> None:
+def _check_mirror(request: AdmissionRequest, node: str, objects: Objects) -> None:
     """Let a kubelet create mirrors of its own static pods, which refer to no other API object."""
     pod: Pod = request.object
     if not is_mirror(pod):
@@ -68,7 +68,7 @@ def _check_mirror(request: Request, node: str, objects: Objects) -> None:
         raise request.forbidden(f'node "{node}" can not create pods that reference {resource}')
 
 
-def _check_owner(request: Request, pod: Pod, node: str, objects: Objects) -> None:
+def _check_owner(request: AdmissionRequest, pod: Pod, node: str, objects: Objects) -> None:
     owners = pod.metadata.owner_references
     if len(owners) > 1:
         why = f'node "{node}" can only create pods with a single owner reference set to itself'

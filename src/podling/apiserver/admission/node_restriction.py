@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from podling.api.core_v1 import PersistentVolumeClaim, Pod
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.admission.node_pods import check_pod
 from podling.apiserver.kinds.common.differences import describe
 from podling.apiserver.kinds.common.filling import change
@@ -50,7 +50,7 @@ class NodeRestriction(Plugin):
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         return (resource.group, resource.plural) in CHECKS and operation is not Operation.CONNECT
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         user = request.user
         if GROUP not in user.groups or not user.name.startswith(PREFIX):
             return
@@ -60,7 +60,7 @@ class NodeRestriction(Plugin):
         CHECKS[request.resource.group, request.resource.plural](request, node, objects)
 
 
-def _check_node(request: Request, node: str, objects: Objects) -> None:
+def _check_node(request: AdmissionRequest, node: str, objects: Objects) -> None:
     if request.name != node:
         raise request.forbidden(f'node "{node}" is not allowed to modify node "{request.name}"')
     if request.operation is Operation.CREATE:
@@ -69,7 +69,7 @@ def _check_node(request: Request, node: str, objects: Objects) -> None:
         _check_node_update(request, node)
 
 
-def _check_new_node(request: Request, node: str) -> None:
+def _check_new_node(request: AdmissionRequest, node: str) -> None:
     if request.object.spec.config_source is not None:
         raise request.forbidden(f'node "{node}" is not allowed to create pods with a non-nil configSource')
     labels = _not_its_own(request.object.metadata.labels, {})
@@ -78,7 +78,7 @@ def _check_new_node(request: Request, node: str) -> None:
         raise request.forbidden(why)
 
 
-def _check_node_update(request: Request, node: str) -> None:
+def _check_node_update(request: AdmissionRequest, node: str) -> None:
     new, old = request.object, request.old
     if new.spec.config_source not in (None, old.spec.config_source):
         why = f'node "{node}" is not allowed to update configSource to a new non-nil configSource'
@@ -114,7 +114,7 @@ def _within(domain: str, domains: tuple[str, ...]) -> bool:
     return any(domain == each or domain.endswith(f".{each}") for each in domains)
 
 
-def _check_claim(request: Request, node: str, objects: Objects) -> None:
+def _check_claim(request: AdmissionRequest, node: str, objects: Objects) -> None:
     """A kubelet says how large a volume has become, and nothing else."""
     if request.subresource != "status":
         raise request.forbidden("may only update PVC status")
@@ -134,19 +134,19 @@ def _without_sizes(claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
     return change(claim, metadata=metadata, status=change(claim.status, conditions=(), **sizes))
 
 
-def _check_lease(request: Request, node: str, objects: Objects) -> None:
+def _check_lease(request: AdmissionRequest, node: str, objects: Objects) -> None:
     if request.namespace != LEASE_NAMESPACE:
         raise request.forbidden(f'can only access leases in the "{LEASE_NAMESPACE}" system namespace')
     if request.name != node:
         raise request.forbidden("can only access node lease with the same name as the requesting node")
 
 
-def _check_csi_node(request: Request, node: str, objects: Objects) -> None:
+def _check_csi_node(request: AdmissionRequest, node: str, objects: Objects) -> None:
     if request.name != node:
         raise request.forbidden("can only access CSINode with the same name as the requesting node")
 
 
-def _check_slice(request: Request, node: str, objects: Objects) -> None:
+def _check_slice(request: AdmissionRequest, node: str, objects: Objects) -> None:
     """Updates are the authorizer's to check."""
     if request.operation is Operation.UPDATE:
         return
@@ -156,8 +156,8 @@ def _check_slice(request: Request, node: str, objects: Objects) -> None:
         raise request.forbidden(why)
 
 
-def _check_certificate(request: Request, node: str, objects: Objects) -> None:
-    """A kubelet asks for certificates of its own name; the rest of the request is the signer's to check."""
+def _check_certificate(request: AdmissionRequest, node: str, objects: Objects) -> None:
+    """Check that a kubelet requests a certificate of its own name; the signer checks the rest."""
     if request.operation is not Operation.CREATE or request.object.spec.signer_name not in NODE_SIGNERS:
         return
     try:
@@ -168,7 +168,7 @@ def _check_certificate(request: Request, node: str, objects: Objects) -> None:
         raise request.forbidden(f"can only create a node CSR with CN={PREFIX}{node}")
 
 
-def _check_token(request: Request, node: str, objects: Objects) -> None:
+def _check_token(request: AdmissionRequest, node: str, objects: Objects) -> None:
     """A kubelet gets tokens for the pods it runs."""
     if request.subresource != "token":
         return
@@ -189,7 +189,7 @@ def _check_token(request: Request, node: str, objects: Objects) -> None:
         raise request.forbidden("node requested token bound to a pod scheduled on a different node")
 
 
-CHECKS: Mapping[tuple[str, str], Callable[[Request, str, Objects], None]] = {
+CHECKS: Mapping[tuple[str, str], Callable[[AdmissionRequest, str, Objects], None]] = {
     ("", "nodes"): _check_node,
     ("", "persistentvolumeclaims"): _check_claim,
     ("", "pods"): check_pod,

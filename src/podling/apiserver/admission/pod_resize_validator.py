@@ -11,7 +11,7 @@ from msgspec import structs
 
 from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import StatusCause, StatusDetails
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.machinery.errors import ApiError
 from podling.machinery.pods import pod_requests
 from podling.machinery.quantity import ZERO, Quantity, parse
@@ -27,7 +27,7 @@ class PodResizeValidator(Plugin):
         pods = (resource.group, resource.plural) == ("", "pods")
         return operation is Operation.UPDATE and pods and subresource == "resize"
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         pod: Pod = request.object
         name = pod.spec.node_name
         if not name or pod.spec == request.old.spec:
@@ -45,7 +45,7 @@ class PodResizeValidator(Plugin):
 
 
 def _beyond(requests: Mapping[str, Quantity], allocatable: Mapping[str, str]) -> list[str]:
-    """What the pod wants more of than the node has for all pods together."""
+    """Return messages about the resources of which the pod requests more than the node can allocate."""
     cpu, most_cpu = requests.get("cpu", ZERO), parse(allocatable.get("cpu", "0"))
     memory, most_memory = requests.get("memory", ZERO), parse(allocatable.get("memory", "0"))
     found = []
@@ -57,6 +57,6 @@ def _beyond(requests: Mapping[str, Quantity], allocatable: Mapping[str, str]) ->
 
 
 def _because(error: ApiError, reason: str) -> ApiError:
-    """The error with its reason for programs: what scales pods tells the two apart."""
+    """Return the error with a cause: autoscalers distinguish the two reasons by it."""
     details = structs.replace(error.status.details or StatusDetails(), causes=(StatusCause(reason=reason),))
     return ApiError(structs.replace(error.status, details=details))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from podling.api.core_v1 import Namespace, PodSpec
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.admission.pod_security_checks import LEVELS, PRIVILEGED, RESTRICTED, violations
 from podling.machinery import errors, fields
 from podling.machinery.fields import FieldError, Path
@@ -42,7 +42,7 @@ class PodSecurity(Plugin):
             return subresource in ("", "ephemeralcontainers")
         return not subresource and (key in _TEMPLATES or key == ("", "namespaces"))
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         if request.resource.plural == "namespaces":
             problems = label_errors(request.object.metadata.labels)
             if problems:
@@ -66,7 +66,7 @@ class PodSecurity(Plugin):
 
 
 def pod_spec_of(obj: Any) -> PodSpec | None:
-    """The pod spec in a pod, or in the template of whatever makes pods."""
+    """Return the pod spec of a pod, or of the pod template in a workload."""
     if hasattr(obj, "template"):
         return _template_spec(obj)
     spec = obj.spec
@@ -81,7 +81,7 @@ def _template_spec(holder: Any) -> PodSpec | None:
 
 
 def _violated(labels: Mapping[str, str], mode: str, spec: PodSpec) -> str:
-    """What the mode's level says against ``spec``: ``"baseline:latest": ...``; empty if nothing."""
+    """Return the violations of the mode's level: ``"baseline:latest": ...``; empty if there are none."""
     level = labels.get(f"{PREFIX}{mode}", PRIVILEGED)
     if level not in LEVELS:
         level = RESTRICTED if mode == "enforce" else PRIVILEGED

@@ -51,7 +51,7 @@ Check = Callable[[PodSpec], Violation | None]
 
 
 def violations(spec: PodSpec, level: str) -> list[Violation]:
-    """What of ``spec`` the level forbids, in Kubernetes' order; nothing at ``privileged``."""
+    """Return the violations of the level in Kubernetes' order; none at ``privileged``."""
     checks: Iterable[Check] = ()
     if level == BASELINE:
         checks = _BASELINE

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from podling.api.core_v1 import Binding, Node
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.kinds.common.filling import change
 from podling.machinery.scheme import Resource
 
@@ -23,7 +23,7 @@ class PodTopologyLabels(Plugin):
             return False
         return (resource.plural, subresource) in (("pods", "binding"), ("bindings", ""))
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         binding: Binding = request.object
         if binding.target.kind not in (None, "", "Node") or not binding.target.name:
             return binding

@@ -1,4 +1,4 @@
-"""What both kinds of policies share: which requests they are about, their parameters, what they see.
+"""Code shared by both kinds of policies: matching of requests, parameters, and variables.
 
 Upstream: ``apiserver/pkg/admission/plugin/policy/{generic,matching}``.
 """
@@ -19,7 +19,7 @@ from podling.api.admissionregistration_v1 import (
 )
 from podling.api.core_v1 import Namespace
 from podling.apiserver.admission import webhook_matching as matching
-from podling.apiserver.admission.base import Objects, Request, Server
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Server
 from podling.apiserver.admission.forms import Form, plain_in
 from podling.machinery import selectors
 from podling.machinery.encoding import codec
@@ -40,7 +40,7 @@ NEVER_JUDGED = {
         "subjectaccessreviews",
     ),
 }
-"""What policies have no say in, lest they break the cluster; webhooks have."""
+"""Resources exempt from policies, which could break the cluster through them. Webhooks do see them."""
 EXEMPT_GROUP = "admissionregistration.k8s.io"
 NAMESPACE_FIELDS = ("spec", "status")
 
@@ -55,7 +55,7 @@ def judged(resource: Resource) -> bool:
 
 
 def matched(
-    wanted: MatchResources | None, request: Request, objects: Objects, server: Server
+    wanted: MatchResources | None, request: AdmissionRequest, objects: Objects, server: Server
 ) -> Resource | None:
     """As what constraints are about the request; None if they are about others."""
     if wanted is None:
@@ -82,7 +82,11 @@ def param_resource(kind: ParamKind | None, server: Server) -> Resource | None:
 
 
 async def params(
-    resource: Resource | None, ref: ParamRef | None, request: Request, objects: Objects, server: Server
+    resource: Resource | None,
+    ref: ParamRef | None,
+    request: AdmissionRequest,
+    objects: Objects,
+    server: Server,
 ) -> Sequence[Any]:
     """The parameters that a policy is evaluated with, once for each. Raises ``Misconfigured``."""
     if resource is None or ref is None:
@@ -107,7 +111,7 @@ async def params(
     return [await plain_in(each, resource, server) for each in found]
 
 
-def namespace_object(request: Request, objects: Objects) -> dict[str, Any] | None:
+def namespace_object(request: AdmissionRequest, objects: Objects) -> dict[str, Any] | None:
     """The request's namespace as expressions see it; None for what is in none."""
     if not request.namespace or request.resource.kind == "Namespace":
         return None
@@ -152,7 +156,7 @@ class Expressions:
 
 
 def values(
-    request: Request, form: Form, param: Any, namespace: dict[str, Any] | None, server: Server
+    request: AdmissionRequest, form: Form, param: Any, namespace: dict[str, Any] | None, server: Server
 ) -> dict[str, Any]:
-    """What the expressions of a policy see, but for its variables."""
+    """Return the values for the expressions of a policy, except for its own variables."""
     return matching.seen(request, form, server, params=param, namespaceObject=namespace)

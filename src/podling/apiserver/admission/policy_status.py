@@ -1,8 +1,8 @@
-"""What the status of a validating policy says: whether its expressions fit the kinds that it is about.
+"""Type checking for the status of validating policies: whether the expressions fit the matched kinds.
 
-When a policy is written its expressions are held to what every object has; here they are held to the types
-of the kinds that its rules name outright. What does not fit is a warning and no more: the policy decides as
-it did.
+When a policy is written, its expressions are checked against the fields that every object has. Here they are
+checked against the types of the kinds that its rules name explicitly. A mismatch is only a warning: the
+policy's decisions stay the same.
 
 Upstream: ``apiserver/pkg/admission/plugin/policy/validating/typechecking.go`` and the controller
 ``validatingadmissionpolicy-status``.
@@ -39,7 +39,7 @@ RETRY_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Kinds:
-    """How the kinds that policies name are found: by group, version and plural, or kind."""
+    """Look-up of the kinds that policies name: by group, version and plural, or kind."""
 
     by_path: Callable[[str, str, str], Resource | None]
     by_kind: Callable[[str, str, str], Resource | None]
@@ -75,7 +75,7 @@ class PolicyStatus:
 
 
 def expression_warnings(spec: ValidatingAdmissionPolicySpec, known: Kinds) -> tuple[ExpressionWarning, ...]:
-    """Which expressions do not fit which kinds."""
+    """Return a warning for each expression that does not fit a kind."""
     kinds = kinds_to_check(spec, known)
     found: list[ExpressionWarning] = []
     for position, validation in enumerate(spec.validations):
@@ -112,7 +112,7 @@ def _misfits(
 
 
 def _type_of(resource: Resource) -> Type:
-    """What expressions see of a resource's objects, their metadata whole."""
+    """Return the CEL type of a resource's objects, with all of their metadata."""
     from podling.apiserver.cel.shape_types import type_of_kind
     from podling.apiserver.cel.types import DYN, Field
     from podling.apiserver.customresources.completion import RootSchema

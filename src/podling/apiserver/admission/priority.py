@@ -9,7 +9,7 @@ from typing import Any
 
 from podling.api.core_v1 import Pod
 from podling.api.scheduling_v1 import PriorityClass
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.kinds.common.filling import change
 from podling.machinery.scheme import Resource
 
@@ -26,14 +26,14 @@ class Priority(Plugin):
             return False
         return (resource.group, resource.plural) in (_PODS, _CLASSES)
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         if request.resource.plural != "pods":
             return request.object
         if request.operation is Operation.UPDATE:
             return _kept(request.object, request.old)
         return await _classified(request, objects)
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         if request.resource.plural != "priorityclasses" or not request.object.global_default:
             return
         for other in await objects.list(PriorityClass):
@@ -54,7 +54,7 @@ def _kept(new: Pod, old: Pod) -> Pod:
     return change(new, spec=spec)
 
 
-async def _classified(request: Request, objects: Objects) -> Pod:
+async def _classified(request: AdmissionRequest, objects: Objects) -> Pod:
     pod: Pod = request.object
     name = pod.spec.priority_class_name
     found = objects.get(PriorityClass, name) if name else await _default_class(objects)

@@ -38,7 +38,7 @@ from podling.apiserver.registry.service_ip_allocator import ServiceAllocation
 
 
 def default_plugins() -> tuple[Plugin, ...]:
-    """What a cluster has unless it is told otherwise."""
+    """Return the default plugins of a cluster."""
     return (
         NamespaceLifecycle(),
         LimitRanger(),

@@ -15,14 +15,14 @@ from typing import Any
 
 from podling.api.core_v1 import Pod, ResourceQuota
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Rounds
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Rounds
 from podling.machinery import quotas
 from podling.machinery.pods import Resources
 from podling.machinery.quantity import ZERO, Quantity, parse
 from podling.machinery.scheme import Resource
 
 _MAY_GROW = {("pods", "resize"), ("services", ""), ("persistentvolumeclaims", "")}
-"""Core kinds, and the door, through which an object that exists may come to use more."""
+"""Core resources and subresources through which an existing object may come to use more."""
 
 
 class ResourceQuotaAdmission(Plugin):
@@ -31,8 +31,8 @@ class ResourceQuotaAdmission(Plugin):
 
     def __init__(self) -> None:
         self._deciding = asyncio.Lock()
-        self._promised: dict[Rounds, Request] = {}
-        """What was admitted and is not stored yet."""
+        self._promised: dict[Rounds, AdmissionRequest] = {}
+        """Usage that was admitted and is not stored yet."""
 
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         if not resource.namespaced or not resource.stored:
@@ -45,7 +45,7 @@ class ResourceQuotaAdmission(Plugin):
             and (resource.plural, subresource) in _MAY_GROW
         )
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         found = await objects.list(ResourceQuota, request.namespace)
         if not found:
             return
@@ -55,7 +55,9 @@ class ResourceQuotaAdmission(Plugin):
                 self._promised[request.rounds] = request
                 request.releases.append(lambda: self._promised.pop(request.rounds, None))
 
-    async def _check(self, request: Request, objects: Objects, found: Sequence[ResourceQuota]) -> None:
+    async def _check(
+        self, request: AdmissionRequest, objects: Objects, found: Sequence[ResourceQuota]
+    ) -> None:
         for quota in found:
             if not quotas.in_scope(quota.spec, request.object):
                 continue
@@ -73,7 +75,7 @@ class ResourceQuotaAdmission(Plugin):
                 )
 
     async def _used(
-        self, request: Request, objects: Objects, quota: ResourceQuota, limited: Iterable[str]
+        self, request: AdmissionRequest, objects: Objects, quota: ResourceQuota, limited: Iterable[str]
     ) -> Resources:
         promised = [each for each in self._promised.values() if _counts_with(each, request)]
         stored = await objects.list(request.resource.storage_resource.type, request.namespace)
@@ -87,16 +89,16 @@ class ResourceQuotaAdmission(Plugin):
         return quotas.total(counted, limited)
 
 
-def _counts_with(one: Request, other: Request) -> bool:
+def _counts_with(one: AdmissionRequest, other: AdmissionRequest) -> bool:
     same = one.resource.storage_resource is other.resource.storage_resource
     return same and one.namespace == other.namespace and one.rounds is not other.rounds
 
 
-def _usage(request: Request, obj: Any) -> Resources:
+def _usage(request: AdmissionRequest, obj: Any) -> Resources:
     return quotas.usage(obj, request.resource.plural, request.resource.group, request.now)
 
 
-def _added(request: Request, quota: ResourceQuota) -> Resources:
+def _added(request: AdmissionRequest, quota: ResourceQuota) -> Resources:
     """Return what the request adds to what is counted against a quota that its object is in scope of."""
     whole = _usage(request, request.object)
     if request.old is None or not quotas.in_scope(quota.spec, request.old):
@@ -110,7 +112,7 @@ def _positive(amounts: Resources) -> Resources:
     return {name: amount for name, amount in amounts.items() if amount > ZERO}
 
 
-def _is_settled(promised: Request, known: Mapping[str | None, str | None]) -> bool:
+def _is_settled(promised: AdmissionRequest, known: Mapping[str | None, str | None]) -> bool:
     """Return whether the stored objects show the creation or update, or it will fail because they changed."""
     if promised.old is None:
         return promised.object.metadata.uid in known
@@ -118,7 +120,7 @@ def _is_settled(promised: Request, known: Mapping[str | None, str | None]) -> bo
     return known.get(metadata.uid) != metadata.resource_version
 
 
-def _check_specified(request: Request, quota: ResourceQuota) -> None:
+def _check_specified(request: AdmissionRequest, quota: ResourceQuota) -> None:
     if not isinstance(request.object, Pod):
         return
     missing = quotas.unspecified(request.object, quota.spec.hard)

@@ -1,10 +1,10 @@
-"""Whom expressions ask about rights: the server's own authorizer, on behalf of whoever sent the request."""
+"""Authorisation checks in CEL expressions: the server's own authorizer, for the user of the request."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from podling.apiserver.admission.base import Request, Server
+from podling.apiserver.admission.base import AdmissionRequest, Server
 from podling.apiserver.auth.rbac import Attributes
 from podling.client.requests import User
 from podling.machinery.selectors import SelectorError, parse_field_selector
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from podling.apiserver.cel.authorization import Decided, Question
 
 
-def rights(request: Request, server: Server) -> dict[str, Any]:
+def rights(request: AdmissionRequest, server: Server) -> dict[str, Any]:
     """``authorizer`` and ``authorizer.requestResource`` for the expressions about a request."""
     from podling.apiserver.cel.authorization import Check, Decided, Question
     from podling.apiserver.cel.environments import REQUEST_RESOURCE
@@ -53,7 +53,7 @@ def _attributes(question: Question) -> Attributes:
 
 
 def _node(question: Question) -> str:
-    """The node that pods are asked for on, if the field selector says one; labels give nobody rights."""
+    """Return the node to which a field selector limits the pods; label selectors grant no rights."""
     if question.resource != "pods" or not question.field_selector:
         return ""
     try:

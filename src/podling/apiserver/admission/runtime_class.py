@@ -10,7 +10,7 @@ from typing import Any
 
 from podling.api.core_v1 import Pod, PodSpec
 from podling.api.node_v1 import RuntimeClass, Scheduling
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.kinds.common.filling import change
 from podling.machinery.quantity import parse
 from podling.machinery.scheme import Resource
@@ -26,7 +26,7 @@ class RuntimeClassAdmission(Plugin):
             and not subresource
         )
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         pod: Pod = request.object
         found = _class_of(request, objects)
         if found is None:
@@ -43,7 +43,7 @@ class RuntimeClassAdmission(Plugin):
             spec = _steered(request, spec, found.scheduling)
         return change(pod, spec=spec)
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         pod: Pod = request.object
         if not pod.spec.overhead:
             return
@@ -54,7 +54,7 @@ class RuntimeClassAdmission(Plugin):
             )
 
 
-def _class_of(request: Request, objects: Objects) -> RuntimeClass | None:
+def _class_of(request: AdmissionRequest, objects: Objects) -> RuntimeClass | None:
     name = request.object.spec.runtime_class_name
     if not name:
         return None
@@ -68,7 +68,7 @@ def _equal(left: Mapping[str, str], right: Mapping[str, str]) -> bool:
     return left.keys() == right.keys() and all(parse(left[name]) == parse(right[name]) for name in left)
 
 
-def _steered(request: Request, spec: PodSpec, scheduling: Scheduling) -> PodSpec:
+def _steered(request: AdmissionRequest, spec: PodSpec, scheduling: Scheduling) -> PodSpec:
     for key, value in scheduling.node_selector.items():
         own = spec.node_selector.get(key, value)
         if own != value:

@@ -28,7 +28,7 @@ from podling.api.core_v1 import (
     VolumeMount,
     VolumeProjection,
 )
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.admission.mountable_secrets import (
     foreign_secrets,
     foreign_secrets_of_debuggers,
@@ -46,10 +46,10 @@ ROOT_CA = "kube-root-ca.crt"
 """The ConfigMap in every namespace that holds the cluster's CA certificate."""
 
 TOKEN_SECONDS = 3607
-"""An hour and seven seconds: the odd number tells these tokens from those that pods asked for."""
+"""An hour and seven seconds: the odd number identifies default tokens among those that pods request."""
 
 ATTEMPTS = 10
-"""How often the default account is looked for: a controller makes it soon after its namespace."""
+"""Number of look-ups of the default account: a controller creates it soon after its namespace."""
 
 
 class ServiceAccountAdmission(Plugin):
@@ -62,7 +62,7 @@ class ServiceAccountAdmission(Plugin):
             return operation is Operation.UPDATE and subresource == "ephemeralcontainers"
         return operation is Operation.CREATE
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         pod: Pod = request.object
         if request.subresource or is_mirror(pod):
             return pod
@@ -79,7 +79,7 @@ class ServiceAccountAdmission(Plugin):
             _refuse(request, foreign_secrets(account, spec))
         return change(pod, spec=spec)
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         pod: Pod = request.object
         if request.subresource:
             _check_debuggers(request, objects)
@@ -98,7 +98,7 @@ class ServiceAccountAdmission(Plugin):
             raise request.forbidden("a mirror pod may not use ServiceAccountToken volume projections")
 
 
-def _check_debuggers(request: Request, objects: Objects) -> None:
+def _check_debuggers(request: AdmissionRequest, objects: Objects) -> None:
     spec = request.object.spec
     name = spec.service_account_name or ""
     if not name:
@@ -111,13 +111,13 @@ def _check_debuggers(request: Request, objects: Objects) -> None:
         _refuse(request, foreign_secrets_of_debuggers(account, spec))
 
 
-def _refuse(request: Request, problems: Iterator[str]) -> None:
+def _refuse(request: AdmissionRequest, problems: Iterator[str]) -> None:
     """Raise the first problem, if there is one."""
     for problem in problems:
         raise request.forbidden(problem)
 
 
-def _no_account(request: Request, name: str) -> ApiError:
+def _no_account(request: AdmissionRequest, name: str) -> ApiError:
     return request.forbidden(
         f'error looking up service account {request.namespace}/{name}: serviceaccount "{name}" not found'
     )

@@ -1,4 +1,4 @@
-"""How long the two steps of admission take, under Kubernetes' names.
+"""Metrics of the durations of both admission steps, under Kubernetes' names.
 
 Source of names, labels and buckets: ``apiserver/pkg/admission/metrics``.
 """
@@ -19,7 +19,7 @@ class StepMetrics:
         self._durations: dict[tuple[str, str, str], Histogram] = {}
 
     def of(self, step: str, operation: str, *, rejected: bool) -> Histogram:
-        """Where the durations of a step are counted, in seconds. ``step``: ``admit`` or ``validate``."""
+        """Return the histogram of a step's durations in seconds. ``step``: ``admit`` or ``validate``."""
         key = (step, operation, "true" if rejected else "false")
         return self._durations.setdefault(key, Histogram(STEP_SECONDS))
 

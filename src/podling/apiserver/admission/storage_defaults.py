@@ -1,4 +1,4 @@
-"""What claims, volumes and ingresses get on their way in: classes that choose for users, and protection.
+"""Defaults and protection of claims, volumes and ingresses: default classes, and finalizers.
 
 Upstream: ``plugin/pkg/admission/storage/storageclass/setdefault``,
 ``plugin/pkg/admission/network/defaultingressclass``,
@@ -15,7 +15,7 @@ from typing import Any
 from podling.api.core_v1 import PersistentVolumeClaim
 from podling.api.networking_v1 import Ingress, IngressClass
 from podling.api.storage_v1 import StorageClass
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.kinds.common.filling import change
 from podling.machinery.quantity import parse
 from podling.machinery.scheme import Resource
@@ -47,7 +47,7 @@ class StorageObjectInUseProtection(Plugin):
         known = (resource.group, resource.plural) in PROTECTION
         return operation is Operation.CREATE and known and not subresource
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         """The finalizer that its controller would give it in a moment, given at once."""
         metadata = request.object.metadata
         finalizer = PROTECTION[request.resource.group, request.resource.plural]
@@ -63,7 +63,7 @@ class DefaultStorageClass(Plugin):
         claims = (resource.group, resource.plural) == ("", "persistentvolumeclaims")
         return operation is Operation.CREATE and claims and not subresource
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         claim: PersistentVolumeClaim = request.object
         if claim.spec.storage_class_name is not None or BETA_CLASS in claim.metadata.annotations:
             return claim
@@ -92,7 +92,7 @@ class DefaultIngressClass(Plugin):
         ingresses = (resource.group, resource.plural) == ("networking.k8s.io", "ingresses")
         return operation is Operation.CREATE and ingresses and not subresource
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         ingress: Ingress = request.object
         if ingress.spec.ingress_class_name is not None:
             return ingress
@@ -116,7 +116,7 @@ class PersistentVolumeClaimResize(Plugin):
         claims = (resource.group, resource.plural) == ("", "persistentvolumeclaims")
         return operation is Operation.UPDATE and claims and not subresource
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         new, old = _storage(request.object), _storage(request.old)
         if parse(new) <= parse(old):
             return

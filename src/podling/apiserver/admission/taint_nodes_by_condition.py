@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from podling.api.core_v1 import Node, Taint
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.kinds.common.filling import change
 from podling.machinery.scheme import Resource
 
@@ -25,7 +25,7 @@ class TaintNodesByCondition(Plugin):
             and not subresource
         )
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         node: Node = request.object
         if any((taint.key, taint.effect) == (NOT_READY.key, NOT_READY.effect) for taint in node.spec.taints):
             return node

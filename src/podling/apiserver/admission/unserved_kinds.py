@@ -6,7 +6,7 @@ point lands, its row is deleted.
 
 from __future__ import annotations
 
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.machinery.scheme import Resource
 
 _NO_DEVICES = "devices are not allocated"
@@ -37,6 +37,6 @@ class UnservedKinds(Plugin):
         known = (resource.group, resource.plural) in UNSERVED
         return known and operation is Operation.CREATE and not subresource
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         why = UNSERVED[request.resource.group, request.resource.plural]
         request.warnings.append(f"{request.resource.group_resource}: not honoured by this cluster: {why}")

@@ -22,7 +22,7 @@ from podling.api.admissionregistration_v1 import (
 from podling.api.meta_v1 import StatusCause, StatusDetails
 from podling.apiserver.admission import policy_requests as requests
 from podling.apiserver.admission import webhook_matching as matching
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Server
 from podling.apiserver.admission.forms import Form, Forms
 from podling.apiserver.admission.policy_requests import Misconfigured
 from podling.machinery.errors import ApiError
@@ -40,7 +40,7 @@ MAX_ANNOTATION = 10 * 1024
 
 
 class _Decision(Struct, frozen=True):
-    """One thing that a policy has against a request. ``always``: whatever the binding's actions are."""
+    """One objection of a policy to a request. ``always``: it refuses with any actions of the binding."""
 
     message: str
     reason: str = INVALID
@@ -78,7 +78,7 @@ class ValidatingAdmissionPolicies(Plugin):
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         return requests.judged(resource)
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         bindings = await objects.list(ValidatingAdmissionPolicyBinding)
         if not bindings:
             return
@@ -102,11 +102,11 @@ class ValidatingAdmissionPolicies(Plugin):
         self,
         policy: ValidatingAdmissionPolicy,
         bindings: list[ValidatingAdmissionPolicyBinding],
-        request: Request,
+        request: AdmissionRequest,
         form: Form,
         objects: Objects,
     ) -> Any:
-        """What refuses the request, with who says so; warnings are given on the way."""
+        """Return the policy's refusal of the request, if there is one; add its warnings on the way."""
         who = f"ValidatingAdmissionPolicy '{policy.metadata.name}'"
         ignores = policy.spec.failure_policy == "Ignore"
         try:
@@ -161,7 +161,7 @@ class ValidatingAdmissionPolicies(Plugin):
                 yield decision
 
 
-def _denial(request: Request, who: str, decision: _Decision) -> ApiError:
+def _denial(request: AdmissionRequest, who: str, decision: _Decision) -> ApiError:
     message = f"{who} denied request: {decision.message}"
     refusal = request.forbidden(message).status
     details = refusal.details or StatusDetails()
@@ -176,7 +176,7 @@ def _denial(request: Request, who: str, decision: _Decision) -> ApiError:
 
 
 def _asked(validation: Validation, judging: _Judging) -> _Decision | None:
-    """What one validation has against the request."""
+    """Return the objection of one validation to the request, if there is one."""
     text = validation.expression.strip()
     try:
         if judging.evaluated(validation.expression) is True:

@@ -1,4 +1,4 @@
-"""Which requests concern a webhook or a policy: operations, resources, selectors, conditions. Pure.
+"""Matching of requests to webhooks and policies: operations, resources, selectors, conditions. Pure.
 
 Upstream: ``apiserver/pkg/admission/plugin/webhook/predicates`` and ``.../matchconditions``.
 """
@@ -16,7 +16,7 @@ from podling.api.admissionregistration_v1 import (
 )
 from podling.api.core_v1 import Namespace
 from podling.api.meta_v1 import DeleteOptions, LabelSelector
-from podling.apiserver.admission.base import Objects, Request, Server
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Server
 from podling.apiserver.admission.forms import Form
 from podling.apiserver.admission.rights import rights
 from podling.machinery import selectors
@@ -38,7 +38,7 @@ class ConditionFailed(Exception):
 def matched(
     rules: Sequence[RuleWithOperations | NamedRuleWithOperations],
     policy: str | None,
-    request: Request,
+    request: AdmissionRequest,
     server: Server,
 ) -> Resource | None:
     """As what one of the rules names the request's operation and resource: itself, or under
@@ -58,7 +58,7 @@ def matched(
 
 
 def _in_rule(
-    rule: RuleWithOperations | NamedRuleWithOperations, request: Request, resource: Resource
+    rule: RuleWithOperations | NamedRuleWithOperations, request: AdmissionRequest, resource: Resource
 ) -> bool:
     only = rule.resource_names if isinstance(rule, NamedRuleWithOperations) else ()
     return (
@@ -75,7 +75,7 @@ def _names(given: Sequence[str], wanted: str) -> bool:
     return ALL in given or wanted in given
 
 
-def _in_scope(scope: str, request: Request) -> bool:
+def _in_scope(scope: str, request: AdmissionRequest) -> bool:
     namespaced = request.resource.namespaced
     return scope == ALL or scope == ("Namespaced" if namespaced else "Cluster")
 
@@ -87,7 +87,7 @@ def _is_resource(pattern: str, plural: str, subresource: str) -> bool:
 
 
 def selected(
-    namespaces: LabelSelector | None, own: LabelSelector | None, request: Request, objects: Objects
+    namespaces: LabelSelector | None, own: LabelSelector | None, request: AdmissionRequest, objects: Objects
 ) -> bool:
     """Return whether the selectors match the request's namespace and its object, as it is or was."""
     if namespaces is not None and namespaces != LabelSelector():
@@ -101,7 +101,7 @@ def selected(
     return any(selector.matches(each.metadata.labels) for each in states)
 
 
-def _namespace_labels(request: Request, objects: Objects) -> Mapping[str, str] | None:
+def _namespace_labels(request: AdmissionRequest, objects: Objects) -> Mapping[str, str] | None:
     """The labels of the namespace that a request is about, as it is or will be; None for what is in none."""
     if isinstance(request.object, Namespace) and not request.subresource:
         return request.object.metadata.labels
@@ -112,7 +112,7 @@ def _namespace_labels(request: Request, objects: Objects) -> Mapping[str, str] |
 
 
 def _kind(resource: Resource, subresource: str) -> dict[str, str]:
-    """What kind of body requests for a resource or a part of it have."""
+    """Return the kind of the body of requests for a resource or subresource."""
     part = resource.subresources.get(subresource) if subresource else None
     group, version, kind = resource.group, resource.version, resource.kind
     if part is not None:
@@ -124,7 +124,7 @@ def _named(resource: Resource) -> dict[str, str]:
     return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
-def _options(request: Request) -> dict[str, Any] | None:
+def _options(request: AdmissionRequest) -> dict[str, Any] | None:
     """The options of a write as their kind has them."""
     options = request.options
     if options is None:
@@ -141,7 +141,7 @@ def _options(request: Request) -> dict[str, Any] | None:
     return found | {name: value for name, value in given.items() if value}
 
 
-def attributes(request: Request, resource: Resource) -> dict[str, Any]:
+def attributes(request: AdmissionRequest, resource: Resource) -> dict[str, Any]:
     """The request as expressions see it, and reviews but for its objects.
 
     ``resource``: as what a rule matched it.
@@ -177,7 +177,7 @@ def program(text: str) -> Program:
     return Program(text, environment())
 
 
-def seen(request: Request, form: Form, server: Server, **more: Any) -> dict[str, Any]:
+def seen(request: AdmissionRequest, form: Form, server: Server, **more: Any) -> dict[str, Any]:
     """The values that expressions see."""
     return {
         "object": form.object,
@@ -202,9 +202,9 @@ def evaluated(text: str, find: Find, values: Mapping[str, Any], budget: list[int
 
 
 def conditions_hold(conditions: Sequence[MatchCondition], find: Find, values: Mapping[str, Any]) -> bool:
-    """Return whether all conditions hold: one that does not decides, whatever others fail.
+    """Return whether all conditions hold. A false condition decides, even if others fail.
 
-    ``find``: how their expressions are compiled. Raises ``ConditionFailed``.
+    ``find``: compiles their expressions. Raises ``ConditionFailed``.
     """
     if not conditions:
         return True
@@ -224,7 +224,7 @@ def conditions_hold(conditions: Sequence[MatchCondition], find: Find, values: Ma
 
 
 def kind_of(value: Any) -> str:
-    """What CEL calls the type of a value."""
+    """Return CEL's name for the type of a value."""
     from podling.apiserver.cel.values import kind_of
 
     return kind_of(value)

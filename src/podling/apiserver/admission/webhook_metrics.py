@@ -1,4 +1,4 @@
-"""What webhooks were asked and what they said, under Kubernetes' names.
+"""Metrics of the calls of webhooks and their answers, under Kubernetes' names.
 
 Source of names and labels: ``apiserver/pkg/admission/metrics``.
 """
@@ -27,7 +27,7 @@ class WebhookMetrics:
         self._failed_open: dict[tuple[str, str], int] = {}
 
     def called(self, name: str, operation: str, seconds: float, code: int, *, rejected: bool) -> None:
-        """``code``: the status of the answer; 0 when nobody waited for it."""
+        """Count a call. ``code``: the status of the answer; 0 for a cancelled call."""
         counted = (name, operation, str(rejected).lower(), self._step, str(min(code, MAX_CODE)))
         self._requests[counted] = self._requests.get(counted, 0) + 1
         key = (name, operation, str(rejected).lower(), self._step)
@@ -37,12 +37,12 @@ class WebhookMetrics:
         found.observe(seconds)
 
     def rejected(self, name: str, operation: str, error: str, code: int) -> None:
-        """A request was refused by the webhook itself, or because it could not be asked."""
+        """Count a refusal by the webhook itself, or because the call failed."""
         key = (name, operation, self._step, error, str(min(code, MAX_CODE)))
         self._rejections[key] = self._rejections.get(key, 0) + 1
 
     def failed_open(self, name: str) -> None:
-        """A webhook could not be asked and was passed over."""
+        """Count a failed call that was ignored."""
         key = (name, self._step)
         self._failed_open[key] = self._failed_open.get(key, 0) + 1
 

@@ -1,4 +1,4 @@
-"""What is said to an admission webhook and what it answers: ``AdmissionReview``. Pure.
+"""``AdmissionReview``: the requests to admission webhooks, and the decoding of their answers. Pure.
 
 Upstream: ``apiserver/pkg/admission/plugin/webhook/request`` and ``.../errors``.
 """
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, field, structs
 
 from podling.api.meta_v1 import Status
-from podling.apiserver.admission.base import Request
+from podling.apiserver.admission.base import AdmissionRequest
 from podling.apiserver.admission.forms import Form
 from podling.apiserver.admission.webhook_matching import attributes
 from podling.apiserver.backends.webhook_calls import WebhookFailed
@@ -29,17 +29,17 @@ _KNOWN = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 
 
 class Verdict(Struct, frozen=True):
-    """What a webhook decided."""
+    """Decision of a webhook."""
 
     allowed: bool
     patch: list[dict[str, Any]]
     warnings: tuple[str, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """What the webhook would have in the audit log."""
+    """Audit annotations of the webhook."""
     status: Status | None = None
 
 
-def review(request: Request, form: Form, uid: str, versions: tuple[str, ...]) -> tuple[str, bytes]:
+def review(request: AdmissionRequest, form: Form, uid: str, versions: tuple[str, ...]) -> tuple[str, bytes]:
     """The version of a review that the webhook understands, and the review. Raises ``WebhookFailed``."""
     version = next((each for each in versions if each in REVIEW_VERSIONS), "")
     if not version:
@@ -55,7 +55,7 @@ def review(request: Request, form: Form, uid: str, versions: tuple[str, ...]) ->
 
 
 def verdict(answer: bytes, uid: str, api_version: str, *, mutating: bool) -> Verdict:
-    """What a webhook's answer means. Raises ``WebhookFailed`` for one that is none."""
+    """Return the decision in a webhook's answer. Raises ``WebhookFailed`` for a malformed one."""
     plain = _decoded(answer)
     given = plain.get("apiVersion") or api_version
     if given != api_version and given in _KNOWN:
@@ -100,7 +100,7 @@ def _invalid(why: str) -> WebhookFailed:
 
 
 def _check_strictly(plain: dict[str, Any], response: dict[str, Any], uid: str, *, mutating: bool) -> None:
-    """What ``v1`` demands of an answer; ``v1beta1`` demanded nothing."""
+    """Check the fields that ``v1`` requires in an answer; ``v1beta1`` required none."""
     given = response.get("uid") or ""
     if given != uid:
         raise _invalid(f"expected response.uid={json.dumps(uid)}, got {json.dumps(given)}")
@@ -152,7 +152,7 @@ def denial(name: str, status: Status | None) -> ApiError:
 
 
 def call_failed(name: str, why: object) -> ApiError:
-    """The error when a webhook that must be asked cannot be."""
+    """Return the error for a failed call of a webhook with the failure policy ``Fail``."""
     return errors.internal(f'failed calling webhook "{name}": {why}')
 
 

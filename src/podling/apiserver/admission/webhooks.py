@@ -1,10 +1,10 @@
 """Admission by other servers: ``MutatingAdmissionWebhook`` and ``ValidatingAdmissionWebhook``.
 
-Mutating webhooks are asked one after the other, in the order of their configurations' names, each seeing what
-the one before made. When one changed something, all plugins are asked again, and of the webhooks those that
-wish it and were asked before the change. Validating webhooks are asked all at once. A webhook that cannot be
-asked refuses or is passed over, as its ``failurePolicy`` says. There is no audit log: audit annotations are
-said in the server's own.
+Mutating webhooks are called one after the other, in the order of their configurations' names, each with the
+result of the one before. After a change all plugins are called again. Of the webhooks, only those with a
+reinvocation policy of ``IfNeeded`` that were called before the change are called again. Validating webhooks
+are called in parallel. When a call fails, the ``failurePolicy`` decides whether the request is refused. There
+is no audit log: audit annotations are written to the server's log.
 
 Upstream: ``apiserver/pkg/admission/plugin/webhook``.
 """
@@ -26,9 +26,9 @@ from podling.api.admissionregistration_v1 import (
     ValidatingWebhookConfiguration,
 )
 from podling.apiserver.admission import webhook_matching as matching
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Server
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Server
 from podling.apiserver.admission.forms import Form, Forms
-from podling.apiserver.admission.repeating import Repeating
+from podling.apiserver.admission.reinvocation import ReinvocationContext
 from podling.apiserver.admission.webhook_metrics import CALL_FAILED, NO_ERROR, OK, WebhookMetrics
 from podling.apiserver.admission.webhook_reviews import (
     Verdict,
@@ -58,7 +58,7 @@ Key = tuple[str, int]
 
 
 class _Webhooks(Plugin):
-    """What both plugins share. The objects that configure admission are never reviewed."""
+    """Base of both plugins. The objects that configure admission are never reviewed."""
 
     _server: Server
     _step: ClassVar[str]
@@ -73,9 +73,13 @@ class _Webhooks(Plugin):
     def handles(self, operation: Operation, resource: Resource, subresource: str) -> bool:
         return resource.group != _GROUP
 
-    async def _form(self, webhook: Webhook, request: Request, objects: Objects, forms: Forms) -> Form | None:
-        """As what a webhook is to be asked about the request; None if it is not. Raises 403 when that
-        cannot be told."""
+    async def _form(
+        self, webhook: Webhook, request: AdmissionRequest, objects: Objects, forms: Forms
+    ) -> Form | None:
+        """Return the form of the request for a webhook; None if it does not match.
+
+        Raises 403 when the match conditions fail.
+        """
         if not matching.selected(webhook.namespace_selector, webhook.object_selector, request, objects):
             return None
         resource = matching.matched(webhook.rules, webhook.match_policy, request, self._server)
@@ -94,9 +98,9 @@ class _Webhooks(Plugin):
         return form if holds else None
 
     async def _verdict(
-        self, webhook: Webhook, request: Request, form: Form, objects: Objects, *, mutating: bool
+        self, webhook: Webhook, request: AdmissionRequest, form: Form, objects: Objects, *, mutating: bool
     ) -> Verdict | None:
-        """What a webhook says; None when it is passed over. Raises the error of a refusal."""
+        """Return a webhook's decision; None when its failure is ignored. Raises the error of a refusal."""
         if request.dry_run and webhook.side_effects not in _HARMLESS:
             raise no_dry_run(webhook.name)
         operation, started = request.operation.value, clock.monotonic()
@@ -126,7 +130,7 @@ class _Webhooks(Plugin):
 
 
 async def _asked(
-    webhook: Webhook, request: Request, form: Form, objects: Objects, *, mutating: bool
+    webhook: Webhook, request: AdmissionRequest, form: Form, objects: Objects, *, mutating: bool
 ) -> Verdict:
     """One call. Raises ``WebhookFailed``."""
     uid, seconds = ids.uid(), webhook.timeout_seconds or DEFAULT_SECONDS
@@ -145,33 +149,33 @@ class MutatingAdmissionWebhook(_Webhooks):
     acts_on = MutatingWebhookConfiguration
     _step = "admit"
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         found = await objects.list(MutatingWebhookConfiguration)
         if not found:
             return request.object
-        repeating = Repeating.of(request, self.name)
+        context = ReinvocationContext.of(request, self.name)
         forms = Forms(request, self._server)
         for key, webhook in _numbered(found):
             form = await self._form(webhook, request, objects, forms)
-            if form is None or not repeating.asks(key):
+            if form is None or not context.should_invoke(key):
                 continue
             changed = await self._changed(webhook, request, form, objects, forms)
             if changed is not request.object:
                 request = structs.replace(request, object=changed)
                 forms = Forms(request, self._server)
-                repeating.changed()
+                context.record_change()
             if webhook.reinvocation_policy == "IfNeeded":
-                repeating.asked(key)
-        repeating.made(request.object)
+                context.record_invocation(key)
+        context.record_output(request.object)
         return request.object
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         """A deletion has nothing to change, but may be refused."""
         if request.operation is Operation.DELETE:
             await self.admit(request, objects)
 
     async def _changed(
-        self, webhook: Webhook, request: Request, form: Form, objects: Objects, forms: Forms
+        self, webhook: Webhook, request: AdmissionRequest, form: Form, objects: Objects, forms: Forms
     ) -> Any:
         """The request's object as a webhook wants it; itself when it wants no change."""
         found = await self._verdict(webhook, request, form, objects, mutating=True)
@@ -203,7 +207,7 @@ class ValidatingAdmissionWebhook(_Webhooks):
     acts_on = ValidatingWebhookConfiguration
     _step = "validating"
 
-    async def validate(self, request: Request, objects: Objects) -> None:
+    async def validate(self, request: AdmissionRequest, objects: Objects) -> None:
         found = await objects.list(ValidatingWebhookConfiguration)
         if not found:
             return

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import aiohttp
     from aiohttp import web
 
-    from podling.apiserver.http.exchange import Request
+    from podling.apiserver.http.exchange import HttpRequest
 
 CHECK_TIMEOUT_SECONDS = 5.0
 CONNECT_SECONDS = 10.0
@@ -122,7 +122,7 @@ class Backend:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.service_unavailable(f"error trying to reach service: {error}") from None
 
-    async def serve(self, request: Request, service: APIService, user: User) -> web.StreamResponse:
+    async def serve(self, request: HttpRequest, service: APIService, user: User) -> web.StreamResponse:
         """Pass a request on, as ``user``. Answer 503 as text when the server cannot be reached.
 
         Source: kube-aggregator ``handler_proxy.go``, which writes no ``Status``.

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import structs
 
 from podling.api.rbac_v1 import ClusterRole, PolicyRule, Role
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin
 from podling.apiserver.auth.authz import MASTERS, RbacAuthorizer
 from podling.apiserver.auth.rbac import ALL, Attributes
 from podling.apiserver.kinds.common import metadata
@@ -97,7 +97,7 @@ class PrivilegeEscalation(Plugin):
         written = operation in (Operation.CREATE, Operation.UPDATE)
         return written and resource.group == GROUP and resource.kind in KINDS
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         if MASTERS in request.user.groups or _only_for_collection(request.object, request.old):
             return request.object
         if isinstance(request.object, ClusterRole | Role):
@@ -106,7 +106,7 @@ class PrivilegeEscalation(Plugin):
             self._check_binding(request, objects)
         return request.object
 
-    def _check_role(self, request: Request) -> None:
+    def _check_role(self, request: AdmissionRequest) -> None:
         role: ClusterRole | Role = request.object
         name = request.name if request.operation is Operation.UPDATE else ""  # a creation names no role
         if self._may(request, "escalate", request.resource.plural, name):
@@ -117,7 +117,7 @@ class PrivilegeEscalation(Plugin):
         ):
             raise _forbidden(request, "must have cluster-admin privileges to use the aggregationRule")
 
-    def _check_binding(self, request: Request, objects: Objects) -> None:
+    def _check_binding(self, request: AdmissionRequest, objects: Objects) -> None:
         ref = request.object.role_ref
         if ref.kind not in ("ClusterRole", "Role"):
             return  # not valid, and refused as such
@@ -131,15 +131,15 @@ class PrivilegeEscalation(Plugin):
         rules = role.rules if isinstance(role, Role) else self._authorizer.index.cluster_rules(ref.name)
         self._check_held(request, rules)
 
-    def _may(self, request: Request, verb: str, plural: str, name: str) -> bool:
+    def _may(self, request: AdmissionRequest, verb: str, plural: str, name: str) -> bool:
         asked = Attributes(verb, GROUP, plural, namespace=request.namespace, name=name)
         return self._authorizer.decide(request.user, asked).allowed
 
-    def _held(self, request: Request) -> list[PolicyRule]:
+    def _held(self, request: AdmissionRequest) -> list[PolicyRule]:
         self._authorizer.index.catch_up()
         return [rule for rule, _ in self._authorizer.index.rules_for(request.user, request.namespace)]
 
-    def _check_held(self, request: Request, rules: Iterable[PolicyRule]) -> None:
+    def _check_held(self, request: AdmissionRequest, rules: Iterable[PolicyRule]) -> None:
         lacking = missing(self._held(request), rules)
         if lacking:
             unknown = self._authorizer.index.missing_roles(request.user, request.namespace)
@@ -148,7 +148,7 @@ class PrivilegeEscalation(Plugin):
             raise _forbidden(request, _message(request.user, lacking) + why)
 
 
-def _forbidden(request: Request, why: str) -> errors.ApiError:
+def _forbidden(request: AdmissionRequest, why: str) -> errors.ApiError:
     own = request.object.metadata.name or ""
     return errors.forbidden(request.resource.plural, request.resource.group, own, why)
 

@@ -45,7 +45,7 @@ def audit_id(request: web.BaseRequest) -> str:
     return request.headers.get(AUDIT_ID) or _new_audit_id()
 
 
-class Request(CompletingRequest):
+class HttpRequest(CompletingRequest):
     """A request whose answer says what every answer says."""
 
     _whole: bytes | None = None
@@ -113,7 +113,7 @@ class Answer(DirectResponse):
     object.
     """
 
-    def head(self, request: Request) -> bytes:
+    def head(self, request: HttpRequest) -> bytes:
         body, code, media_type, end = self.parts
         more = "Connection: close\r\n" if self.is_last else ""
         if request.flow is not None:

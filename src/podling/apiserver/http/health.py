@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from podling.apiserver.http.exchange import Request
+from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.http.replies import NO_SNIFFING, TEXT, reply
 from podling.machinery.histograms import counters, gauges
 
@@ -44,7 +44,7 @@ class Health:
         endpoint, _, name = "/".join(parts).partition("/")
         return endpoint in ENDPOINTS and (parts == [endpoint] or name in self._checks)
 
-    async def serve(self, request: Request, parts: list[str]) -> web.StreamResponse:
+    async def serve(self, request: HttpRequest, parts: list[str]) -> web.StreamResponse:
         endpoint, _, name = "/".join(parts).partition("/")
         if name:
             wrong = self._checks[name]()

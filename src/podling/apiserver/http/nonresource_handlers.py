@@ -16,7 +16,7 @@ from podling import clock
 from podling.apiserver.aggregation import openapi_parts
 from podling.apiserver.auth import issuer
 from podling.apiserver.http import discovery, metrics
-from podling.apiserver.http.exchange import CACHE_CONTROL, Request
+from podling.apiserver.http.exchange import CACHE_CONTROL, HttpRequest
 from podling.apiserver.http.health import Check, Health
 from podling.apiserver.http.negotiation import clauses, media_type_of
 from podling.apiserver.http.replies import NEWLINE, TEXT, reply, reply_object, reply_text
@@ -79,7 +79,7 @@ class Documents:
         self._discovered = discovered
         self._elsewhere = elsewhere
 
-    async def serve(self, request: Request) -> web.StreamResponse:
+    async def serve(self, request: HttpRequest) -> web.StreamResponse:
         """Answer the request. Raises 404 for unknown paths of known groups, 405 for wrong methods."""
         parts = request.path.split("/")[1:]
         if len(parts) > 1 and not parts[-1] and parts[0] in SLASH_MAY_FOLLOW:
@@ -91,7 +91,7 @@ class Documents:
             raise errors.no_such_method()
         return await answer(request)
 
-    async def _unknown(self, request: Request, parts: list[str]) -> web.StreamResponse:
+    async def _unknown(self, request: HttpRequest, parts: list[str]) -> web.StreamResponse:
         """Answer 404; the message depends on how many parts of the path are known."""
         if parts[0] == "apis" and len(parts) > 3:
             asked = attributes_of(request.method, request.path, watch=False)
@@ -112,7 +112,7 @@ class Documents:
             return len(parts) > 2 and bool(discovery.group(parts[1]))
         return parts[0] in GET_ONLY
 
-    def _find(self, parts: list[str]) -> Callable[[Request], Awaitable[web.StreamResponse]] | None:
+    def _find(self, parts: list[str]) -> Callable[[HttpRequest], Awaitable[web.StreamResponse]] | None:
         match parts:
             case ["api" | "apis"]:
                 return self._root
@@ -140,7 +140,7 @@ class Documents:
                 return partial(self._health.serve, parts=parts)
         return None
 
-    async def _root(self, request: Request) -> web.StreamResponse:
+    async def _root(self, request: HttpRequest) -> web.StreamResponse:
         core = request.path.rstrip("/") == "/api"
         version = discovery.aggregated_version(request.headers.get("Accept", ""))
         if version:
@@ -149,16 +149,16 @@ class Documents:
         document = discovery.core_versions(self._address()) if core else discovery.groups(self._discovered())
         return await _negotiated(request, document)
 
-    async def _group(self, name: str, request: Request) -> web.StreamResponse:
+    async def _group(self, name: str, request: HttpRequest) -> web.StreamResponse:
         return await _negotiated(request, discovery.group(name, self._discovered()))
 
-    async def _resources(self, group: str, version: str, request: Request) -> web.StreamResponse:
+    async def _resources(self, group: str, version: str, request: HttpRequest) -> web.StreamResponse:
         return await _negotiated(request, discovery.resources(group, version, self._custom()))
 
-    async def _version(self, request: Request) -> web.StreamResponse:
+    async def _version(self, request: HttpRequest) -> web.StreamResponse:
         return await _raw(request, discovery.version())
 
-    async def _paths(self, request: Request) -> web.StreamResponse:
+    async def _paths(self, request: HttpRequest) -> web.StreamResponse:
         found = ["/api", "/api/v1", "/apis"]
         for each in discovery.groups(self._discovered()).groups:
             found += [f"/apis/{each.name}", *(f"/apis/{version.group_version}" for version in each.versions)]
@@ -166,7 +166,7 @@ class Documents:
         found += ["/openapi/v2", "/openapi/v3", "/version", *issuer.MEDIA_TYPES]
         return await _raw(request, {"paths": sorted(found)})
 
-    async def _openapi_v2(self, request: Request) -> web.StreamResponse:
+    async def _openapi_v2(self, request: HttpRequest) -> web.StreamResponse:
         from podling.machinery.openapi.openapi_proto import ASKED_AS
 
         media = _openapi_media(request, ASKED_AS)
@@ -176,12 +176,12 @@ class Documents:
         body = await asyncio.to_thread(make, self._custom(), self._elsewhere.parts())
         return await _tagged(request, body, media)
 
-    async def _openapi_v3_index(self, request: Request) -> web.StreamResponse:
+    async def _openapi_v3_index(self, request: HttpRequest) -> web.StreamResponse:
         urls = {**self._elsewhere.documents(), **_openapi_v3_urls(self._custom())}
         index = {"paths": {path: {"serverRelativeURL": url} for path, url in urls.items()}}
         return await _tagged(request, msgspec.json.encode(index), OPENAPI_MEDIA)
 
-    async def _openapi_v3(self, group_version: str, request: Request) -> web.StreamResponse:
+    async def _openapi_v3(self, group_version: str, request: HttpRequest) -> web.StreamResponse:
         """Answer one document. A request with the current hash may be cached; an old hash is redirected."""
         from podling.machinery.openapi.openapi_v3_proto import ASKED_AS
 
@@ -202,7 +202,7 @@ class Documents:
         expires = format_datetime(clock.now() + KEPT, usegmt=True)
         return await _tagged(request, body, media, cache="public, immutable", expires=expires)
 
-    async def _show_metrics(self, collectors: Collectors, request: Request) -> web.StreamResponse:
+    async def _show_metrics(self, collectors: Collectors, request: HttpRequest) -> web.StreamResponse:
         """Answer the metrics of ``collectors``; those of all collectors include the process metrics."""
         own = collectors is self._collectors
         families = []
@@ -214,23 +214,23 @@ class Documents:
         return await reply(request, body, media_type=metrics.CONTENT_TYPE)
 
 
-async def _negotiated(request: Request, document: Any) -> web.StreamResponse:
+async def _negotiated(request: HttpRequest, document: Any) -> web.StreamResponse:
     """A document of discovery, as JSON or as YAML. Raises 406."""
     media_type = media_type_of(request.headers.get("Accept", ""))
     return await reply_object(request, msgspec.json.encode(document), media_type=media_type)
 
 
-async def _raw(request: Request, document: Any) -> web.StreamResponse:
+async def _raw(request: HttpRequest, document: Any) -> web.StreamResponse:
     """Answer with what is no object of the API: always indented (apiserver ``WriteRawJSON``)."""
     return await reply(request, msgspec.json.format(msgspec.json.encode(document), indent=2))
 
 
-async def lost(request: Request) -> web.StreamResponse:
+async def lost(request: HttpRequest) -> web.StreamResponse:
     """The answer for a path that leads nowhere."""
     return await reply_text(request, LOST, code=404)
 
 
-def _openapi_media(request: Request, protobuf: Sequence[str]) -> str:
+def _openapi_media(request: HttpRequest, protobuf: Sequence[str]) -> str:
     """The form that the client wants most: JSON, or what the last of ``protobuf`` names; empty for others."""
     for wanted, _ in clauses(request.headers.get("Accept", "")):
         if wanted in protobuf:
@@ -246,7 +246,7 @@ def _not_acceptable() -> web.Response:
 
 
 async def _tagged(
-    request: Request, body: bytes, media_type: str, *, cache: str = "", expires: str = ""
+    request: HttpRequest, body: bytes, media_type: str, *, cache: str = "", expires: str = ""
 ) -> web.StreamResponse:
     """A document that clients keep: 304 when they have it already."""
     headers = {"ETag": _etag(body), **VARIES}

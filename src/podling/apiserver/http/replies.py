@@ -12,7 +12,7 @@ from aiohttp import web
 
 from podling import clock
 from podling.apiserver.http import list_styles
-from podling.apiserver.http.exchange import Answer, Request
+from podling.apiserver.http.exchange import Answer, HttpRequest
 from podling.apiserver.http.negotiation import JSON, YAML, media_type_of, warning_headers
 from podling.apiserver.http.yaml_replies import yaml_of
 from podling.machinery.encoding.status_json import status_json
@@ -29,21 +29,21 @@ GZIP_WINDOW = 31
 READ_BY_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
 
-def wants_pretty(request: Request) -> bool:
+def wants_pretty(request: HttpRequest) -> bool:
     """Return whether JSON is indented: by the query, or for a browser (source: ``isPrettyPrint``)."""
     if "pretty" in request.query_string and (said := request.query.get("pretty")):
         return said in ("1", "t", "T", "true", "True", "TRUE")
     return request.headers.get("User-Agent", "").startswith(READ_BY_PEOPLE)
 
 
-def _warnings(request: Request) -> list[str]:
+def _warnings(request: HttpRequest) -> list[str]:
     """The values of the ``Warning`` headers of the answer."""
     if not (request.warnings or request.deprecation):
         return []
     return warning_headers([*filter(None, (request.deprecation,)), *request.warnings])
 
 
-def streamed(request: Request, media_type: str) -> web.StreamResponse:
+def streamed(request: HttpRequest, media_type: str) -> web.StreamResponse:
     """Return an answer that is sent in pieces and has no ``Content-Length``."""
     response = web.StreamResponse(headers={"Content-Type": media_type})
     for warning in _warnings(request):
@@ -52,7 +52,7 @@ def streamed(request: Request, media_type: str) -> web.StreamResponse:
 
 
 async def reply(
-    request: Request,
+    request: HttpRequest,
     body: bytes,
     *,
     code: int = 200,
@@ -84,18 +84,18 @@ async def reply(
 
 
 def reply_object(
-    request: Request, body: bytes, *, code: int = 200, media_type: str = JSON
+    request: HttpRequest, body: bytes, *, code: int = 200, media_type: str = JSON
 ) -> Awaitable[web.StreamResponse]:
     """Answer with an object of the API. Its compact JSON ends with a newline (Go's ``json.Encoder``)."""
     return reply(request, body, code=code, media_type=media_type, end=NEWLINE)
 
 
-async def reply_text(request: Request, text: str, *, code: int) -> web.StreamResponse:
+async def reply_text(request: HttpRequest, text: str, *, code: int) -> web.StreamResponse:
     """Answer with a line of plain text, as Go's ``http.Error`` does."""
     return await reply(request, f"{text}\n".encode(), code=code, media_type=TEXT, headers=NO_SNIFFING)
 
 
-async def reply_pieces(request: Request, pieces: Iterator[bytes], media_type: str) -> web.StreamResponse:
+async def reply_pieces(request: HttpRequest, pieces: Iterator[bytes], media_type: str) -> web.StreamResponse:
     """An answer that comes in pieces: sent piece by piece, at its reader's pace, if there are several."""
     begun = list(islice(pieces, 2))
     if len(begun) == 1 or request.method != "GET":
@@ -124,7 +124,7 @@ async def reply_pieces(request: Request, pieces: Iterator[bytes], media_type: st
     return response
 
 
-async def reply_error(request: Request, error: ApiError) -> web.StreamResponse:
+async def reply_error(request: HttpRequest, error: ApiError) -> web.StreamResponse:
     """Answer with the ``Status`` of an error; with indented JSON if the client accepts no form of it.
 
     Source: apiserver ``responsewriters.ErrorNegotiated``.

@@ -13,7 +13,7 @@ from podling import clock
 from podling.api.meta_v1 import DeleteOptions, ListMeta, Status
 from podling.apiserver.http import options as request_options
 from podling.apiserver.http import protobuf, replies
-from podling.apiserver.http.exchange import Request
+from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.http.list_cache import KeptLists
 from podling.apiserver.http.metrics import RequestMetrics
 from podling.apiserver.http.negotiation import ACCEPTED, JSON, PLAIN, Form, Wanted, check_form, negotiate
@@ -69,7 +69,7 @@ class ObjectRequests:
         self._watches.close()
         self._bodies.close()
 
-    async def serve(self, request: Request, parsed: Parsed, verb: str, user: User) -> web.StreamResponse:
+    async def serve(self, request: HttpRequest, parsed: Parsed, verb: str, user: User) -> web.StreamResponse:
         target = parsed.target
         if deprecation := self._registry.rules_for(target.resource).deprecation:
             request.deprecation = deprecation
@@ -82,7 +82,7 @@ class ObjectRequests:
         # A client that goes away does not stop several of them half-way.
         return await asyncio.shield(act(request, target, user))
 
-    async def _get(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+    async def _get(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         if "resourceVersion" in request.query_string:
             listing.check_not_older(request.query.get("resourceVersion", ""), self._registry.store.revision)
         accept = request.headers.get("Accept", "")
@@ -99,7 +99,7 @@ class ObjectRequests:
         body = self._renderer(target, wanted, request.query).one(entry, clock.now())
         return await reply_object(request, body, media_type=wanted.media_type)
 
-    async def _list(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+    async def _list(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""))
         kept = target.resource.stored and target.resource.storage is None
         whole = wanted == PLAIN and not request.query_string and kept
@@ -127,11 +127,11 @@ class ObjectRequests:
             shown.extend(self._registry.reads.shown_entry(resource, entry) for entry in block)
         return tuple(shown)
 
-    async def _watch(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+    async def _watch(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = negotiate(request.headers.get("Accept", ""), streamed=True)
         return await self._watches.serve(request, target, user, self._renderer(target, wanted, request.query))
 
-    async def _create(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+    async def _create(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         tables = target.resource.stored and not target.subresource  # questions and deeds have no rows
         wanted = self._write_answer(request, tables=tables)
         options = _write_options(request, "create")
@@ -140,7 +140,7 @@ class ObjectRequests:
         made = await self._registry.create(target, user, body, options)
         return await self._answer(request, target, made, wanted, 201)
 
-    async def _update(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+    async def _update(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         wanted, options = self._write_answer(request), _write_options(request, "update")
         kind = _body_type(target)
         body = await self._body(request, kind, options)
@@ -153,7 +153,7 @@ class ObjectRequests:
         """Return the status code of a change: 201 if it creates the object, else 200."""
         return 200 if self._registry.reads.exists(target) else 201
 
-    async def _patch(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+    async def _patch(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = self._write_answer(request)
         media_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
         patch_type = PATCH_TYPES.get(media_type)
@@ -169,7 +169,7 @@ class ObjectRequests:
         changed = await self._registry.patch(target, user, patch, options)
         return await self._answer(request, target, changed, wanted, code)
 
-    async def _delete(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+    async def _delete(self, request: HttpRequest, target: Target, user: User) -> web.StreamResponse:
         wanted = self._write_answer(request)
         options = request_options.delete_options(request.query, await self._delete_body(request))
         warnings = list(self._registry.rules_for(target.resource).warnings_on_delete(options))
@@ -178,7 +178,9 @@ class ObjectRequests:
         stays = options.orphan_dependents is False and self._registry.reads.exists(target)
         return await self._answer(request, target, result, wanted, 202 if stays else 200)
 
-    async def _delete_collection(self, request: Request, target: Target, user: User) -> web.StreamResponse:
+    async def _delete_collection(
+        self, request: HttpRequest, target: Target, user: User
+    ) -> web.StreamResponse:
         wanted = self._write_answer(request)
         selected = request_options.list_options(request.query)
         self._registry.authorize(user, "deletecollection", target, selected.field_selector)
@@ -191,7 +193,7 @@ class ObjectRequests:
         body = await renderer.many([entry_of(obj) for obj in found], revision, clock.now())
         return await reply_object(request, body, media_type=wanted.media_type)
 
-    async def _body(self, request: Request, kind: type[Any], options: WriteOptions) -> Any:
+    async def _body(self, request: HttpRequest, kind: type[Any], options: WriteOptions) -> Any:
         """The object in the body of a request; what is wrong with it that is no error becomes warnings."""
         content_type = request.headers.get("Content-Type", JSON)
         data = await request.read()
@@ -203,7 +205,7 @@ class ObjectRequests:
         options.warnings.extend(found)
         return body
 
-    async def _delete_body(self, request: Request) -> DeleteOptions | None:
+    async def _delete_body(self, request: HttpRequest) -> DeleteOptions | None:
         if not request.can_read_body:
             return None
         data = await request.read()
@@ -211,13 +213,13 @@ class ObjectRequests:
             return None
         return await self._bodies.read(data, _delete_options, request.headers.get("Content-Type", JSON))
 
-    def _write_answer(self, request: Request, *, tables: bool = True) -> Wanted:
+    def _write_answer(self, request: HttpRequest, *, tables: bool = True) -> Wanted:
         """Return the form of a write's answer. Checked before the write, so that a 406 stores nothing."""
         return negotiate(request.headers.get("Accept", ""), tables=tables)
 
     async def _answer(
         self,
-        request: Request,
+        request: HttpRequest,
         target: Target,
         obj: Any,
         wanted: Wanted,
@@ -241,7 +243,7 @@ class ObjectRequests:
         return Renderer(target.resource, rules, wanted.form, include, wanted.version)
 
 
-def _write_options(request: Request, verb: str, patch_type: PatchType | None = None) -> WriteOptions:
+def _write_options(request: HttpRequest, verb: str, patch_type: PatchType | None = None) -> WriteOptions:
     agent = request.headers.get("User-Agent", "")
     options = request_options.write_options(request.query, verb, patch_type, agent)
     request.warnings = options.warnings

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from podling import clock, ids
 from podling.apiserver.http import options as request_options
 from podling.apiserver.http import replies
-from podling.apiserver.http.exchange import Request
+from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.http.metrics import RequestMetrics
 from podling.apiserver.http.negotiation import JSON
 from podling.apiserver.http.replies import reply
@@ -54,7 +54,7 @@ class WatchRequests:
             watch.close()
 
     async def serve(
-        self, request: Request, target: Target, user: User, renderer: Renderer
+        self, request: HttpRequest, target: Target, user: User, renderer: Renderer
     ) -> web.StreamResponse:
         """Answer with events until the watch ends or its client leaves."""
         options = _watch_options(request.query, target.name)
@@ -79,7 +79,7 @@ class WatchRequests:
             self._watches.pop(watch, None)
 
     async def _serve_http(
-        self, request: Request, watch: ObjectWatch, renderer: Renderer
+        self, request: HttpRequest, watch: ObjectWatch, renderer: Renderer
     ) -> web.StreamResponse:
         response = replies.streamed(request, JSON)
 
@@ -96,7 +96,7 @@ class WatchRequests:
         return response
 
     async def _serve_websocket(
-        self, request: Request, watch: ObjectWatch, renderer: Renderer
+        self, request: HttpRequest, watch: ObjectWatch, renderer: Renderer
     ) -> web.StreamResponse:
         response, socket = await accept_watch(request)
 
@@ -129,7 +129,7 @@ class WatchRequests:
                 await send(lines)
 
 
-async def _send(request: Request, response: web.StreamResponse, lines: list[bytes]) -> None:
+async def _send(request: HttpRequest, response: web.StreamResponse, lines: list[bytes]) -> None:
     data, transport = b"".join(lines), request.transport
     if transport is not None and transport.get_write_buffer_size() + len(data) <= NEVER_WAITS_BYTES:
         await response.write(data)
@@ -138,7 +138,7 @@ async def _send(request: Request, response: web.StreamResponse, lines: list[byte
         await response.write(data)
 
 
-async def _send_event(request: Request, event: bytes) -> web.StreamResponse:
+async def _send_event(request: HttpRequest, event: bytes) -> web.StreamResponse:
     """Send a single event over a WebSocket."""
     response, socket = await accept_watch(request)
     await serve_socket(request, socket, send_messages(socket, [event], text=True, seconds=request.seconds))

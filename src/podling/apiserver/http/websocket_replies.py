@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import ClientError, web
 
-from podling.apiserver.http.exchange import Request
+from podling.apiserver.http.exchange import HttpRequest
 from podling.cancellation import cancel_and_settle, run_to_end
 from podling.machinery import errors
 from podling.streaming.websocket_connection import (
@@ -32,7 +32,7 @@ MESSAGE_BYTES = 2048
 """The most that one message carries of a log, before it is encoded."""
 
 
-async def send_log(request: Request, chunks: AsyncIterator[bytes]) -> web.StreamResponse:
+async def send_log(request: HttpRequest, chunks: AsyncIterator[bytes]) -> web.StreamResponse:
     """Send a byte stream: an empty message first, then its bytes, in base64 if the client chose that.
 
     Raises 403 for a client that offers none of the subprotocols, 400 for a malformed handshake.
@@ -57,7 +57,7 @@ async def send_log(request: Request, chunks: AsyncIterator[bytes]) -> web.Stream
     return response
 
 
-async def accept_watch(request: Request) -> tuple[web.StreamResponse, WebSocket]:
+async def accept_watch(request: HttpRequest) -> tuple[web.StreamResponse, WebSocket]:
     """Answer the handshake of a watch. Raises 403 for a client without an origin, 400 for a malformed one.
 
     Upstream's watches have no subprotocols of their own: a single subprotocol of any name is accepted, and
@@ -80,7 +80,7 @@ async def send_messages(
         await socket.send(*messages, text=text)
 
 
-async def serve_socket(request: Request, socket: WebSocket, sending: Coroutine[Any, Any, None]) -> None:
+async def serve_socket(request: HttpRequest, socket: WebSocket, sending: Coroutine[Any, Any, None]) -> None:
     """Run ``sending`` until it ends or the client leaves, and end the connection."""
     tasks = [asyncio.create_task(work) for work in (sending, _drop_messages(socket), socket.left())]
     try:

@@ -12,7 +12,7 @@ from typing import cast
 
 from multidict import CIMultiDict
 
-from podling.apiserver.http.exchange import Request
+from podling.apiserver.http.exchange import HttpRequest
 from podling.machinery import errors
 from podling.streaming.websocket_connection import (
     PROTOCOLS_HEADER,
@@ -24,7 +24,7 @@ PREFIX = "base64url.bearer.authorization.k8s.io."
 """The token follows, in base64 for URLs without padding."""
 
 
-def with_bearer_token(request: Request) -> Request:
+def with_bearer_token(request: HttpRequest) -> HttpRequest:
     """Return ``request`` with the token of its subprotocols as its ``Authorization`` header.
 
     The token is taken out of the subprotocols, so that it reaches no server behind this one. Raises 401.
@@ -39,7 +39,7 @@ def with_bearer_token(request: Request) -> Request:
     headers[PROTOCOLS_HEADER] = ", ".join(others)
     if token and "Authorization" not in headers:
         headers["Authorization"] = f"Bearer {token}"
-    return cast("Request", request.clone(headers=headers))
+    return cast("HttpRequest", request.clone(headers=headers))
 
 
 def split_token(offered: Sequence[str]) -> tuple[str, list[str]]:

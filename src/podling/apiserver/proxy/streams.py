@@ -22,7 +22,7 @@ from podling.api.core_v1 import Node, Pod
 from podling.api.meta_v1 import Status
 from podling.apiserver.admission.base import Objects
 from podling.apiserver.auth.pki import KeyPair
-from podling.apiserver.http.exchange import Request
+from podling.apiserver.http.exchange import HttpRequest
 from podling.apiserver.http.resource_paths import Parsed
 from podling.apiserver.http.websocket_replies import send_log
 from podling.apiserver.proxy.connect_options import connect_options, encoded, proxied_path, query_of
@@ -69,7 +69,9 @@ class NodeConnector(Protocol):
         """Send a request to a kubelet; the answer may be an endless stream."""
         ...
 
-    async def pass_upgrade(self, node: Node, path: str, query: str, request: Request) -> web.StreamResponse:
+    async def pass_upgrade(
+        self, node: Node, path: str, query: str, request: HttpRequest
+    ) -> web.StreamResponse:
         """Join a client's connection to one to a kubelet until either ends: neither is HTTP any more."""
         ...
 
@@ -140,7 +142,9 @@ class HttpsNodeConnector:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise errors.internal(f"error dialing backend: {error}") from None
 
-    async def pass_upgrade(self, node: Node, path: str, query: str, request: Request) -> web.StreamResponse:
+    async def pass_upgrade(
+        self, node: Node, path: str, query: str, request: HttpRequest
+    ) -> web.StreamResponse:
         url = kubelet_url(node) + quote(path) + (f"?{query}" if query else "")
         try:
             return await pass_upgrade(request, url, self._context(), forwarded(request.headers).items())
@@ -187,7 +191,7 @@ class StreamRequests:
         await self._connector.close()
         await self._proxy_to.close()
 
-    async def serve(self, request: Request, parsed: Parsed, verb: str, user: User) -> web.StreamResponse:
+    async def serve(self, request: HttpRequest, parsed: Parsed, verb: str, user: User) -> web.StreamResponse:
         target = parsed.target
         self._registry.authorize(user, verb, target)
         if target.subresource == "log":
@@ -216,7 +220,7 @@ class StreamRequests:
             raise errors.not_found("nodes", "", name)
         return node
 
-    async def _log(self, request: Request, pod: Pod) -> web.StreamResponse:
+    async def _log(self, request: HttpRequest, pod: Pod) -> web.StreamResponse:
         metadata = pod.metadata
         check_log_options(metadata.name or "", request.query)
         container = container_of(pod, request.query.get("container", ""))
@@ -234,7 +238,7 @@ class StreamRequests:
         finally:
             await body.close()
 
-    async def _pass_on(self, request: Request, body: Body) -> web.StreamResponse:
+    async def _pass_on(self, request: HttpRequest, body: Body) -> web.StreamResponse:
         """A kubelet's answer to the client, chunk by chunk."""
         if body.status >= 400:
             raise await refusal(body)
@@ -242,7 +246,7 @@ class StreamRequests:
         return await relay(request, body.status, shown, body.chunks(), body.close)
 
     async def _stream(
-        self, request: Request, pod: Pod, target: Target, query: Mapping[str, str], raw: str
+        self, request: HttpRequest, pod: Pod, target: Target, query: Mapping[str, str], raw: str
     ) -> web.StreamResponse:
         """exec, attach and port-forward. ``raw``: the query for the kubelet."""
         metadata, kind = pod.metadata, target.subresource
@@ -260,7 +264,9 @@ class StreamRequests:
             raise errors.bad_request("Upgrade request required")
         return await self._pass_upgrade(request, node, path, raw)
 
-    async def _pass_upgrade(self, request: Request, node: Node, path: str, raw: str) -> web.StreamResponse:
+    async def _pass_upgrade(
+        self, request: HttpRequest, node: Node, path: str, raw: str
+    ) -> web.StreamResponse:
         task = asyncio.current_task()
         assert task is not None
         self._open[task] = None
@@ -269,7 +275,7 @@ class StreamRequests:
         finally:
             del self._open[task]
 
-    async def _proxy(self, request: Request, parsed: Parsed) -> web.StreamResponse:
+    async def _proxy(self, request: HttpRequest, parsed: Parsed) -> web.StreamResponse:
         """Serve ``nodes/{name}/proxy``: all other paths of a kubelet. Pods and services have their own."""
         target = parsed.target
         if target.resource.plural != "nodes":

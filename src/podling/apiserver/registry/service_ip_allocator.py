@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from podling.api.core_v1 import Service, ServicePort, ServiceSpec
-from podling.apiserver.admission.base import Objects, Operation, Plugin, Request, Rounds
+from podling.apiserver.admission.base import AdmissionRequest, Objects, Operation, Plugin, Rounds
 from podling.apiserver.kinds.common.filling import change, fill_empty
 from podling.apiserver.kinds.networking.service_addresses import is_headless
 from podling.apiserver.kinds.networking.service_families import with_families
@@ -63,7 +63,7 @@ class ServiceAllocation(Plugin):
         services = (resource.group, resource.plural) == ("", "services")
         return services and not subresource and operation in (Operation.CREATE, Operation.UPDATE)
 
-    async def admit(self, request: Request, objects: Objects) -> Any:
+    async def admit(self, request: AdmissionRequest, objects: Objects) -> Any:
         service: Service = request.object
         spec, old = service.spec, request.old.spec if request.old is not None else ServiceSpec()
         if request.old is not None:
@@ -81,7 +81,7 @@ class ServiceAllocation(Plugin):
             spec = self._with_address(request, spec, old, used)
             return change(service, spec=self._with_ports(request, spec, old, used.ports))
 
-    async def _used(self, request: Request, objects: Objects) -> _Used:
+    async def _used(self, request: AdmissionRequest, objects: Objects) -> _Used:
         """Collect what other Services have. Reservations are read before the stored Services, so that a
         Service that is stored and released in between is in one of them."""
         addresses = self._addresses.held_by_others(request.rounds)
@@ -99,7 +99,7 @@ class ServiceAllocation(Plugin):
         self._ports.release(holder)
 
     def _with_address(
-        self, request: Request, spec: ServiceSpec, old: ServiceSpec, used: _Used
+        self, request: AdmissionRequest, spec: ServiceSpec, old: ServiceSpec, used: _Used
     ) -> ServiceSpec:
         if is_headless(spec):
             return spec
@@ -114,7 +114,7 @@ class ServiceAllocation(Plugin):
         return fill_empty(spec, cluster_ip=wanted, cluster_ips=(wanted,))
 
     def _check_address(
-        self, request: Request, spec: ServiceSpec, wanted: str, taken: Collection[int]
+        self, request: AdmissionRequest, spec: ServiceSpec, wanted: str, taken: Collection[int]
     ) -> None:
         if not _is_ipv4(wanted):
             return  # validation says what is wrong with it
@@ -134,7 +134,7 @@ class ServiceAllocation(Plugin):
         raise _invalid(request, fields.invalid(SPEC.child("clusterIPs"), spec.cluster_ips, text))
 
     def _with_ports(
-        self, request: Request, spec: ServiceSpec, old: ServiceSpec, used: Collection[int]
+        self, request: AdmissionRequest, spec: ServiceSpec, old: ServiceSpec, used: Collection[int]
     ) -> ServiceSpec:
         """Return ``spec`` with its node ports; a new Service that has one port under several protocols gets
         one node port for all of them."""
@@ -165,18 +165,18 @@ class ServiceAllocation(Plugin):
             raise errors.internal(f"failed to allocate requested HealthCheck NodePort {health}: {problem}")
         return spec
 
-    def _draw_port(self, request: Request, used: Collection[int]) -> int:
+    def _draw_port(self, request: AdmissionRequest, used: Collection[int]) -> int:
         found = self._ports.draw(request.rounds, used)
         if found is None:
             raise errors.internal("failed to allocate a nodePort: range is full")
         return found
 
-    def _check_port(self, request: Request, path: Path, port: int, used: Collection[int]) -> None:
+    def _check_port(self, request: AdmissionRequest, path: Path, port: int, used: Collection[int]) -> None:
         problem = self._port_problem(request, port, used)
         if problem:
             raise _invalid(request, fields.invalid(path, port, problem))
 
-    def _port_problem(self, request: Request, port: int, used: Collection[int]) -> str:
+    def _port_problem(self, request: AdmissionRequest, port: int, used: Collection[int]) -> str:
         """Reserve a port that the request names; return why that is impossible, or an empty text."""
         if port not in self._ports.range:
             low, high = self._ports.range[0], self._ports.range[-1]
@@ -202,5 +202,5 @@ def _node_ports(spec: ServiceSpec) -> Iterator[int]:
         yield spec.health_check_node_port
 
 
-def _invalid(request: Request, *problems: FieldError) -> errors.ApiError:
+def _invalid(request: AdmissionRequest, *problems: FieldError) -> errors.ApiError:
     return errors.invalid("Service", "", request.name, list(problems))

@@ -21,7 +21,7 @@ from msgspec import Struct, field, structs
 
 from podling import clock, ids
 from podling.api.meta_v1 import DeleteOptions, ObjectMeta, Status, StatusDetails
-from podling.apiserver.admission.base import Chain, Operation, Request, release, release_later
+from podling.apiserver.admission.base import AdmissionRequest, Chain, Operation, release, release_later
 from podling.apiserver.kinds.common import metadata
 from podling.apiserver.kinds.common.base import Context, KindRules, View
 from podling.apiserver.registry import deletion
@@ -60,7 +60,7 @@ class Update(Struct, frozen=True):
     view: View | None = None
     """The form of the object that admission sees, if it is not the object itself (``scale``)."""
     releases: list[Callable[[], object]] = field(default_factory=list)
-    """``Request.releases`` of the present attempt."""
+    """``AdmissionRequest.releases`` of the present attempt."""
 
 
 class Writes:
@@ -112,7 +112,7 @@ class Writes:
             release(request.releases)
 
     async def _create_admitted(
-        self, request: Request, obj: Any, options: WriteOptions, context: Context
+        self, request: AdmissionRequest, obj: Any, options: WriteOptions, context: Context
     ) -> Any:
         """Store what admission made of the object of ``request``."""
         resource = request.resource
@@ -371,10 +371,10 @@ def _request(
     options: WriteOptions,
     obj: Any = None,
     old: Any = None,
-) -> Request:
+) -> AdmissionRequest:
     """Return the request for admission; a name that the URL does not have is taken from the object."""
     named = None if target.name else getattr(obj, "metadata", None)
-    return Request(
+    return AdmissionRequest(
         operation=operation,
         resource=target.resource,
         subresource=target.subresource,
