@@ -186,5 +186,5 @@ _BUILT_IN = {(each.group, each.version, each.plural) for each in RESOURCES}
 
 
 def _is_new(resource: Resource) -> bool:
-    """Return whether the names belong to a built-in resource, which a definition cannot replace."""
+    """Return whether no built-in resource has these names: a definition cannot replace one."""
     return (resource.group, resource.version, resource.plural) not in _BUILT_IN
