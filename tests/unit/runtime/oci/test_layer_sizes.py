@@ -1,0 +1,31 @@
+"""Sizes of writable layers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podling.runtime.oci.layer_sizes import LayerSizes
+
+
+def test_each_layer_is_measured_by_its_own_files(tmp_path: Path) -> None:
+    small, large = tmp_path / "small", tmp_path / "large"
+    for layer, size in ((small, 4096), (large, 1 << 20)):
+        layer.mkdir()
+        (layer / "file").write_bytes(b"x" * size)
+    sizes = LayerSizes()
+    found = sizes.measure({"a": small, "b": large})
+    assert found["a"] >= 4096
+    assert found["b"] >= 1 << 20
+    assert found["b"] - found["a"] >= (1 << 20) - 4096
+    assert set(sizes.measure({"b": large})) == {"b"}
+
+
+def test_unreadable_layer_counts_as_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    layer = tmp_path / "layer"
+    layer.mkdir()
+    (layer / "file").write_bytes(b"x" * 4096)
+    found = LayerSizes().measure({"gone": tmp_path / "none", "b": layer})
+    assert found["gone"] == 0
+    assert found["b"] >= 4096
