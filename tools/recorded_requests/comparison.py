@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tools.recorded_requests.managed_fields import with_sorted_entries
 from tools.recorded_requests.normalisation import Normalised, normalised
 from tools.recorded_requests.recording import read_about, read_entries
 
@@ -65,7 +66,7 @@ def differences(before: Path, after: Path) -> Iterator[Difference]:
 
 
 def _difference(before: Normalised, after: Normalised, pairing: Pairing) -> tuple[str, str] | None:
-    if before.text != after.text:
+    if before.text != after.text and with_sorted_entries(before.text) != with_sorted_entries(after.text):
         return _around(before.text, after.text)
     return pairing.first_conflict(before.values, after.values)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -79,6 +80,28 @@ def test_incomplete_recording_is_refused(tmp_path: Path) -> None:
 def test_each_part_of_an_answer_is_compared(found: Compared, other: Entry) -> None:
     assert found([ONE], [ONE]) == []
     assert found([ONE], [other]) == ["a: one"]
+
+
+def managed(*managers: str) -> Entry:
+    """Return an answer with an object and an error that quotes the object."""
+    entries = [
+        {"manager": each, "fieldsV1": {"f:a": {'k:{"type":"x"}': {}, 'v:["y"]': {}}}} for each in managers
+    ]
+    plain = json.dumps({"metadata": {"managedFields": entries, "name": "a"}}, separators=(",", ":"))
+    return replace(ONE, body=json.dumps({"object": json.loads(plain), "message": plain}).encode())
+
+
+def test_order_of_managed_fields_is_not_compared(found: Compared) -> None:
+    assert found([managed("one", "two", "three")], [managed("two", "three", "one")]) == []
+    assert found([managed("one", "two")], [managed("one", "three")]) == ["a: one"]
+    assert found([managed("one", "two")], [managed("one")]) == ["a: one"]
+
+
+def test_order_of_other_lists_is_compared(found: Compared) -> None:
+    one, other = (
+        replace(ONE, body=body) for body in (b'{"finalizers":["a","b"]}', b'{"finalizers":["b","a"]}')
+    )
+    assert found([one], [other]) == ["a: one"]
 
 
 def test_request_of_one_recording_only_is_a_difference(found: Compared) -> None:

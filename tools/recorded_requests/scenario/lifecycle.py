@@ -264,7 +264,7 @@ def _apply(recorder: Recorder, kind: Kind) -> None:
     apply("managed fields", {**identity, "metadata": {"name": kind.name, "managedFields": [{}]}})
     apply("unknown field", {**labels(a="2"), "unknown": 1}, fieldManager="p-two", fieldValidation="Strict")
     apply("broken", "a: [")
-    apply("bad force", labels(), force="maybe")
+    apply("bad force", labels(), fieldManager="p-two", force="maybe")
     new = {**kind.body(), "metadata": {**kind.body()["metadata"], "name": "new"}}
     apply("new object", new, f"{kind.collection}/new", dryRun="All")
     wait_until_settled(recorder, kind, kind.name)
