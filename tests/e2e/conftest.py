@@ -12,7 +12,7 @@ import pytest
 from podling.apiserver.admission.registry import plugins_without_controllers
 from tests.support.clusters import RealCluster, running_cluster
 from tests.support.served_here import serving
-from tests.support.wire import Asker
+from tests.support.wire import Caller
 
 TOOLS = ("kubectl", "conmon", "skopeo")
 
@@ -57,9 +57,9 @@ def own_cluster(tmp_path: Path) -> Iterator[RealCluster]:
 
 
 @pytest.fixture
-async def ask() -> AsyncIterator[Asker]:
+async def call() -> AsyncIterator[Caller]:
     """A client of an in-memory server without controllers, over a socket."""
     async with serving("me", plugins_without_controllers()) as (_, port):
-        found = Asker(port)
+        found = Caller(port)
         yield found
         found.wire.close()

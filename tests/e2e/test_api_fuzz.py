@@ -63,7 +63,7 @@ FUZZ = settings(
 async def published(path: bytes = b"/openapi/v2") -> dict[str, Any]:
     """Return a document that clients read."""
     async with served(await beginning()) as wire:
-        answer = await wire.ask("GET", path, {"Authorization": "Bearer fuzz"}, None)
+        answer = await wire.exchange("GET", path, {"Authorization": "Bearer fuzz"}, None)
     document: dict[str, Any] = json.loads(answer.body)
     return document
 
@@ -81,13 +81,13 @@ class Fuzz:
         self._records.clear()
         async with served(self._past) as wire:
             for request in sequence:
-                await self._ask(wire, request)
+                await self._exchange(wire, request)
 
-    async def _ask(self, wire: Wire, request: Request) -> None:
+    async def _exchange(self, wire: Wire, request: Request) -> None:
         path, body = self._filled(request.path), request.body and self._filled(request.body)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                answer = await wire.ask(request.method, path, request.headers, body)
+                answer = await wire.exchange(request.method, path, request.headers, body)
         except (TimeoutError, OSError, asyncio.IncompleteReadError) as error:
             pytest.fail(f"no answer ({error!r}) to {request}")
         self.count[request.method, answer.code] += 1

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from tests.support.wire import Asker
+from tests.support.wire import Caller
 
 pytestmark = pytest.mark.asyncio(loop_factories=["real"])
 
@@ -38,23 +38,23 @@ def deep(depth: int) -> str:
 
 
 async def test_no_depth_of_a_request_is_an_error_of_the_server(
-    ask: Asker, caplog: pytest.LogCaptureFixture
+    call: Caller, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = await ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
+    made = await call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
     assert made.code == 201, made
     for depth in DEPTHS:
         name, text = f"{DEEPS}/d{depth}", deep(depth)
         change = json.dumps([{"op": "test", "path": "/kind", "value": "Deep"}])
         answers = [
-            await ask("POST", DEEPS, text, content_type="application/json"),
-            await ask("PATCH", f"{name}?fieldManager=f", text, content_type="application/apply-patch+yaml"),
-            await ask("PATCH", name, text, content_type="application/merge-patch+json"),
-            await ask("PATCH", name, change, content_type="application/json-patch+json"),
-            await ask("PUT", name, text, content_type="application/json"),
-            await ask("GET", name),
-            await ask("GET", DEEPS, accept="application/json;as=Table;v=v1;g=meta.k8s.io"),
-            await ask("GET", f"{DEEPS}?labelSelector=a%21%3Db"),
-            await ask("DELETE", f"{name}?dryRun=All"),
+            await call("POST", DEEPS, text, content_type="application/json"),
+            await call("PATCH", f"{name}?fieldManager=f", text, content_type="application/apply-patch+yaml"),
+            await call("PATCH", name, text, content_type="application/merge-patch+json"),
+            await call("PATCH", name, change, content_type="application/json-patch+json"),
+            await call("PUT", name, text, content_type="application/json"),
+            await call("GET", name),
+            await call("GET", DEEPS, accept="application/json;as=Table;v=v1;g=meta.k8s.io"),
+            await call("GET", f"{DEEPS}?labelSelector=a%21%3Db"),
+            await call("DELETE", f"{name}?dryRun=All"),
         ]
         assert max(answer.code for answer in answers) < 500, (depth, answers)
         assert answers[0].code in (201, 400), (depth, answers[0])

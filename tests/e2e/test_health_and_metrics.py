@@ -23,7 +23,7 @@ class Monitor:
 
     async def read(self, path: str, **headers: str) -> tuple[int, str]:
         headers["Authorization"] = "Bearer monitor"
-        answer = await self.wire.ask("GET", path.encode(), headers, None)
+        answer = await self.wire.exchange("GET", path.encode(), headers, None)
         return answer.code, answer.body.decode()
 
 

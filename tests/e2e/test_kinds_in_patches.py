@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.wire import Answer, Asker
+from tests.support.wire import Answer, Caller
 
 pytestmark = pytest.mark.e2e
 
@@ -25,16 +25,16 @@ POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": POD
 SCALE = f"{DEPLOYMENTS}/web/scale"
 
 
-async def patch(ask: Asker, path: str, body: Any, kind: str = "strategic-merge-patch") -> Answer:
-    return await ask("PATCH", path, body, Content_Type=f"application/{kind}+json")
+async def patch(call: Caller, path: str, body: Any, kind: str = "strategic-merge-patch") -> Answer:
+    return await call("PATCH", path, body, Content_Type=f"application/{kind}+json")
 
 
-async def test_strategic_patch_of_scale_may_name_parent_kind(ask: Asker) -> None:
-    await ask("POST", DEPLOYMENTS, DEPLOYMENT)
-    answer = await patch(ask, SCALE, {**DEPLOYMENT, "spec": {"replicas": 3}})
+async def test_strategic_patch_of_scale_may_name_parent_kind(call: Caller) -> None:
+    await call("POST", DEPLOYMENTS, DEPLOYMENT)
+    answer = await patch(call, SCALE, {**DEPLOYMENT, "spec": {"replicas": 3}})
     shown = json.loads(answer.body)
     assert (answer.code, shown["kind"], shown["spec"]) == (200, "Scale", {"replicas": 3})
-    stored = json.loads((await ask("GET", f"{DEPLOYMENTS}/web")).body)
+    stored = json.loads((await call("GET", f"{DEPLOYMENTS}/web")).body)
     assert (stored["kind"], stored["apiVersion"], stored["spec"]["replicas"]) == ("Deployment", "apps/v1", 3)
 
 
@@ -44,29 +44,29 @@ async def test_strategic_patch_of_scale_may_name_parent_kind(ask: Asker) -> None
 @pytest.mark.parametrize(
     "said", [{"kind": "Service", "apiVersion": "v1"}, {"kind": "Nothing"}, {"apiVersion": "nothing/v1"}]
 )
-async def test_strategic_patch_may_name_any_kind(ask: Asker, path: str, said: dict[str, str]) -> None:
-    await ask("POST", DEPLOYMENTS, DEPLOYMENT)
-    await ask("POST", PODS, POD)
-    before = json.loads((await ask("GET", path)).body)
-    answer = await patch(ask, path, said)
+async def test_strategic_patch_may_name_any_kind(call: Caller, path: str, said: dict[str, str]) -> None:
+    await call("POST", DEPLOYMENTS, DEPLOYMENT)
+    await call("POST", PODS, POD)
+    before = json.loads((await call("GET", path)).body)
+    answer = await patch(call, path, said)
     after = json.loads(answer.body)
     assert (answer.code, after["kind"], after["apiVersion"]) == (200, before["kind"], before["apiVersion"])
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
 
 
-async def test_strategic_patch_refuses_kind_that_is_no_text(ask: Asker) -> None:
-    await ask("POST", DEPLOYMENTS, DEPLOYMENT)
-    answer = await patch(ask, SCALE, {"kind": 3})
+async def test_strategic_patch_refuses_kind_that_is_no_text(call: Caller) -> None:
+    await call("POST", DEPLOYMENTS, DEPLOYMENT)
+    answer = await patch(call, SCALE, {"kind": 3})
     assert (answer.code, "unrecognized type: string" in json.loads(answer.body)["message"]) == (422, True)
 
 
-async def test_merge_patch_is_decoded_by_kind_it_names(ask: Asker) -> None:
-    await ask("POST", DEPLOYMENTS, DEPLOYMENT)
+async def test_merge_patch_is_decoded_by_kind_it_names(call: Caller) -> None:
+    await call("POST", DEPLOYMENTS, DEPLOYMENT)
     for said, why in (
         (DEPLOYMENT, "converting (v1.Deployment) to (autoscaling.Scale): unknown conversion"),
         ({"kind": "Nothing"}, 'no kind "Nothing" is registered for version "autoscaling/v1"'),
     ):
-        answer = await patch(ask, SCALE, said, "merge-patch")
+        answer = await patch(call, SCALE, said, "merge-patch")
         assert (answer.code, why in json.loads(answer.body)["message"]) == (422, True)
     named = {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 2}}
-    assert (await patch(ask, SCALE, named, "merge-patch")).code == 200
+    assert (await patch(call, SCALE, named, "merge-patch")).code == 200

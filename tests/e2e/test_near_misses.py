@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.wire import Asker
+from tests.support.wire import Caller
 
 pytestmark = pytest.mark.e2e
 
@@ -204,48 +204,48 @@ PATCHES: list[tuple[Any, str, int, str | None, str]] = [
 
 @pytest.mark.parametrize(("body", "media_type", "code", "reason", "message"), PATCHES)
 async def test_invalid_patch_gets_upstream_error(
-    ask: Asker, body: Any, media_type: str, code: int, reason: str | None, message: str
+    call: Caller, body: Any, media_type: str, code: int, reason: str | None, message: str
 ) -> None:
     held = {"name": "a", "finalizers": ["example.com/f"]}
-    await ask("POST", MAPS, config_map(metadata=held, data={"c": "1"}))
-    answer = await ask("PATCH", f"{MAPS}/a?fieldManager=m", body, Content_Type=media_type)
+    await call("POST", MAPS, config_map(metadata=held, data={"c": "1"}))
+    answer = await call("PATCH", f"{MAPS}/a?fieldManager=m", body, Content_Type=media_type)
     status = json.loads(answer.body)
     assert (answer.code, status.get("reason"), status["message"]) == (code, reason, message)
 
 
-async def test_apply_configuration_names_each_item_once(ask: Asker) -> None:
+async def test_apply_configuration_names_each_item_once(call: Caller) -> None:
     intent = {**POD, "spec": {"containers": [PORTS]}}
-    refused = await ask("PATCH", f"{PODS}/a?fieldManager=m", intent, Content_Type=APPLY)
+    refused = await call("PATCH", f"{PODS}/a?fieldManager=m", intent, Content_Type=APPLY)
     assert (refused.code, json.loads(refused.body)["message"]) == (500, TWICE)
 
 
-async def test_json_patch_accepts_negative_indexes(ask: Asker) -> None:
-    await ask("POST", MAPS, config_map(metadata={"name": "a", "finalizers": ["x.y/a", "x.y/b"]}))
+async def test_json_patch_accepts_negative_indexes(call: Caller) -> None:
+    await call("POST", MAPS, config_map(metadata={"name": "a", "finalizers": ["x.y/a", "x.y/b"]}))
     last = [{"op": "remove", "path": "/metadata/finalizers/-1"}]
-    answer = await ask("PATCH", f"{MAPS}/a", last, Content_Type=JSON_PATCH)
+    answer = await call("PATCH", f"{MAPS}/a", last, Content_Type=JSON_PATCH)
     assert json.loads(answer.body)["metadata"]["finalizers"] == ["x.y/a"]
 
 
-async def test_unknown_field_of_json_patch_operation_is_warned_or_refused(ask: Asker) -> None:
-    await ask("POST", MAPS, config_map())
+async def test_unknown_field_of_json_patch_operation_is_warned_or_refused(call: Caller) -> None:
+    await call("POST", MAPS, config_map())
     patch = [{"op": "add", "path": "/data", "value": {}, "foo": 1}]
     strange = 'json patch unknown field "[0].foo"'
-    warned = await ask("PATCH", f"{MAPS}/a", patch, Content_Type=JSON_PATCH)
+    warned = await call("PATCH", f"{MAPS}/a", patch, Content_Type=JSON_PATCH)
     assert (warned.code, warned.headers["warning"]) == (200, '299 - "' + strange.replace('"', '\\"') + '"')
-    refused = await ask("PATCH", f"{MAPS}/a?fieldValidation=Strict", patch, Content_Type=JSON_PATCH)
+    refused = await call("PATCH", f"{MAPS}/a?fieldValidation=Strict", patch, Content_Type=JSON_PATCH)
     assert refused.code == 422
     assert json.loads(refused.body)["message"].endswith(f": strict decoding error: {strange}")
 
 
-async def test_review_of_unknown_token_reports_invalid_bearer_token(ask: Asker) -> None:
+async def test_review_of_unknown_token_reports_invalid_bearer_token(call: Caller) -> None:
     asked = {"spec": {"token": "nobody's"}}
-    answer = await ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", asked)
+    answer = await call("POST", "/apis/authentication.k8s.io/v1/tokenreviews", asked)
     assert json.loads(answer.body)["status"]["error"] == "invalid bearer token"
 
 
 @pytest.mark.parametrize(("method", "path", "body", "media_type", "code", "reason", "message"), BODIES)
 async def test_invalid_body_gets_upstream_error(
-    ask: Asker,
+    call: Caller,
     method: str,
     path: str,
     body: Any,
@@ -254,8 +254,8 @@ async def test_invalid_body_gets_upstream_error(
     reason: str | None,
     message: str,
 ) -> None:
-    await ask("POST", MAPS, config_map())
-    answer = await ask(method, path, body, Content_Type=media_type)
+    await call("POST", MAPS, config_map())
+    answer = await call(method, path, body, Content_Type=media_type)
     status = json.loads(answer.body)
     assert (answer.code, status.get("reason"), status["message"]) == (code, reason, message)
 
@@ -272,25 +272,25 @@ QUERIES = [
 
 @pytest.mark.parametrize(("path", "accept", "code", "message"), QUERIES)
 async def test_invalid_read_gets_upstream_error(
-    ask: Asker, path: str, accept: str, code: int, message: str
+    call: Caller, path: str, accept: str, code: int, message: str
 ) -> None:
-    await ask("POST", MAPS, config_map())
-    answer = await ask("GET", path, Accept=accept)
+    await call("POST", MAPS, config_map())
+    answer = await call("GET", path, Accept=accept)
     assert (answer.code, json.loads(answer.body)["message"]) == (code, message)
 
 
-async def test_access_review_has_no_table(ask: Asker) -> None:
+async def test_access_review_has_no_table(call: Caller) -> None:
     question = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
-    refused = await ask("POST", REVIEWS, question, Accept=TABLE)
+    refused = await call("POST", REVIEWS, question, Accept=TABLE)
     assert (refused.code, json.loads(refused.body)["message"]) == (406, ONLY)
-    answered = await ask("POST", REVIEWS, question, Accept=f"{TABLE},{JSON}")
+    answered = await call("POST", REVIEWS, question, Accept=f"{TABLE},{JSON}")
     assert (answered.code, json.loads(answered.body)["status"]["allowed"]) == (201, True)
 
 
-async def test_a_patch_that_does_not_fit_has_empty_details(ask: Asker) -> None:
-    await ask("POST", MAPS, config_map())
+async def test_a_patch_that_does_not_fit_has_empty_details(call: Caller) -> None:
+    await call("POST", MAPS, config_map())
     wrong = [{"op": "test", "path": "/data/a", "value": "1"}]
-    refused = await ask("PATCH", f"{MAPS}/a", wrong, Content_Type=JSON_PATCH)
+    refused = await call("PATCH", f"{MAPS}/a", wrong, Content_Type=JSON_PATCH)
     assert json.loads(refused.body)["details"] == {}
 
 
@@ -303,34 +303,34 @@ async def test_a_patch_that_does_not_fit_has_empty_details(ask: Asker) -> None:
         ("/api/v1/nodes/s", "Status"),
     ],
 )
-async def test_deletion_returns_object_or_status_by_kind(ask: Asker, path: str, kind: str) -> None:
+async def test_deletion_returns_object_or_status_by_kind(call: Caller, path: str, kind: str) -> None:
     body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
-    assert (await ask("POST", path.removesuffix("/s"), body)).code == 201
-    assert json.loads((await ask("DELETE", path)).body)["kind"] == kind
+    assert (await call("POST", path.removesuffix("/s"), body)).code == 201
+    assert json.loads((await call("DELETE", path)).body)["kind"] == kind
 
 
 async def test_a_deletion_that_waits_is_accepted_where_dependents_go_too(
-    ask: Asker,
+    call: Caller,
 ) -> None:
-    await ask("POST", MAPS, of(finalizers=["example.com/f"]))
-    assert (await ask("DELETE", f"{MAPS}/b?orphanDependents=false")).code == 202
-    assert (await ask("DELETE", f"{MAPS}/b?propagationPolicy=Background")).code == 200
+    await call("POST", MAPS, of(finalizers=["example.com/f"]))
+    assert (await call("DELETE", f"{MAPS}/b?orphanDependents=false")).code == 202
+    assert (await call("DELETE", f"{MAPS}/b?propagationPolicy=Background")).code == 200
 
 
-async def test_new_events_are_selected_by_their_own_names(ask: Asker) -> None:
+async def test_new_events_are_selected_by_their_own_names(call: Caller) -> None:
     about = {"kind": "Pod", "name": "p", "namespace": "default"}
-    await ask(
+    await call(
         "POST", f"{DEFAULT}/events", {"metadata": {"name": "e"}, "involvedObject": about, "reason": "R"}
     )
     events = "/apis/events.k8s.io/v1/namespaces/default/events"
-    found = await ask("GET", f"{events}?fieldSelector=regarding.name=p,reportingController=")
+    found = await call("GET", f"{events}?fieldSelector=regarding.name=p,reportingController=")
     assert [each["metadata"]["name"] for each in json.loads(found.body)["items"]] == ["e"]
-    refused = await ask("GET", f"{events}?fieldSelector=involvedObject.name=p")
+    refused = await call("GET", f"{events}?fieldSelector=involvedObject.name=p")
     assert json.loads(refused.body)["message"] == "field label not supported: involvedObject.name"
 
 
-async def test_groups_are_listed_by_priority(ask: Asker) -> None:
-    groups = json.loads((await ask("GET", "/apis")).body)["groups"]
+async def test_groups_are_listed_by_priority(call: Caller) -> None:
+    groups = json.loads((await call("GET", "/apis")).body)["groups"]
     assert [each["name"] for each in groups[:3]] == ["apiregistration.k8s.io", "apps", "events.k8s.io"]
 
 
@@ -350,11 +350,11 @@ NO_REVISION = "metadata.resourceVersion: Invalid value: 0: must be specified for
     ],
 )
 async def test_update_without_resource_version(
-    ask: Asker, path: str, body: dict[str, Any], code: int
+    call: Caller, path: str, body: dict[str, Any], code: int
 ) -> None:
     body = {"metadata": {"name": "b"}, **body}
-    await ask("POST", path.removesuffix("/b"), body)
-    answer = await ask("PUT", path, {**body, "metadata": {"name": "b", "labels": {"x": "y"}}})
+    await call("POST", path.removesuffix("/b"), body)
+    answer = await call("PUT", path, {**body, "metadata": {"name": "b", "labels": {"x": "y"}}})
     assert answer.code == code
     assert (NO_REVISION in answer.body.decode()) == (code == 422)
 
@@ -368,17 +368,17 @@ async def test_update_without_resource_version(
         (f"{MAPS}/b", {}, 404),
     ],
 )
-async def test_update_of_missing_object(ask: Asker, path: str, body: dict[str, Any], code: int) -> None:
-    assert (await ask("PUT", path, {"metadata": {"name": "b"}, **body})).code == code
+async def test_update_of_missing_object(call: Caller, path: str, body: dict[str, Any], code: int) -> None:
+    assert (await call("PUT", path, {"metadata": {"name": "b"}, **body})).code == code
 
 
-async def test_annotations_of_deployments_count(ask: Asker) -> None:
+async def test_annotations_of_deployments_count(call: Caller) -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
-    await ask("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})
+    await call("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": spec})
     patch: dict[str, Any] = {"metadata": {"labels": {"l": "1"}, "annotations": {"a": "1"}}}
     for part, generation, labels in (("/status", 1, None), ("", 2, {"l": "1"})):
-        answer = await ask("PATCH", f"{DEPLOYMENTS}/d{part}", patch, Content_Type=MERGE)
+        answer = await call("PATCH", f"{DEPLOYMENTS}/d{part}", patch, Content_Type=MERGE)
         found = json.loads(answer.body)["metadata"]
         assert (found["generation"], found.get("labels"), found["annotations"]["a"]) == (
             generation,
@@ -388,15 +388,15 @@ async def test_annotations_of_deployments_count(ask: Asker) -> None:
         patch["metadata"]["annotations"]["a"] = "2"
 
 
-async def test_a_status_may_be_written_without_metadata(ask: Asker) -> None:
+async def test_a_status_may_be_written_without_metadata(call: Caller) -> None:
     exactly = {"deviceClassName": "d"}
     claim = {
         "metadata": {"name": "c"},
         "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
     }
-    assert (await ask("POST", CLAIMS, claim)).code == 201
+    assert (await call("POST", CLAIMS, claim)).code == 201
     patch = {"metadata": {"labels": {"l": "1"}}}
-    answer = await ask("PATCH", f"{CLAIMS}/c/status", patch, Content_Type=MERGE)
+    answer = await call("PATCH", f"{CLAIMS}/c/status", patch, Content_Type=MERGE)
     assert (answer.code, "labels" in json.loads(answer.body)["metadata"]) == (200, False)
 
 
@@ -412,26 +412,26 @@ async def test_a_status_may_be_written_without_metadata(ask: Asker) -> None:
     ],
 )
 async def test_update_of_server_owned_metadata_is_ignored_or_refused(
-    ask: Asker, field: str, value: Any, code: int
+    call: Caller, field: str, value: Any, code: int
 ) -> None:
-    made = json.loads((await ask("POST", MAPS, config_map())).body)
-    answer = await ask("PATCH", f"{MAPS}/a", {"metadata": {field: value}}, Content_Type=MERGE)
+    made = json.loads((await call("POST", MAPS, config_map())).body)
+    answer = await call("PATCH", f"{MAPS}/a", {"metadata": {field: value}}, Content_Type=MERGE)
     assert answer.code == code
-    now = json.loads((await ask("GET", f"{MAPS}/a")).body)
+    now = json.loads((await call("GET", f"{MAPS}/a")).body)
     assert now == made
 
 
-async def test_templates_of_daemons_are_counted(ask: Asker) -> None:
+async def test_templates_of_daemons_are_counted(call: Caller) -> None:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     body = {
         "metadata": {"name": "d"},
         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
     }
     sets, counts = DEPLOYMENTS.replace("deployments", "daemonsets"), []
-    counts.append(await ask("POST", sets, body))
-    counts.append(await ask("PUT", f"{sets}/d", body))
+    counts.append(await call("POST", sets, body))
+    counts.append(await call("PUT", f"{sets}/d", body))
     template["spec"] = {"containers": [{"name": "c", "image": "j"}]}
-    counts.append(await ask("PUT", f"{sets}/d", body))
+    counts.append(await call("PUT", f"{sets}/d", body))
     told = [json.loads(each.body)["metadata"] for each in counts]
     annotation = "deprecated.daemonset.template.generation"
     assert [(each["annotations"][annotation], each["generation"]) for each in told] == [

@@ -24,7 +24,7 @@ class Wire:
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def ask(self, method: str, path: bytes, headers: dict[str, str], body: bytes | None) -> Answer:
+    async def exchange(self, method: str, path: bytes, headers: dict[str, str], body: bytes | None) -> Answer:
         """Send one request and read its answer, byte for byte as given."""
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port)
@@ -53,7 +53,7 @@ class Wire:
             self._streams = None
 
 
-class Asker:
+class Caller:
     """Sends requests as an administrator. Headers are given in snake case; a text body is sent unchanged."""
 
     def __init__(self, port: int) -> None:
@@ -63,4 +63,4 @@ class Asker:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         text = body if isinstance(body, str) else json.dumps(body)
         data = None if body is None else text.encode()
-        return await self.wire.ask(method, path.encode(), {"Authorization": "Bearer me", **named}, data)
+        return await self.wire.exchange(method, path.encode(), {"Authorization": "Bearer me", **named}, data)

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 Leaf = str
 Values = dict[Leaf, str | int]
 
-DOORS: dict[str, tuple[Leaf, ...]] = {
+FIELDS: dict[str, tuple[Leaf, ...]] = {
     "": ("metadata.labels.a", "metadata.labels.b", "spec.size", "spec.mode"),
     "status": ("status.ready", "status.note"),
     "scale": ("spec.size",),
 }
 """The fields that a write to each subresource can change; its other fields are ignored."""
-LEAVES = tuple(dict.fromkeys(leaf for leaves in DOORS.values() for leaf in leaves))
+LEAVES = tuple(dict.fromkeys(leaf for leaves in FIELDS.values() for leaf in leaves))
 
 
 @dataclass(frozen=True)
 class Write:
     """``verb``: ``update`` has all fields, ``merge`` and ``json`` the changes; or ``apply``, ``force``."""
 
-    door: str
+    subresource: str
     verb: str
     who: str
     values: Values
@@ -32,11 +32,11 @@ class Write:
     @property
     def owner(self) -> str:
         """Return the manager as managedFields identifies it."""
-        return " ".join(filter(None, (self.who, "Apply" if self.applies else "Update", self.door)))
+        return " ".join(filter(None, (self.who, "Apply" if self.applies else "Update", self.subresource)))
 
     @property
-    def heard(self) -> Values:
-        return {leaf: value for leaf, value in self.values.items() if leaf in DOORS[self.door]}
+    def effective(self) -> Values:
+        return {leaf: value for leaf, value in self.values.items() if leaf in FIELDS[self.subresource]}
 
 
 @dataclass
@@ -59,16 +59,20 @@ class Model:
         return set()
 
     def _update(self, write: Write, now: int) -> None:
-        new = {**self.values, **write.heard}
+        new = {**self.values, **write.effective}
         if write.verb == "update":
-            new = {leaf: new[leaf] for leaf in new if leaf in write.values or leaf not in DOORS[write.door]}
+            new = {
+                leaf: new[leaf]
+                for leaf in new
+                if leaf in write.values or leaf not in FIELDS[write.subresource]
+            }
         changed = self._take(write.owner, new)
         if changed:
             self.owners.setdefault(write.owner, set()).update(changed)
             self.times[write.owner] = now
 
     def _apply(self, write: Write, now: int) -> set[tuple[str, Leaf]]:
-        said, me = write.heard, write.owner
+        said, me = write.effective, write.owner
         conflicts = {
             (owner, leaf)
             for owner, leaves in self.owners.items()

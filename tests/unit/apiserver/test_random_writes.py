@@ -27,7 +27,7 @@ from podling.sim.loop import run
 from podling.testing import ControlPlane, memory_cluster
 from tests.support.custom_resources import definition
 from tests.support.sequences import sequences
-from tests.support.written_model import DOORS, LEAVES, Leaf, Model, Values, Write
+from tests.support.written_model import FIELDS, LEAVES, Leaf, Model, Values, Write
 
 KEPT = "kept"
 """A field that only the creator sets, so the object always has managed fields."""
@@ -59,7 +59,7 @@ values = st.fixed_dictionaries(
 )
 writes = st.builds(
     Write,
-    door=st.sampled_from(tuple(DOORS)),
+    subresource=st.sampled_from(tuple(FIELDS)),
     verb=st.sampled_from(("apply", "force", "update", "merge", "json")),
     who=st.sampled_from(("p", "q")),
     values=values,
@@ -145,7 +145,7 @@ class Object:
 
     async def _answer(self, write: Write, live: Any, *, dry_run: bool) -> Any:
         """The object that comes back, but for its revision; the conflicting fields of one refused."""
-        target = through(self._target, write.door)
+        target = through(self._target, write.subresource)
         options = WriteOptions(
             dry_run=dry_run,
             field_manager=write.who,
@@ -166,12 +166,12 @@ class Object:
         return unversioned(found)
 
     def _body(self, write: Write, live: Any) -> Any:
-        if write.door == "scale":
+        if write.subresource == "scale":
             revision = live.metadata.resource_version
             place = ObjectMeta(name="w", namespace="default", resource_version=revision)
             return Scale(metadata=place, spec=ScaleSpec(replicas=int(write.values["spec.size"])))
         # A put of the status repeats the labels: other managers would lose them otherwise.
-        labels = leaves_of(live) if write.door == "status" else {}
+        labels = leaves_of(live) if write.subresource == "status" else {}
         labels = {leaf: value for leaf, value in labels.items() if leaf.startswith("metadata.")}
         return self._object({**labels, **write.values}, live)
 
@@ -184,7 +184,7 @@ class Object:
         return codec.convert(plain, self._kind, "Strict")[0]
 
     def _patch(self, write: Write, live: Any) -> Patch:
-        if write.door == "scale":
+        if write.subresource == "scale":
             said = {"spec": {"replicas": write.values["spec.size"]}}
             if write.applies:
                 return Patch(PatchType.APPLY, {"apiVersion": "autoscaling/v1", "kind": "Scale", **said})
@@ -210,8 +210,8 @@ class Object:
         return await self._cluster.backend.get(self._target, SYSTEM)
 
 
-def through(target: Target, door: str) -> Target:
-    return Target(target.resource, target.namespace, target.name, door)
+def through(target: Target, subresource: str) -> Target:
+    return Target(target.resource, target.namespace, target.name, subresource)
 
 
 def unversioned(obj: Any) -> Any:
@@ -221,9 +221,9 @@ def unversioned(obj: Any) -> Any:
 def sensible(write: Write) -> bool:
     """A scale always says how many. Who writes a status would own the labels that it says and cannot set."""
     labelled = any(leaf.startswith("metadata.") for leaf in write.values)
-    if write.door == "status" and labelled:
+    if write.subresource == "status" and labelled:
         return False
-    return write.door != "scale" or "spec.size" in write.values
+    return write.subresource != "scale" or "spec.size" in write.values
 
 
 @PROPERTY
