@@ -29,7 +29,7 @@ DAMAGED = (
 )
 
 
-def recorded(
+def with_managed_fields(
     old: Any | None, new: Any, target: Target, writer: tuple[WriteOptions, User], now: datetime
 ) -> Any:
     """Return ``new`` with this write added to its ``managedFields``.
@@ -74,7 +74,7 @@ def _unchanged(new: Any, old: Any) -> Any | None:
     return same if keep_server_metadata(same, old) == old else None
 
 
-def only_later(new: Any, old: Any) -> bool:
+def differs_only_in_times(new: Any, old: Any) -> bool:
     """Return whether ``new`` differs from ``old`` in the times of its managed fields only."""
     entries, before = new.metadata.managed_fields, old.metadata.managed_fields
     if len(entries) != len(before) or entries == before:
@@ -87,7 +87,7 @@ def only_later(new: Any, old: Any) -> bool:
     return bool(_with_record(new, before) == old)
 
 
-def undamaged(admitted: Any, before: Any, options: WriteOptions) -> Any:
+def with_readable_managed_fields(admitted: Any, before: Any, options: WriteOptions) -> Any:
     """Return the object after admission; if its ``managedFields`` became unreadable, with those of before."""
     entries, record = admitted.metadata.managed_fields, before.metadata.managed_fields
     if entries is record or entries == record:

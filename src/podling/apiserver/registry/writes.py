@@ -27,7 +27,11 @@ from podling.apiserver.kinds.common.base import Context, KindRules, View
 from podling.apiserver.registry import deletion
 from podling.apiserver.registry.deletion import Outcome
 from podling.apiserver.registry.large_requests import LARGE_BYTES, Turns
-from podling.apiserver.registry.managed_fields import only_later, recorded, undamaged
+from podling.apiserver.registry.managed_fields import (
+    differs_only_in_times,
+    with_managed_fields,
+    with_readable_managed_fields,
+)
 from podling.apiserver.registry.objects import Writing, object_of, stored
 from podling.apiserver.registry.reads import Reads
 from podling.apiserver.registry.write_queue import Contention
@@ -93,7 +97,9 @@ class Writes:
         rules = self._rules_for(resource)
         obj = rules.default(metadata.in_namespace(body, target.namespace))
         obj = metadata.without_duplicate_owners(obj, options.warnings)
-        obj = recorded(None, obj, target, (options, user), now)  # fields that admission sets have no manager
+        obj = with_managed_fields(
+            None, obj, target, (options, user), now
+        )  # fields that admission sets have no manager
         request = _request(Operation.CREATE, target, user, now, options, obj)
         context = Context(
             now, user.name, dry_run=options.dry_run, groups=user.groups, uid=user.uid, extra=user.extra
@@ -101,7 +107,7 @@ class Writes:
         try:
             admitted = await self._admission.admit(request)
             if admitted is not obj:
-                obj = undamaged(
+                obj = with_readable_managed_fields(
                     metadata.without_duplicate_owners(admitted, options.warnings, admitted=True), obj, options
                 )
             return await self._create_admitted(request, obj, options, context)
@@ -254,20 +260,22 @@ class Writes:
             return metadata.keep_server_metadata(wanted, old)
         target, rules, now = update.target, update.rules, clock.now()
         options = update.options
-        obj = recorded(old, rules.default(wanted), target, (options, update.user), now)
+        obj = with_managed_fields(old, rules.default(wanted), target, (options, update.user), now)
         context = Context(now, update.user.name, target.subresource, options.dry_run)
         shown, was = self._shown(update, obj), self._shown(update, old)
         request = _request(Operation.UPDATE, target, update.user, now, options, shown, was)
         request = structs.replace(request, releases=update.releases)
         admitted = await self._admission.admit(request)
         if admitted is not shown:
-            obj = undamaged(self._behind(update, admitted, obj, old, context), obj, options)
+            obj = with_readable_managed_fields(
+                self._behind(update, admitted, obj, old, context), obj, options
+            )
         obj = metadata.without_duplicate_owners(obj, options.warnings, admitted=True)
         new = rules.prepare_update(metadata.keep_server_metadata(obj, old), old, context)
         if rules.generation and target.subresource != "status":
             changed = rules.intent(new) != rules.intent(old)
             new = metadata.raise_generation(new, old, changed=changed)
-        if new == old or only_later(new, old):
+        if new == old or differs_only_in_times(new, old):
             self._warn(update, new, old, context)
             await self._admission.validate(structs.replace(request, object=self._shown(update, old)))
             return old
