@@ -1,4 +1,4 @@
-"""Fixtures: a webhook, and a server that calls it."""
+"""Fixtures: clusters, a webhook, and the types of a custom resource."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from podling.api.apiextensions_v1 import CustomResourceDefinition
+from podling.api.core_v1 import ServiceAccount
+from podling.api.meta_v1 import ObjectMeta
+from podling.apiserver.admission.registry import default_plugins
 from podling.machinery.encoding.custom import is_established
 from podling.testing import ControlPlane, memory_cluster
 from tests.support.custom_resources import definition
@@ -19,6 +22,14 @@ from tests.support.webhooks import Hook, serving_hook
 async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
     async with serving_hook(tmp_path) as hook:
         yield hook
+
+
+@pytest.fixture
+async def full_cluster() -> AsyncIterator[ControlPlane]:
+    """A cluster with every plugin, and the account that a controller would make."""
+    async with memory_cluster(default_plugins()) as cluster:
+        await cluster.client.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace="default")))
+        yield cluster
 
 
 @pytest.fixture

@@ -1,13 +1,18 @@
-"""LimitRanges: limits of claims, of whole pods, and of several containers at once."""
+"""LimitRanges: defaults and limits of containers, whole pods, and claims."""
 
 from __future__ import annotations
 
 import pytest
 
-from podling.api.core_v1 import LimitRange, PersistentVolumeClaim, Pod
+from podling.api.core_v1 import (
+    LimitRange,
+    PersistentVolumeClaim,
+    Pod,
+)
 from podling.api.node_v1 import RuntimeClass
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
+from tests.support.admitted_pods import create_pod, refusal_of_pod
 from tests.support.manifests import obj
 
 CLAIM = """
@@ -73,3 +78,46 @@ async def test_overhead_does_not_count_against_pod_limits(cluster: ControlPlane)
     await limit(cluster, "{type: Pod, max: {cpu: 4}}")
     made = await cluster.client.create(obj(Pod, PODS.replace("spec:", "spec:\n  runtimeClassName: vm")))
     assert made.spec.overhead == {"cpu": "8"}
+
+
+LIMITS = """
+metadata: {name: limits, namespace: default}
+spec:
+  limits:
+  - type: Container
+    default: {cpu: 500m}
+    defaultRequest: {cpu: 100m}
+    min: {cpu: 50m}
+    max: {cpu: "1", memory: 1Gi}
+"""
+
+
+async def test_limit_ranges_fill_in_what_containers_leave_out(full_cluster: ControlPlane) -> None:
+    await full_cluster.client.create(obj(LimitRange, LIMITS))
+    pod = await create_pod(full_cluster)
+    resources = pod.spec.containers[0].resources
+    assert resources.limits == {"cpu": "500m", "memory": "1Gi"}
+    assert resources.requests == {"cpu": "100m", "memory": "1Gi"}
+    assert pod.metadata.annotations == {
+        "kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu, memory request for container main; "
+        "cpu, memory limit for container main"
+    }
+
+
+@pytest.mark.parametrize(
+    ("resources", "message"),
+    [
+        (
+            "{requests: {cpu: 10m}}",
+            "minimum cpu usage per Container is 50m, but request is 10m",
+        ),
+        ("{limits: {cpu: 2}}", "maximum cpu usage per Container is 1, but limit is 2"),
+    ],
+)
+async def test_limit_ranges_refuse_values_outside_the_limits(
+    full_cluster: ControlPlane, resources: str, message: str
+) -> None:
+    await full_cluster.client.create(obj(LimitRange, LIMITS))
+    container = f"{{name: main, image: x, resources: {resources}}}"
+    found = await refusal_of_pod(full_cluster, f"spec: {{containers: [{container}]}}")
+    assert found == (403, f'pods "web" is forbidden: {message}')

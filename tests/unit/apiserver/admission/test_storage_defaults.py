@@ -1,10 +1,15 @@
-"""PersistentVolumeClaimResize: the claims that may request more storage."""
+"""Storage: claims that may grow, and finalizers that protect volumes and claims."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from podling.api.core_v1 import PersistentVolumeClaim
+from podling.api.core_v1 import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+)
 from podling.api.storage_v1 import StorageClass
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
@@ -59,3 +64,31 @@ async def test_claim_that_cannot_be_resized_is_refused(
     with pytest.raises(ApiError) as error:
         await grow(cluster, of_class(field), phase)
     assert why in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("thing", "finalizer"),
+    [
+        (
+            obj(
+                PersistentVolumeClaim,
+                "metadata: {name: c, namespace: default, finalizers: [example.com/own]}\n"
+                "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}",
+            ),
+            "kubernetes.io/pvc-protection",
+        ),
+        (
+            obj(
+                PersistentVolume,
+                "metadata: {name: v, finalizers: [example.com/own]}\n"
+                "spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /x}}",
+            ),
+            "kubernetes.io/pv-protection",
+        ),
+    ],
+)
+async def test_volumes_and_claims_get_the_protection_finalizer(
+    full_cluster: ControlPlane, thing: Any, finalizer: str
+) -> None:
+    made = await full_cluster.client.create(thing)
+    assert made.metadata.finalizers == ("example.com/own", finalizer)

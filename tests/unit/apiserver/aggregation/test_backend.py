@@ -20,7 +20,6 @@ from podling.api.discovery_v1 import Endpoint, EndpointConditions, EndpointPort,
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.admission.registry import plugins_without_controllers
 from podling.apiserver.aggregation.backend import without_ours
-from podling.apiserver.aggregation.openapi_parts import Unusable, part_of, with_parts
 from podling.apiserver.app import HttpServer, Serving, tls_context
 from podling.apiserver.auth.pki import Pki
 from podling.apiserver.server import ApiServer
@@ -30,7 +29,6 @@ from podling.client.requests import User
 from podling.cluster.components import CONTROLLER_MANAGER
 from podling.controllers.namespace import NamespaceController
 from podling.machinery.conditions import find
-from podling.machinery.openapi import openapi
 from podling.node.machine import primary_address
 from podling.store.memory import MemoryStore
 from tests.support.control_loops import running
@@ -58,8 +56,6 @@ RESOURCES = {
         ),
     ],
 }
-
-
 STARS = "apis/far.example.com/v1"
 OPENAPI = {
     "paths": {
@@ -67,8 +63,6 @@ OPENAPI = {
         "apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=forged"},
     }
 }
-
-
 META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 SWAGGER: dict[str, Any] = {
     "swagger": "2.0",
@@ -87,30 +81,6 @@ SWAGGER: dict[str, Any] = {
         "example.Unused": {"type": "object"},
     },
 }
-
-
-def test_of_a_document_counts_what_its_own_group_needs() -> None:
-    part = part_of(json.dumps(SWAGGER).encode(), "far.example.com", "v1")
-    assert json.loads(part)["definitions"].keys() == {"example.Star", META}
-    ours = openapi.v2_document()
-    whole, before = json.loads(with_parts(ours, [part])), json.loads(ours)
-    assert whole["definitions"].keys() - before["definitions"].keys() == {"example.Star"}
-    assert whole["paths"].keys() - before["paths"].keys() == {f"/{STARS}/stars"}
-    assert whole["definitions"][META] == before["definitions"][META], "what is shared is ours already"
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        b"not JSON",
-        b"[]",
-        b'{"paths": {"/apis/g/v1/a": {"get": {"$ref": "#/definitions/None"}}}}',
-        b'{"paths": {"/apis/g/v1/a": {"novelty": {}}}}',
-    ],
-)
-def test_documents_that_cannot_be_part_of_ours(document: bytes) -> None:
-    with pytest.raises(Unusable):
-        part_of(document, "g", "v1")
 
 
 def test_user_headers_of_the_client_are_removed() -> None:

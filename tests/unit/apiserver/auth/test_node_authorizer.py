@@ -7,30 +7,17 @@ import pytest
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import (
     ConfigMap,
-    ConfigMapEnvSource,
-    Container,
-    EnvFromSource,
-    EnvVar,
-    EnvVarSource,
-    EphemeralVolumeSource,
-    LocalObjectReference,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimVolumeSource,
     Pod,
-    PodSpec,
-    ProjectedVolumeSource,
     Secret,
-    SecretKeySelector,
-    SecretProjection,
     SecretVolumeSource,
     Volume,
-    VolumeProjection,
 )
 from podling.api.meta_v1 import ObjectMeta
 from podling.apiserver.auth.authz import attributes_of
-from podling.apiserver.auth.node_references import references
 from podling.client.local import LocalClient
 from podling.client.requests import ListOptions, Target, User
 from podling.machinery.encoding import codec
@@ -42,51 +29,6 @@ from tests.support.control_loops import pod
 
 KUBELET = User("system:node:n1", ("system:nodes", "system:authenticated"))
 UNRELATED = "no relationship found between node 'n1' and this object"
-
-
-def everything() -> Pod:
-    """A pod that refers to something in every way."""
-    sources = (VolumeProjection(secret=SecretProjection(name="s-projected")),)
-    key = EnvVarSource(secret_key_ref=SecretKeySelector(name="s-env", key="k"))
-    container = Container(
-        name="c",
-        image="i",
-        env=(EnvVar(name="A", value_from=key),),
-        env_from=(EnvFromSource(config_map_ref=ConfigMapEnvSource(name="m-env")),),
-    )
-    spec = PodSpec(
-        node_name="n1",
-        service_account_name="worker",
-        image_pull_secrets=(LocalObjectReference(name="s-pull"),),
-        containers=(container,),
-        volumes=(
-            Volume(name="a", secret=SecretVolumeSource(secret_name="s-volume")),
-            Volume(name="b", projected=ProjectedVolumeSource(sources=sources)),
-            Volume(name="c", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name="claim")),
-            Volume(name="d", ephemeral=EphemeralVolumeSource()),
-        ),
-    )
-    return Pod(metadata=ObjectMeta(name="web", namespace="default"), spec=spec)
-
-
-def test_references_of_a_pod_are_found() -> None:
-    found = sorted((resource, name) for resource, _, name in references(everything()))
-    assert found == [
-        ("configmaps", "m-env"),
-        ("persistentvolumeclaims", "claim"),
-        ("persistentvolumeclaims", "web-d"),
-        ("secrets", "s-env"),
-        ("secrets", "s-projected"),
-        ("secrets", "s-pull"),
-        ("secrets", "s-volume"),
-        ("serviceaccounts", "worker"),
-    ]
-
-
-def test_mirror_pod_has_no_references() -> None:
-    mirror = everything()
-    mirror.metadata.annotations["kubernetes.io/config.mirror"] = "hash"
-    assert list(references(mirror)) == []
 
 
 def secret(name: str) -> Secret:

@@ -28,7 +28,6 @@ from podling.api.authorization_v1 import (
 )
 from podling.api.core_v1 import Container, Pod, PodSpec, ServiceAccount
 from podling.api.meta_v1 import ObjectMeta
-from podling.apiserver.auth.authn import Authenticator
 from podling.apiserver.auth.issuer import ISSUER
 from podling.client.requests import User
 from podling.machinery.errors import ApiError
@@ -211,26 +210,6 @@ async def test_self_reviews_answer_for_the_requesting_user(cluster: ControlPlane
     found = (await bob.create(rules)).status
     assert ("selfsubjectreviews",) in [each.resources for each in found.resource_rules]
     assert found.incomplete is False
-
-
-class TestAuthenticator:
-    async def test_static_and_service_account_tokens(self, cluster: ControlPlane) -> None:
-        admin = User("admin", ("system:masters",))
-        authenticator = Authenticator(cluster.server.tokens, {"secret": admin})
-        assert authenticator.user_of(None, "Bearer secret") == admin
-        token = await token_for(cluster)
-        user = authenticator.user_of(None, f"Bearer {token}")
-        assert user.name == "system:serviceaccount:default:default"
-        assert authenticator.user_of(None, "").name == "system:anonymous"
-
-    @pytest.mark.parametrize("header", ["Bearer wrong", "Bearer", "Basic c2VjcmV0", "secret"])
-    async def test_malformed_or_unknown_credentials_are_refused(
-        self, cluster: ControlPlane, header: str
-    ) -> None:
-        authenticator = Authenticator(cluster.server.tokens, {"secret": User("admin")})
-        with pytest.raises(ApiError) as error:
-            authenticator.user_of(None, header)
-        assert (error.value.code, error.value.reason) == (401, "Unauthorized")
 
 
 async def test_answer_has_the_time_of_expiry(cluster: ControlPlane) -> None:
