@@ -86,3 +86,10 @@ def waiting(reason: str, message: str = "because") -> dict[str, Any]:
 def ended(code: int, reason: str = "Error", **more: Any) -> dict[str, Any]:
     times = {"startedAt": "2026-01-01T11:58:00Z", "finishedAt": JUST_NOW}
     return {"terminated": {"exitCode": code, "reason": reason, **times, **more}}
+
+
+def looping(last: dict[str, Any], count: int = 4) -> dict[str, Any]:
+    """Return a status whose container waits for its next start, its run before having ended as ``last``."""
+    message = "back-off 1m20s restarting failed container=main pod=web"
+    state = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
+    return container(state=state, lastState=last, restartCount=count)
