@@ -133,7 +133,7 @@ class Recorder:
         return found
 
     def wait_for_flow_control(self) -> None:
-        """Send requests until answers name their priority level, which nothing else tells; records nothing.
+        """Send requests until answers name their priority level, which nothing else shows; records nothing.
 
         Raises:
             TimeoutError: they do not.
@@ -161,7 +161,7 @@ class Recorder:
 
 
 def is_chosen(key: str, every: int) -> bool:
-    """Tell if a sample is sent: one of ``every`` is, and the choice depends on nothing but the key."""
+    """Return whether a sample is sent: one of ``every`` is, and the choice depends on nothing but the key."""
     return crc32(key.encode()) % every == 0
 
 

@@ -1,7 +1,7 @@
 """Zero values that are written, as factories.
 
-msgspec leaves out a field that *is* its default. Kubernetes writes a field without ``omitempty`` whatever it
-holds. A factory that msgspec does not recognise keeps such a field written; ``NoneType`` is the one of nulls.
+msgspec leaves out a field that *is* its default. Kubernetes writes a field without ``omitempty`` with any
+value. A factory that msgspec does not recognise keeps such a field written; ``NoneType`` is the one of nulls.
 
 Go knows two empty lists: nil, which is written as null, and one of no items. Kubernetes stores objects as
 protobuf, which has one only and reads it as nil. So an empty list of a stored object is null in every answer,

@@ -74,4 +74,4 @@ INT32: Final = _Mark("INT32")
 
 MICRO_TIME: Final = _Mark("MICRO_TIME")
 """This timestamp keeps microseconds; plain timestamps are cut to whole seconds."""
-"""Where the schema has no mark, a list is atomic and a map is granular."""
+"""Without a mark in the schema, a list is atomic and a map is granular."""

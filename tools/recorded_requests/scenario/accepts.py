@@ -1,4 +1,4 @@
-"""Media types that clients ask for."""
+"""Media types in requests."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Kind:
         return copy.deepcopy(self.valid or {"metadata": {"name": "none"}})
 
     def stored(self) -> bool:
-        """Tell if objects of the kind can be created and read again."""
+        """Return whether objects of the kind can be created and read again."""
         return {"create", "get", "list"} <= set(self.verbs) and self.valid is not None
 
 

@@ -72,12 +72,12 @@ def has_condition(kind: str) -> Callable[[Json | None], bool]:
 
 
 def is_established(definition: Json | None) -> bool:
-    """Tell if a definition is served."""
+    """Return whether a definition is served."""
     return _conditions(definition).get("Established") == "True"
 
 
 def is_observed(obj: Json | None) -> bool:
-    """Tell if the status is one of the present generation."""
+    """Return whether the status is one of the present generation."""
     status = obj and obj.get("status")
     return bool(obj and status and status.get("observedGeneration") == obj["metadata"].get("generation"))
 
