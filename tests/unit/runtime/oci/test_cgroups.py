@@ -9,7 +9,6 @@ import pytest
 from podling.runtime.base import LinuxResources
 from podling.runtime.oci.cgroups import Cgroups, Usage, limit_files, merged, weight
 from podling.runtime.oci.detect import CgroupMode
-from podling.runtime.oci.warm_up import own_cgroup
 
 
 @pytest.mark.parametrize(
@@ -112,15 +111,3 @@ def test_controllers_are_handed_down_in_version_2(tmp_path: Path) -> None:
         assert (place / "cgroup.subtree_control").read_text() == "+cpu +memory +pids +cpuset +io"
     assert (tmp_path / "pods/burstable/a/memory.max").read_text() == "5"
     assert (tmp_path / "pods/burstable/a/cpu.weight").read_text() == "39"
-
-
-@pytest.mark.parametrize(
-    ("text", "unified", "place"),
-    [
-        ("0::/system.slice/podling.service\n", True, "system.slice/podling.service"),
-        ("9:name=systemd:/\n4:memory:/a/b\n0::/\n", False, "memory/a/b"),
-        ("2:cpu,cpuacct:/\n", False, "cpu,cpuacct"),
-    ],
-)
-def test_own_cgroup_is_read_from_proc(text: str, unified: bool, place: str) -> None:
-    assert own_cgroup(text, Path("/cg"), unified=unified) == Path("/cg") / place

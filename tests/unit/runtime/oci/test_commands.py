@@ -1,10 +1,9 @@
-"""Helper programs and threads: awaited without blocking, killed when given up, nothing left open."""
+"""Helper programs: awaited without blocking, killed when given up, nothing left open."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,11 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from podling import clock
 from podling.runtime.base import RuntimeFailure
 from podling.runtime.oci import commands
-from podling.runtime.oci.console import Console
-from podling.runtime.oci.threads import in_thread, wait_for_end
 from tests.support.descriptors import no_descriptors
 
 pytestmark = [
@@ -94,75 +90,3 @@ async def test_child_is_awaited_without_a_free_descriptor() -> None:
     process = subprocess.Popen(["sleep", "0.05"])  # noqa: ASYNC220
     with no_descriptors():
         assert await commands.wait(process) == 0
-
-
-async def test_a_cancelled_caller_takes_back_what_its_thread_did() -> None:
-    taken_back: list[str] = []
-    calling = asyncio.create_task(in_thread(lambda: "result", undo=taken_back.append))
-    await clock.sleep(0)  # lets it start its thread
-    calling.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await calling
-    assert taken_back == ["result"]
-
-
-async def test_a_thread_that_fails_while_its_caller_is_cancelled_is_forgotten() -> None:
-    def work() -> None:
-        raise ValueError
-
-    calling = asyncio.create_task(in_thread(work, undo=wait_for_end))
-    await clock.sleep(0)  # lets it start its thread
-    calling.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await calling
-
-
-@pytest.fixture
-def console(tmp_path: Path) -> Iterator[Console]:
-    made = Console(tmp_path)
-    made.listen()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def sent() -> Iterator[int]:
-    """One end of a terminal, for an engine to send; ours is closed with the other."""
-    ours, theirs = os.openpty()
-    yield ours
-    os.close(ours)
-    os.close(theirs)
-
-
-async def test_a_terminal_is_received_and_belongs_to_who_takes_it(console: Console, sent: int) -> None:
-    receiving = asyncio.create_task(console.receive())
-    await in_thread(lambda: _send(console.path, sent))
-    await receiving
-    terminal = console.take()
-    assert os.isatty(terminal)
-    assert console.take() == -1
-    os.close(terminal)
-
-
-async def test_terminal_sent_early_is_taken(console: Console, sent: int) -> None:
-    """The engine of a short command may have ended by then."""
-    _send(console.path, sent)
-    terminal = console.take()
-    assert os.isatty(terminal)
-    os.close(terminal)
-
-
-async def test_console_without_terminal_takes_none(console: Console) -> None:
-    assert console.take() == -1
-
-
-async def test_untaken_terminal_is_closed(console: Console, sent: int) -> None:
-    receiving = asyncio.create_task(console.receive())
-    await in_thread(lambda: _send(console.path, sent))
-    await receiving
-
-
-def _send(path: str, descriptor: int) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.connect(path)
-        socket.send_fds(connection, [b"terminal"], [descriptor])
