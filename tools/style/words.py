@@ -48,16 +48,21 @@ class Finding:
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield line and text of every docstring, those below attributes included."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", ())
-        for child in body if isinstance(body, list) else ():
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        for child in ast.iter_child_nodes(node):
             match child:
                 case ast.Expr(value=ast.Constant(value=str() as text)):
                     yield child.lineno, text
+                case ast.stmt() | ast.ExceptHandler() | ast.match_case():
+                    pending.append(child)
 
 
 def comments(source: str) -> Iterator[tuple[int, str]]:
     """Yield line and text of every comment, without its mark."""
+    if "#" not in source:
+        return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.lstrip("#! ")
