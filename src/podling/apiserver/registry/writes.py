@@ -97,9 +97,8 @@ class Writes:
         rules = self._rules_for(resource)
         obj = rules.default(metadata.in_namespace(body, target.namespace))
         obj = metadata.without_duplicate_owners(obj, options.warnings)
-        obj = with_managed_fields(
-            None, obj, target, (options, user), now
-        )  # fields that admission sets have no manager
+        # Fields that admission sets have no manager.
+        obj = with_managed_fields(None, obj, target, (options, user), now)
         request = _request(Operation.CREATE, target, user, now, options, obj)
         context = Context(
             now, user.name, dry_run=options.dry_run, groups=user.groups, uid=user.uid, extra=user.extra
