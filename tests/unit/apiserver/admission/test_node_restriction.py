@@ -11,42 +11,21 @@ from msgspec import structs
 from podling.api.authentication_v1 import BoundObjectReference, TokenRequest, TokenRequestSpec
 from podling.api.coordination_v1 import Lease
 from podling.api.core_v1 import (
-    Binding,
     Container,
     Node,
-    ObjectReference,
     PersistentVolumeClaim,
     Pod,
     PodSpec,
     ServiceAccount,
     Taint,
 )
-from podling.api.meta_v1 import ObjectMeta, OwnerReference
+from podling.api.meta_v1 import ObjectMeta
 from podling.api.resource_v1 import ResourceSlice
 from podling.api.storage_v1 import CSINode
 from podling.client.local import LocalClient
-from podling.client.requests import SYSTEM, User
+from podling.client.requests import SYSTEM
 from podling.machinery.errors import ApiError
-from podling.testing import ControlPlane
 from tests.support.manifests import PLAIN_POD, obj
-
-KUBELET = User("system:node:n1", ("system:nodes", "system:authenticated"))
-
-
-@pytest.fixture
-async def kubelet(cluster: ControlPlane) -> LocalClient:
-    """Node ``n1``'s client, in a cluster of two nodes with a pod on each."""
-    client = cluster.client
-    await client.create(ServiceAccount(metadata=ObjectMeta(name="default", namespace="default")))
-    for node in ("n1", "n2"):
-        await client.create(Node(metadata=ObjectMeta(name=node)))
-        metadata = ObjectMeta(name=f"on-{node}", namespace="default")
-        spec = PodSpec(service_account_name="default", containers=(Container(name="c", image="i"),))
-        await client.create(Pod(metadata=metadata, spec=spec))
-        target = ObjectReference(kind="Node", name=node)
-        binding = Binding(metadata=metadata, target=target)
-        await client.create_subresource(Pod, f"on-{node}", "binding", binding, "default")
-    return cluster.client_for(KUBELET)
 
 
 async def test_kubelet_writes_its_own_objects(kubelet: LocalClient) -> None:
@@ -77,57 +56,6 @@ async def token_for_another(kubelet: LocalClient) -> None:
 async def an_ordinary_pod(kubelet: LocalClient) -> None:
     spec = PodSpec(node_name="n1", containers=(Container(name="c", image="i"),))
     await kubelet.create(Pod(metadata=ObjectMeta(name="p", namespace="default"), spec=spec))
-
-
-async def mirror(kubelet: LocalClient, owner: dict[str, Any] | None, spec: str = "") -> None:
-    """Create a mirror of a static pod; ``owner`` overrides fields of the correct owner reference."""
-    node = await kubelet.get(Node, "n1")
-    right = {"api_version": "v1", "kind": "Node", "name": "n1", "uid": node.metadata.uid, "controller": True}
-    owners = () if owner is None else (OwnerReference(**{**right, **owner}),)
-    pod = obj(Pod, f"spec: {{nodeName: n1, containers: [{{name: c, image: i}}]{spec}}}")
-    annotations = {"kubernetes.io/config.mirror": "hash"}
-    metadata = ObjectMeta(name="m", namespace="default", annotations=annotations, owner_references=owners)
-    await kubelet.create(structs.replace(pod, metadata=metadata))
-
-
-async def test_mirror_of_a_static_pod_is_created(kubelet: LocalClient) -> None:
-    await mirror(kubelet, {})
-
-
-@pytest.mark.parametrize(
-    ("owner", "spec", "why"),
-    [
-        (None, "", 'node "n1" can only create pods with an owner reference set to itself'),
-        ({"name": "n2"}, "", 'node "n1" can only create pods with an owner reference set to itself'),
-        (
-            {"controller": None},
-            "",
-            'node "n1" can only create pods with a controller owner reference set to itself',
-        ),
-        (
-            {"block_owner_deletion": True},
-            "",
-            'node "n1" must not set blockOwnerDeletion on an owner reference',
-        ),
-        ({"uid": "other"}, "", "node n1 UID mismatch: expected other got "),
-        (
-            {},
-            ", volumes: [{name: v, secret: {secretName: s}}]",
-            'node "n1" can not create pods that reference secrets',
-        ),
-        (
-            {},
-            ", volumes: [{name: v, persistentVolumeClaim: {claimName: s}}]",
-            'node "n1" can not create pods that reference persistentvolumeclaims',
-        ),
-    ],
-)
-async def test_incorrect_mirror_pods_are_refused(
-    kubelet: LocalClient, owner: dict[str, Any] | None, spec: str, why: str
-) -> None:
-    with pytest.raises(ApiError) as error:
-        await mirror(kubelet, owner, spec)
-    assert f'pods "m" is forbidden: {why}' in str(error.value)
 
 
 def labelled(key: str) -> dict[str, Any]:

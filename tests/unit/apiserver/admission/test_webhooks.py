@@ -166,30 +166,6 @@ async def test_patched_object_is_validated(plane: ControlPlane, hook: Hook) -> N
     assert (await refusal(plane)).code == 422
 
 
-@pytest.mark.parametrize(
-    ("more", "asked"),
-    [
-        ({"rules": [{**EVERYTHING, "operations": ["UPDATE"]}]}, False),
-        ({"rules": [{**EVERYTHING, "apiGroups": ["apps"]}]}, False),
-        ({"rules": [{**EVERYTHING, "apiVersions": ["v2"]}]}, False),
-        ({"rules": [{**EVERYTHING, "resources": ["configmaps/*"]}]}, True),
-        ({"rules": [{**EVERYTHING, "resources": ["*/status"]}]}, False),
-        ({"rules": [{**EVERYTHING, "scope": "Cluster"}]}, False),
-        ({"namespaceSelector": {"matchLabels": {"team": "a"}}}, False),
-        ({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}, True),
-        ({"objectSelector": {"matchLabels": {"a": "b"}}}, False),
-        ({"matchConditions": [{"name": "n", "expression": "object.metadata.name == 'a'"}]}, True),
-        ({"matchConditions": [{"name": "n", "expression": "request.userInfo.username == 'bob'"}]}, False),
-    ],
-)
-async def test_rules_and_selectors_choose_the_webhooks(
-    plane: ControlPlane, hook: Hook, more: dict[str, Any], asked: bool
-) -> None:
-    await configure(plane, ValidatingWebhookConfiguration, hook.webhook(**more))
-    await plane.client.create(config_map())
-    assert bool(hook.asked) == asked
-
-
 async def test_webhook_configurations_are_not_reviewed(plane: ControlPlane, hook: Hook) -> None:
     rules = [{**EVERYTHING, "resources": ["*/*"]}]
     hook.answer = lambda _asked: {"allowed": False}
