@@ -1,4 +1,4 @@
-"""Endpoints, for who does not know slices: made for services with a selector, mirrored for those without."""
+"""Endpoints of services with a selector."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 from podling.api.core_v1 import (
     EndpointAddress,
-    EndpointPort,
     Endpoints,
     EndpointSubset,
     Pod,
@@ -80,45 +79,6 @@ async def test_they_go_with_their_service_and_come_back_when_deleted(cluster: Co
     await cluster.advance(seconds=1)
     names = [each.metadata.name for each in (await cluster.client.list(Endpoints, "default")).items]
     assert "web" not in names
-
-
-def by_hand(*ips: str) -> Endpoints:
-    subset = EndpointSubset(
-        addresses=tuple(EndpointAddress(ip=ip) for ip in ips), ports=(EndpointPort(name="http", port=8080),)
-    )
-    return Endpoints(metadata=ObjectMeta(name="web", namespace="default"), subsets=(subset,))
-
-
-@pytest.mark.usefixtures("manager")
-async def test_endpoints_written_by_hand_are_mirrored(cluster: ControlPlane) -> None:
-    await make_service(cluster)
-    await cluster.client.create(by_hand("192.0.2.1", "192.0.2.2"))
-    await cluster.advance(seconds=1)
-    (held,) = await slices(cluster)
-    assert [each.addresses for each in held.endpoints] == [("192.0.2.1",), ("192.0.2.2",)]
-    assert held.metadata.labels["endpointslice.kubernetes.io/managed-by"] == (
-        "endpointslicemirroring-controller.k8s.io"
-    )
-    patch = {"subsets": [{"addresses": [{"ip": "192.0.2.9"}], "ports": [{"name": "http", "port": 8080}]}]}
-    await cluster.client.patch(Endpoints, "web", patch, "default")
-    await cluster.advance(seconds=1)
-    (held,) = await slices(cluster)
-    assert [each.addresses for each in held.endpoints] == [("192.0.2.9",)]
-    await cluster.client.delete(Endpoints, "web", "default")
-    await cluster.advance(seconds=1)
-    assert await slices(cluster) == []
-
-
-@pytest.mark.usefixtures("manager")
-async def test_skip_mirror_label_prevents_mirroring(cluster: ControlPlane) -> None:
-    from msgspec import structs
-
-    await make_service(cluster)
-    held = by_hand("192.0.2.1")
-    labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
-    await cluster.client.create(structs.replace(held, metadata=structs.replace(held.metadata, labels=labels)))
-    await cluster.advance(seconds=1)
-    assert await slices(cluster) == []
 
 
 def test_a_thousand_addresses_are_enough() -> None:

@@ -19,7 +19,7 @@ from podling.controllers.base import ControllerContext
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.volumes.directory_provisioner import DirectoryProvisionerController
 from podling.controllers.volumes.volume_binder import VolumeBinderController
-from podling.controllers.volumes.volume_folders import NoFolders, VolumeFolders
+from podling.controllers.volumes.volume_folders import NoFolders
 from podling.controllers.volumes.volume_protection import VolumeProtectionController
 from podling.testing import ControlPlane
 from tests.support.control_loops import running, told
@@ -120,21 +120,3 @@ async def test_the_class_is_there_and_may_be_taken_away(cluster: ControlPlane) -
     await cluster.client.delete(StorageClass, "standard")
     await cluster.advance(minutes=10)
     assert (await cluster.client.list(StorageClass)).items == ()
-
-
-@pytest.mark.asyncio(loop_factories=["real"])
-async def test_folders_are_made_and_removed_and_nothing_else(tmp_path: Path) -> None:
-    folders = VolumeFolders(tmp_path / "volumes")
-    await folders.make("pvc-1")
-    assert (tmp_path / "volumes/pvc-1").stat().st_mode & 0o777 == 0o777
-    (tmp_path / "volumes/pvc-1/file").write_text("data")
-    await folders.remove("pvc-1")
-    await folders.remove("pvc-1")
-    assert list((tmp_path / "volumes").iterdir()) == []
-    (tmp_path / "other").mkdir()
-    (tmp_path / "volumes/pvc-2").symlink_to(tmp_path / "other")
-    await folders.remove("pvc-2")
-    assert (tmp_path / "other").exists()
-    for name in ("", "..", "../other", "/etc"):
-        with pytest.raises(ValueError, match="not the name of a volume"):
-            folders.path(name)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
 from msgspec import structs
@@ -12,146 +11,22 @@ from msgspec import structs
 from podling.api.apps_v1 import (
     ControllerRevision,
     DaemonSet,
-    DaemonSetSpec,
     DaemonSetStatus,
     DaemonSetUpdateStrategy,
-    RollingUpdateDaemonSet,
 )
 from podling.api.core_v1 import (
-    Affinity,
-    Container,
     Node,
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    NodeSpec,
     Pod,
-    PodCondition,
-    PodSpec,
-    PodStatus,
-    PodTemplateSpec,
-    Taint,
-    Toleration,
 )
-from podling.api.meta_v1 import LabelSelector, ObjectMeta
 from podling.client.base import Key
 from podling.controllers.controller_manager import ControllerManager
 from podling.controllers.workloads.daemonset import DaemonSetController, FailureBackoff
 from podling.controllers.workloads.daemonset_rules import (
-    Belongs,
-    belongs,
-    by_node,
     node_of,
-    plan,
-    pod_for,
-    status_of,
 )
 from podling.testing import ControlPlane
 from tests.support.control_loops import add_node, make_ready, running, set_phase, told
-
-
-def daemon_set(
-    image: str = "agent:1", strategy: DaemonSetUpdateStrategy | None = None, **pod: Any
-) -> DaemonSet:
-    template = PodTemplateSpec(
-        metadata=ObjectMeta(labels={"app": "agent"}),
-        spec=PodSpec(containers=(Container(name="main", image="agent:1"),), restart_policy="Always", **pod),
-    )
-    return DaemonSet(
-        metadata=ObjectMeta(name="agent", namespace="default"),
-        spec=DaemonSetSpec(
-            selector=LabelSelector(match_labels={"app": "agent"}),
-            template=template,
-            update_strategy=strategy or rolling(max_unavailable=1),
-        ),
-    )
-
-
-def rolling(**update: Any) -> DaemonSetUpdateStrategy:
-    return DaemonSetUpdateStrategy(type="RollingUpdate", rolling_update=RollingUpdateDaemonSet(**update))
-
-
-def node(*taints: Taint, **labels: str) -> Node:
-    return Node(metadata=ObjectMeta(name="n1", labels=labels), spec=NodeSpec(taints=taints))
-
-
-def requires(*terms: NodeSelectorTerm) -> Affinity:
-    selector = NodeSelector(node_selector_terms=terms)
-    return Affinity(node_affinity=NodeAffinity(required_during_scheduling_ignored_during_execution=selector))
-
-
-SSD = {"disk": "ssd"}
-DISK = NodeSelectorTerm(
-    match_expressions=(NodeSelectorRequirement(key="disk", operator="In", values=("ssd", "nvme")),)
-)
-NAMED = NodeSelectorTerm(
-    match_fields=(NodeSelectorRequirement(key="metadata.name", operator="NotIn", values=("n1",)),)
-)
-
-
-@pytest.mark.parametrize(
-    ("pod", "where", "expected"),
-    [
-        pytest.param({}, node(), Belongs(True, True), id="any node"),
-        pytest.param({"node_selector": {"disk": "ssd"}}, node(), Belongs(False, False), id="not selected"),
-        pytest.param(
-            {"node_selector": {"disk": "ssd"}}, node(disk="ssd"), Belongs(True, True), id="selected"
-        ),
-        pytest.param({"affinity": requires(DISK)}, node(disk="nvme"), Belongs(True, True), id="affine"),
-        pytest.param({"affinity": requires(DISK)}, node(disk="hdd"), Belongs(False, False), id="not affine"),
-        pytest.param({"affinity": requires(NAMED)}, node(), Belongs(False, False), id="not by name"),
-        pytest.param({"affinity": requires(DISK, NAMED)}, node(disk="ssd"), Belongs(True, True), id="either"),
-        pytest.param(
-            {"affinity": requires(NodeSelectorTerm())}, node(), Belongs(False, False), id="an empty term"
-        ),
-        pytest.param({"node_name": "n2"}, node(), Belongs(False, False), id="meant for another"),
-        pytest.param(
-            {}, node(Taint(key="gpu", effect="NoSchedule")), Belongs(False, True), id="may stay, not come"
-        ),
-        pytest.param({}, node(Taint(key="gpu", effect="NoExecute")), Belongs(False, False), id="must leave"),
-        pytest.param(
-            {}, node(Taint(key="gpu", effect="PreferNoSchedule")), Belongs(True, True), id="only a wish"
-        ),
-        pytest.param(
-            {"tolerations": (Toleration(operator="Exists"),)},
-            node(Taint(key="gpu", effect="NoExecute")),
-            Belongs(True, True),
-            id="tolerates everything",
-        ),
-        pytest.param(
-            {},
-            node(
-                Taint(key="node.kubernetes.io/unreachable", effect="NoExecute"),
-                Taint(key="node.kubernetes.io/disk-pressure", effect="NoSchedule"),
-                Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"),
-            ),
-            Belongs(True, True),
-            id="daemons stand what their nodes suffer",
-        ),
-        pytest.param(
-            {},
-            node(Taint(key="node.kubernetes.io/network-unavailable", effect="NoSchedule")),
-            Belongs(False, True),
-            id="no network",
-        ),
-        pytest.param(
-            {"host_network": True},
-            node(Taint(key="node.kubernetes.io/network-unavailable", effect="NoSchedule")),
-            Belongs(True, True),
-            id="no network needed",
-        ),
-    ],
-)
-def test_daemon_pod_belongs_on_suitable_nodes(pod: dict[str, Any], where: Node, expected: Belongs) -> None:
-    assert belongs(daemon_set(**pod), where) == expected
-
-
-def test_a_pod_is_meant_for_its_node_before_it_is_bound() -> None:
-    made = pod_for(daemon_set(affinity=requires(DISK)), "n7", "abc")
-    assert made.spec.node_name == ""
-    assert node_of(made) == "n7"
-    assert made.metadata.labels == {"app": "agent", "controller-revision-hash": "abc"}
+from tests.unit.controllers.workloads.daemonsets import daemon_set, rolling
 
 
 def test_failures_wait_longer_and_longer() -> None:
@@ -338,44 +213,3 @@ async def test_revision_of_an_earlier_release_gets_its_label_and_pods_stay(clust
     await cluster.advance(seconds=1)
     assert (await revisions(cluster))[0].metadata.labels["controller-revision-hash"] == digest
     assert (await cluster.client.list(Pod, "default")).items[0].metadata.uid == before.uid
-
-
-def surging_pods(*states: tuple[str, bool]) -> list[Pod]:
-    """Pods of one node, the oldest first, each with its revision and whether it is ready."""
-    surging = daemon_set(strategy=rolling(max_surge=1))
-    pods = []
-    for number, (revision, ready) in enumerate(states):
-        made = pod_for(surging, "n1", revision)
-        created = datetime(2026, 1, 1, 0, number, tzinfo=UTC)
-        metadata = structs.replace(made.metadata, name=f"p{number}", creation_timestamp=created)
-        condition = PodCondition(type="Ready", status="True" if ready else "False")
-        status = PodStatus(phase="Running", conditions=(condition,))
-        pods.append(structs.replace(made, metadata=metadata, status=status))
-    return pods
-
-
-SURGE: list[tuple[list[tuple[str, bool]], list[str], list[str]]] = [
-    ([], ["n1"], []),
-    ([("old", True)], [], []),
-    ([("old", True), ("new", False)], [], []),
-    ([("old", False), ("new", False)], [], ["p0"]),
-    ([("old", False), ("new", True)], [], ["p0"]),
-    ([("old", True), ("old", True), ("new", False), ("new", True)], [], ["p1", "p3"]),
-]
-
-
-@pytest.mark.parametrize(("states", "create", "delete"), SURGE)
-def test_surge_allows_an_old_and_a_new_pod_while_the_old_one_is_ready(
-    states: list[tuple[str, bool]], create: list[str], delete: list[str]
-) -> None:
-    surging = daemon_set(strategy=rolling(max_surge=1))
-    where = Node(metadata=ObjectMeta(name="n1"))
-    made = plan(surging, [where], by_node(surging_pods(*states)), "new")
-    assert (made.create, [pod.metadata.name for pod in made.delete]) == (create, delete)
-
-
-def test_status_counts_the_oldest_pod_of_a_node() -> None:
-    where = Node(metadata=ObjectMeta(name="n1"))
-    pods = by_node(surging_pods(("old", False), ("new", True)))
-    status = status_of(daemon_set(), [where], pods, "new", 0, datetime(2026, 1, 1, tzinfo=UTC))
-    assert (status.number_ready, status.updated_number_scheduled, status.number_unavailable) == (0, 0, 1)

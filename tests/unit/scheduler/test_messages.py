@@ -1,0 +1,43 @@
+"""Messages about pods without a feasible node."""
+
+from __future__ import annotations
+
+import pytest
+
+from podling.scheduler import messages
+
+REASONS = {"Insufficient memory": 1, "Insufficient cpu": 2}
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (messages.fit_error(0, {}), "0/0 nodes are available:"),
+        (
+            messages.fit_error(3, REASONS),
+            "0/3 nodes are available: 1 Insufficient memory, 2 Insufficient cpu.",
+        ),
+        (
+            messages.fit_error(10, {"Insufficient cpu": 10, "Too many pods": 9}),
+            "0/10 nodes are available: 10 Insufficient cpu, 9 Too many pods.",
+        ),
+        (
+            messages.fit_error(2, REASONS, hopeless="node(s) not found"),
+            "0/2 nodes are available: node(s) not found.",
+        ),
+        (
+            messages.fit_error(1, {"Insufficient cpu": 1}, preemption="preemption: no"),
+            "0/1 nodes are available: 1 Insufficient cpu. preemption: no",
+        ),
+        (messages.not_in_candidates(["B", "A"]), "node(s) didn't satisfy plugin(s) [A B]"),
+    ],
+)
+def test_message_reads_as_in_kubernetes(message: str, expected: str) -> None:
+    assert message == expected
+
+
+@pytest.mark.parametrize("length", [1023, 1024, 1025, 3000])
+def test_event_message_is_cut_to_1024_characters(length: int) -> None:
+    cut = messages.truncated("x" * length)
+    assert len(cut) == min(length, 1024)
+    assert cut.endswith(" ...") == (length > 1024)
