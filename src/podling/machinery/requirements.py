@@ -13,6 +13,7 @@ from enum import Enum
 from msgspec import Struct
 
 from podling.machinery import fields, names
+from podling.machinery.numbers import INT64_MAX
 
 
 class SelectorError(ValueError):
@@ -31,7 +32,13 @@ class Operator(Enum):
     DOES_NOT_EXIST = "!"
 
 
-_integer = re.compile(r"[-+]?[0-9]+").fullmatch
+_digits = re.compile(r"[-+]?[0-9]+").fullmatch
+
+
+def _integer(text: str) -> int | None:
+    """Return the number in ``text``; None for other texts, and for a number of more than 64 bits."""
+    value = int(text) if _digits(text) and len(text) <= names.LABEL_VALUE_MAX_LENGTH else None
+    return value if value is not None and -INT64_MAX - 1 <= value <= INT64_MAX else None
 
 
 class Requirement(Struct, frozen=True):
@@ -53,9 +60,9 @@ class Requirement(Struct, frozen=True):
             case Operator.DOES_NOT_EXIST:
                 return value is None
             case Operator.GREATER_THAN | Operator.LESS_THAN:
-                if value is None or not _integer(value):
+                left, right = _integer(value or ""), _integer(self.values[0])
+                if left is None or right is None:
                     return False
-                left, right = int(value), int(self.values[0])
                 return left > right if self.operator is Operator.GREATER_THAN else left < right
 
     def __str__(self) -> str:
@@ -104,7 +111,7 @@ def _count_errors(operator: Operator, values: tuple[str, ...], where: fields.Pat
             text = "values set must be empty for exists and does not exist"
         case Operator.GREATER_THAN | Operator.LESS_THAN if count != 1:
             text = "for 'Gt', 'Lt' operators, exactly one value is required"
-        case Operator.GREATER_THAN | Operator.LESS_THAN if not _integer(values[0]):
+        case Operator.GREATER_THAN | Operator.LESS_THAN if _integer(values[0]) is None:
             text = "for 'Gt', 'Lt' operators, the value must be an integer"
             return [fields.invalid(where.index(0), values[0], text)]
     return [fields.invalid(where, list(values), text)] if text else []
