@@ -1,0 +1,239 @@
+"""Usage of objects against quotas, and the scopes of quotas."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from podling.api.core_v1 import PersistentVolumeClaim, Pod, ResourceQuotaSpec, Secret, Service
+from podling.machinery.encoding import codec
+from podling.machinery.quantity import parse
+from podling.machinery.quotas import exceeded, in_scope, total, unspecified, usage
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def pod(metadata: dict[str, Any] | None = None, status: str = "Running", **spec: Any) -> Pod:
+    plain = {"metadata": metadata or {}, "spec": {"containers": [], **spec}, "status": {"phase": status}}
+    return codec.from_plain(plain, Pod)
+
+
+def container(name: str = "a", limits: dict[str, str] | None = None, **requests: str) -> dict[str, Any]:
+    return {"name": name, "resources": {"requests": requests, "limits": limits or {}}}
+
+
+def used(obj: Any, plural: str, group: str = "", now: datetime = NOW) -> dict[str, str]:
+    return {name: str(amount) for name, amount in usage(obj, plural, group, now).items()}
+
+
+@pytest.mark.parametrize(
+    ("spec", "resources"),
+    [
+        ({}, {}),
+        (
+            {"initContainers": [container(cpu="1m", limits={"cpu": "2m"})]},
+            {"cpu": "1m", "requests.cpu": "1m", "limits.cpu": "2m"},
+        ),
+        (
+            {"containers": [container(memory="1Mi"), container("b", memory="2Mi", limits={"memory": "5Mi"})]},
+            {"memory": "3Mi", "requests.memory": "3Mi", "limits.memory": "5Mi"},
+        ),
+        (
+            {
+                "initContainers": [container(cpu="200m"), container("b", cpu="100m")],
+                "containers": [container("c", cpu="90m"), container("d", cpu="20m")],
+            },
+            {"cpu": "200m", "requests.cpu": "200m"},
+        ),
+        (
+            {"containers": [container(**{"hugepages-2Mi": "4Mi"}, limits={"hugepages-2Mi": "4Mi"})]},
+            {"hugepages-2Mi": "4Mi", "requests.hugepages-2Mi": "4Mi"},
+        ),
+        (
+            {"containers": [container(**{"example.com/gpu": "3"}, limits={"example.com/gpu": "3"})]},
+            {"requests.example.com/gpu": "3"},
+        ),
+        (
+            {"containers": [container(cpu="1")], "overhead": {"cpu": "1"}},
+            {"cpu": "2", "requests.cpu": "2"},
+        ),
+    ],
+)
+def test_pod_counts_under_every_name_of_its_resources(
+    spec: dict[str, Any], resources: dict[str, str]
+) -> None:
+    assert used(pod(**spec), "pods") == {"count/pods": "1", "pods": "1", **resources}
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_terminal_pod_counts_only_as_object(phase: str) -> None:
+    assert used(pod(status=phase, containers=[container(cpu="1")]), "pods") == {"count/pods": "1"}
+
+
+@pytest.mark.parametrize(("after", "counts"), [(0, True), (30, True), (31, False)])
+def test_deleted_pod_stops_counting_after_its_grace_period(after: int, counts: bool) -> None:
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
+    found = used(pod(metadata=deleted), "pods", now=NOW + timedelta(seconds=after))
+    assert found == {"count/pods": "1", **({"pods": "1"} if counts else {})}
+
+
+@pytest.mark.parametrize(
+    ("spec", "resources"),
+    [
+        ({"type": "ClusterIP", "ports": [{"port": 1}]}, {}),
+        ({"type": "NodePort", "ports": [{"port": 1}, {"port": 2}]}, {"services.nodeports": "2"}),
+        (
+            {"type": "LoadBalancer", "ports": [{"port": 1}]},
+            {"services.nodeports": "1", "services.loadbalancers": "1"},
+        ),
+        (
+            {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False, "ports": [{"port": 1}]},
+            {"services.nodeports": "0", "services.loadbalancers": "1"},
+        ),
+        (
+            {
+                "type": "LoadBalancer",
+                "allocateLoadBalancerNodePorts": False,
+                "ports": [{"port": 1, "nodePort": 30001}, {"port": 2}],
+            },
+            {"services.nodeports": "1", "services.loadbalancers": "1"},
+        ),
+    ],
+)
+def test_service_counts_its_node_ports_and_load_balancer(
+    spec: dict[str, Any], resources: dict[str, str]
+) -> None:
+    service = codec.from_plain({"spec": spec}, Service)
+    assert used(service, "services") == {"count/services": "1", "services": "1", **resources}
+
+
+def claim(spec: dict[str, Any], status: dict[str, Any] | None = None) -> PersistentVolumeClaim:
+    return codec.from_plain({"spec": spec, "status": status or {}}, PersistentVolumeClaim)
+
+
+STORAGE = {"resources": {"requests": {"storage": "10Gi"}}}
+
+
+def test_claim_counts_also_under_its_storage_class() -> None:
+    plain = {"count/persistentvolumeclaims": "1", "persistentvolumeclaims": "1", "requests.storage": "10Gi"}
+    assert used(claim(STORAGE), "persistentvolumeclaims") == plain
+    own = {
+        f"gold.storageclass.storage.k8s.io/{name}": plain[name]
+        for name in ("persistentvolumeclaims", "requests.storage")
+    }
+    assert used(claim({**STORAGE, "storageClassName": "gold"}), "persistentvolumeclaims") == {**plain, **own}
+
+
+@pytest.mark.parametrize(("allocated", "counted"), [("5Gi", "10Gi"), ("20Gi", "20Gi")])
+def test_claim_counts_the_larger_of_request_and_allocation(allocated: str, counted: str) -> None:
+    found = used(claim(STORAGE, {"allocatedResources": {"storage": allocated}}), "persistentvolumeclaims")
+    assert found["requests.storage"] == counted
+
+
+@pytest.mark.parametrize(
+    ("plural", "group", "found"),
+    [
+        ("secrets", "", {"count/secrets": "1", "secrets": "1"}),
+        ("endpoints", "", {"count/endpoints": "1"}),
+        ("deployments", "apps", {"count/deployments.apps": "1"}),
+        ("secrets", "example.com", {"count/secrets.example.com": "1"}),
+        ("events", "", {}),
+        ("events", "events.k8s.io", {}),
+    ],
+)
+def test_other_objects_count_by_their_resource(plural: str, group: str, found: dict[str, str]) -> None:
+    assert used(Secret(), plural, group) == found
+
+
+def scoped(*scopes: str, **expression: Any) -> ResourceQuotaSpec:
+    plain: dict[str, Any] = {"scopes": list(scopes)}
+    if expression:
+        plain["scopeSelector"] = {"matchExpressions": [expression]}
+    return codec.from_plain(plain, ResourceQuotaSpec)
+
+
+def of_class(operator: str, *values: str) -> ResourceQuotaSpec:
+    return scoped(scopeName="PriorityClass", operator=operator, values=list(values))
+
+
+BEST_EFFORT = pod(containers=[{"name": "a"}])
+BURSTABLE = pod(containers=[container(cpu="1")], activeDeadlineSeconds=5, priorityClassName="high")
+TERM = {"topologyKey": "zone", "labelSelector": {}}
+
+
+def anti_affine(term: dict[str, Any]) -> Pod:
+    terms = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}]}
+    return pod(affinity={"podAntiAffinity": terms})
+
+
+@pytest.mark.parametrize(
+    ("spec", "obj", "concerned"),
+    [
+        (scoped(), Secret(), True),
+        (scoped("BestEffort"), Secret(), False),
+        (scoped("BestEffort"), BEST_EFFORT, True),
+        (scoped("NotBestEffort"), BEST_EFFORT, False),
+        (scoped("NotBestEffort"), BURSTABLE, True),
+        (scoped("Terminating"), BURSTABLE, True),
+        (scoped("Terminating"), BEST_EFFORT, False),
+        (scoped("NotTerminating"), BEST_EFFORT, True),
+        (scoped("Terminating", "BestEffort"), BURSTABLE, False),
+        (scoped("PriorityClass"), BURSTABLE, True),
+        (scoped("PriorityClass"), BEST_EFFORT, False),
+        (of_class("In", "high"), BURSTABLE, True),
+        (of_class("In", "low"), BURSTABLE, False),
+        (of_class("NotIn", "low"), BURSTABLE, True),
+        (of_class("DoesNotExist"), BEST_EFFORT, True),
+        (scoped("CrossNamespacePodAffinity"), BEST_EFFORT, False),
+        (scoped("CrossNamespacePodAffinity"), anti_affine(TERM), False),
+        (scoped("CrossNamespacePodAffinity"), anti_affine({**TERM, "namespaces": ["b"]}), True),
+        (scoped("CrossNamespacePodAffinity"), anti_affine({**TERM, "namespaceSelector": {}}), True),
+        (scoped("BestEffort"), claim(STORAGE), False),
+        (scoped("VolumeAttributesClass"), claim(STORAGE), False),
+        (scoped("VolumeAttributesClass"), claim({"volumeAttributesClassName": "fast"}), True),
+    ],
+)
+def test_scopes_select_objects(spec: ResourceQuotaSpec, obj: Any, concerned: bool) -> None:
+    assert in_scope(spec, obj) is concerned
+
+
+def test_unspecified_names_containers_without_limited_resources() -> None:
+    obj = pod(
+        containers=[container("a", cpu="1"), container("b", limits={"cpu": "1"})],
+        initContainers=[container("c")],
+    )
+    assert unspecified(obj, ["requests.cpu", "limits.cpu", "pods"]) == {
+        "limits.cpu": ["a", "c"],
+        "requests.cpu": ["b", "c"],
+    }
+    assert unspecified(obj, ["pods", "requests.ephemeral-storage"]) == {}
+
+
+def test_resources_of_the_pod_make_those_of_containers_optional() -> None:
+    obj = pod(containers=[{"name": "a"}], resources={"requests": {"cpu": "1"}})
+    assert unspecified(obj, ["cpu", "memory"]) == {}
+
+
+def test_total_adds_the_named_resources_only() -> None:
+    each = [{"cpu": parse("100m"), "pods": parse("1")}, {"cpu": parse("1"), "memory": parse("1Mi")}]
+    assert total(each, ["cpu", "pods", "services"]) == {
+        "cpu": parse("1100m"),
+        "pods": parse("1"),
+        "services": parse("0"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("held", "more", "names"),
+    [
+        ("1", "1", []),
+        ("1", "1001m", ["cpu"]),
+        ("5", "0", []),
+        ("5", "1m", ["cpu"]),
+    ],
+)
+def test_limit_is_exceeded_by_additions_only(held: str, more: str, names: list[str]) -> None:
+    hard = {"cpu": parse("2"), "pods": parse("0")}
+    assert exceeded(hard, {"cpu": parse(held)}, {"cpu": parse(more), "memory": parse("9")}) == names
