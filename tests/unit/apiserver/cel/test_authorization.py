@@ -1,4 +1,4 @@
-"""Checks of rights in expressions: the question that each asks, and its answer."""
+"""Checks of rights in expressions: the resource or path of each, and its decision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALLOWED = Decided(allowed=True)
 
 
 def run(text: str, answer: Decided = ALLOWED) -> tuple[Any, list[Question]]:
-    """Return the value of an expression, and the questions that it asked."""
+    """Return the value of an expression, and the checks that it made."""
     questions: list[Question] = []
 
     def decide(question: Question) -> Decided:
