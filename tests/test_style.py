@@ -13,7 +13,7 @@ from tools.style.words import Finding
 
 FOLDER_MODULES_MAX = 40
 IMPORT_CONTRACTS_MIN = 8
-MIRRORED_SHARE_MIN = 0.69
+MIRRORED_SHARE_MIN = 0.85
 
 
 @pytest.fixture(scope="module")
