@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
-from msgspec import structs
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.api.autoscaling_v1 import Scale
 from podling.api.core_v1 import ConfigMap, Namespace, ResourceQuota, ResourceQuotaSpec
 from podling.api.meta_v1 import ObjectMeta, OwnerReference
-from podling.client.base import PatchType, WatchEvent, WatchEventType
+from podling.client.base import PatchType
 from podling.client.informer import Informer
 from podling.client.requests import SYSTEM, ListOptions, Target, WriteOptions
 from podling.controllers.garbage_collector import GarbageCollectorController
@@ -25,67 +21,6 @@ from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
 from tests.support.control_loops import running
 from tests.support.custom_resources import Define, widget
-
-SCALED = {
-    "subresources": {
-        "status": {},
-        "scale": {
-            "specReplicasPath": ".spec.replicas",
-            "statusReplicasPath": ".status.replicas",
-            "labelSelectorPath": ".status.selector",
-        },
-    }
-}
-
-
-async def test_status_is_written_through_its_subresource(cluster: ControlPlane, define: Define) -> None:
-    kind = await define(version=SCALED)
-    made = await cluster.client.create(widget(kind, spec={"a": 1}, status={"ignored": True}))
-    assert (made.metadata.generation, made.content) == (1, {"spec": {"a": 1}})
-    found = await cluster.client.patch(kind, "w", {"spec": {"a": 2}, "status": {"x": 1}}, "default")
-    assert (found.metadata.generation, found.content) == (2, {"spec": {"a": 2}})
-    patch = {"spec": {"a": 3}, "status": {"x": 1}, "metadata": {"labels": {"no": "way"}}}
-    found = await cluster.client.patch(kind, "w", patch, "default", subresource="status")
-    assert found.content == {"spec": {"a": 2}, "status": {"x": 1}}
-    assert (found.metadata.generation, found.metadata.labels) == (2, {})
-
-
-async def test_status_without_subresource_changes_the_generation(
-    cluster: ControlPlane, define: Define
-) -> None:
-    kind = await define()
-    await cluster.client.create(widget(kind, status={"x": 1}))
-    found = await cluster.client.patch(kind, "w", {"status": {"x": 2}}, "default")
-    assert (found.metadata.generation, found.content) == (2, {"status": {"x": 2}})
-    found = await cluster.client.patch(kind, "w", {"metadata": {"labels": {"a": "b"}}}, "default")
-    assert found.metadata.generation == 2
-    again = await cluster.client.patch(kind, "w", {"metadata": {"labels": {"a": "b"}}}, "default")
-    assert again.metadata.resource_version == found.metadata.resource_version, "nothing changed"
-
-
-async def test_finalizers_without_a_domain_are_warned_of(cluster: ControlPlane, define: Define) -> None:
-    kind = await define()
-    obj = widget(kind)
-    metadata = structs.replace(obj.metadata, finalizers=("widget.example.com", "example.com/mine"))
-    target, options = Target(kind.custom_resource, "default"), WriteOptions()
-    await cluster.backend.create(target, SYSTEM, structs.replace(obj, metadata=metadata), options)
-    assert options.warnings == [
-        'metadata.finalizers: "widget.example.com": prefer a domain-qualified finalizer name including a '
-        "path (/) to avoid accidental conflicts with other finalizer writers"
-    ]
-
-
-async def test_update_needs_a_resource_version(cluster: ControlPlane, define: Define) -> None:
-    kind = await define()
-    made = await cluster.client.create(widget(kind))
-    with pytest.raises(ApiError) as error:
-        await cluster.client.update(widget(kind, spec={"a": 1}))
-    assert str(error.value) == (
-        'widgets.example.com "w" is invalid: metadata.resourceVersion: Invalid value: 0: '
-        "must be specified for an update"
-    )
-    await cluster.client.update(structs.replace(made, content={"spec": {"a": 1}}))
-
 
 WIDGET = "the object provided is unrecognized (must be of type Widget): Object 'Kind' is missing in "
 OTHER = "the API version in the data ({}) does not match the expected API version (example.com/v1)"
@@ -113,35 +48,6 @@ async def test_custom_objects_have_api_version_and_kind(
         await cluster.backend.create(Target(kind.custom_resource, "default"), SYSTEM, obj, WriteOptions())
     assert error.value.code == code
     assert str(error.value).endswith(message)
-
-
-async def test_scale_subresource_reads_and_writes_replicas(cluster: ControlPlane, define: Define) -> None:
-    kind = await define(version=SCALED)
-    await cluster.client.create(widget(kind, spec={"replicas": 2}))
-    status = {"status": {"replicas": 1, "selector": "app=x"}}
-    await cluster.client.patch(kind, "w", status, "default", subresource="status")
-    target = Target(kind.custom_resource, "default", "w", "scale")
-    scale: Scale = await cluster.backend.get(target, SYSTEM)
-    assert (scale.spec.replicas, scale.status.replicas, scale.status.selector) == (2, 1, "app=x")
-    await cluster.client.patch(kind, "w", {"spec": {"replicas": 7}}, "default", subresource="scale")
-    assert (await cluster.client.get(kind, "w", "default")).content["spec"] == {"replicas": 7}
-
-
-async def test_invalid_scales_are_refused(cluster: ControlPlane, define: Define) -> None:
-    kind = await define(version=SCALED)
-    await cluster.client.create(widget(kind, spec={}))
-    target = Target(kind.custom_resource, "default", "w", "scale")
-    with pytest.raises(ApiError) as nothing:
-        await cluster.backend.get(target, SYSTEM)
-    text = 'Internal error occurred: the spec replicas field ".spec.replicas" does not exist'
-    assert (nothing.value.code, str(nothing.value)) == (500, text)
-    await cluster.client.patch(kind, "w", {"spec": {"replicas": 1}}, "default", subresource="scale")
-    with pytest.raises(ApiError) as negative:
-        await cluster.client.patch(kind, "w", {"spec": {"replicas": -1}}, "default", subresource="scale")
-    assert str(negative.value) == (
-        'Scale.autoscaling "w" is invalid: spec.replicas: Invalid value: -1: '
-        "must be greater than or equal to 0"
-    )
 
 
 async def test_informers_see_every_change(cluster: ControlPlane, define: Define) -> None:
@@ -371,33 +277,3 @@ async def test_custom_objects_are_deleted_with_their_namespace(cluster: ControlP
         await clock.sleep(60)
         left = (await cluster.client.list(kind)).items
         assert [each.metadata.namespace for each in left] == ["default"]
-
-
-async def test_definition_is_deleted_after_its_objects(cluster: ControlPlane, define: Define) -> None:
-    kind = await define()
-    await cluster.client.create(widget(kind))
-    held = {"metadata": {"finalizers": ["example.com/mine"]}}
-    await cluster.client.patch(kind, "w", held, "default")
-    await cluster.client.delete(CustomResourceDefinition, "widgets.example.com")
-    await clock.sleep(20)
-    going = await cluster.client.get(CustomResourceDefinition, "widgets.example.com")
-    terminating = next(each for each in going.status.conditions if each.type == "Terminating")
-    assert (terminating.status, terminating.reason) == ("True", "InstanceDeletionInProgress")
-    with pytest.raises(ApiError) as refused:
-        await cluster.client.create(widget(kind, "late"))
-    assert refused.value.code == 405
-    assert str(refused.value) == "create not allowed while custom resource definition is terminating"
-    watch = cluster.client.watch(
-        CustomResourceDefinition, resource_version=going.metadata.resource_version or ""
-    )
-    await cluster.client.patch(kind, "w", {"metadata": {"finalizers": None}}, "default")
-    await clock.sleep(20)
-    assert [event.type async for event in _until_deleted(watch)][-1] is WatchEventType.DELETED
-    assert cluster.server.catalogue.resources() == ()
-
-
-async def _until_deleted(watch: AsyncIterator[WatchEvent[Any]]) -> AsyncIterator[WatchEvent[Any]]:
-    async for event in watch:
-        yield event
-        if event.type is WatchEventType.DELETED:
-            return

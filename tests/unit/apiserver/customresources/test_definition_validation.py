@@ -8,7 +8,6 @@ import pytest
 
 from podling import clock
 from podling.api.apiextensions_v1 import CustomResourceDefinition
-from podling.apiserver.customresources.catalogue import serve
 from podling.machinery.encoding import codec
 from podling.machinery.errors import ApiError
 from podling.testing import ControlPlane
@@ -223,23 +222,3 @@ async def test_stored_version_cannot_be_removed(cluster: ControlPlane) -> None:
     )
     found = await cluster.client.patch(CustomResourceDefinition, name, {"spec": {"versions": plain[1:]}})
     assert [each.name for each in found.spec.versions] == ["v2"]
-
-
-def old_version(name: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "served": True, "storage": name == "v1", **more}
-
-
-@pytest.mark.parametrize(
-    ("versions", "text"),
-    [
-        ([old_version("v1", deprecated=True)], "example.com/v1 Widget is deprecated"),
-        (
-            [old_version("v1", deprecated=True), old_version("v2"), old_version("v3", served=False)],
-            "example.com/v1 Widget is deprecated; use example.com/v2 Widget",
-        ),
-        ([old_version("v1", deprecated=True, deprecationWarning="No more!")], "No more!"),
-        ([old_version("v1"), old_version("v1beta1", deprecated=True)], ""),
-    ],
-)
-def test_deprecated_version_is_a_warning(versions: list[dict[str, Any]], text: str) -> None:
-    assert serve(definition(versions=versions)).rules["v1"].deprecation == text
