@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import uvloop
+from hypothesis import HealthCheck, settings
 
 from podling import supervisor
 from podling.sim.loop import VirtualTimeLoop
@@ -25,6 +26,11 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "real": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,
 }
+
+
+# The suite runs in several processes beside slow end-to-end tests: time says nothing about an example.
+settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared machine")
 
 
 def pytest_asyncio_loop_factories(
